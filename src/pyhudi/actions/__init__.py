@@ -1,0 +1,1 @@
+"""Verbs that change a table: one file an action of the timeline."""

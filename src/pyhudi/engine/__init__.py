@@ -1,0 +1,1 @@
+"""Run functions over tasks and frames."""

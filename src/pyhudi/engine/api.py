@@ -1,0 +1,192 @@
+"""How the core runs its functions over tasks and rows: in this process, or on Spark.
+
+The core hands an engine pure, module-level functions (or `functools.partial` of them) and frozen tasks; both must
+pickle. What an engine does natively (scans, joins, routing) it is told, not sent as Python, because each wide crossing
+between the JVM and Python costs about a fifth of an upsert. A `Frame` is opaque to the core: Arrow tables locally, a
+DataFrame on Spark. Start at `Engine`; `engine_for` finds the one that fits a frame.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from pyhudi.kernels.keys import KeySpec
+from pyhudi.predicate import Expression
+
+__all__ = [
+    "BUCKET",
+    "FILE_INDEX",
+    "IS_MOVED",
+    "KEY",
+    "ORDER",
+    "PARTITION",
+    "TASK",
+    "Attempt",
+    "Engine",
+    "Frame",
+    "Moves",
+    "Routes",
+    "ScanFile",
+]
+
+Frame = Any
+"""Rows that only their engine can look into."""
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+KEY = "_hoodie_record_key"
+PARTITION = "_hoodie_partition_path"
+ORDER = "_pyhudi_order"
+"""int64: the row's place in the input; the later of two equal rows wins."""
+BUCKET = "_pyhudi_bucket"
+"""int32: which write bucket (one file group of the plan) a row goes to."""
+TASK = "_pyhudi_task"
+"""int32: which task writes that bucket."""
+FILE_INDEX = "_pyhudi_file"
+"""int32: a file's place in the list that was scanned."""
+IS_MOVED = "_pyhudi_moved"
+"""bool: this row only deletes the stored record, which a global index found in another partition."""
+STORED = "_pyhudi_stored_"
+"""Prefix of a stored row's columns that `locate` brings along."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """Which task runs and which try this is."""
+
+    task: int
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanFile:
+    """One base file to scan. Units: bytes."""
+
+    path: str
+    """Relative to the base path."""
+    size_bytes: int
+    partition: str
+
+
+class Moves(StrEnum):
+    """What happens to a record that is stored in another partition than its new row asks for."""
+
+    IMPOSSIBLE = "impossible"
+    """The index looks in the row's own partition only."""
+    DELETE_AND_INSERT = "delete_and_insert"
+    """The stored record is deleted, the new row goes to its own partition."""
+    KEEP_PARTITION = "keep_partition"
+    """The new row goes to the partition where the record is."""
+
+
+class Engine(Protocol):
+    """Runs module-level functions over tasks and frames."""
+
+    @property
+    def name(self) -> str:
+        """Give `local` or `spark`."""
+        ...
+
+    @property
+    def parallelism_tasks(self) -> int:
+        """Give how many tasks run at once."""
+        ...
+
+    def describe(self, step: str) -> AbstractContextManager[None]:
+        """Name the work inside: Spark's UI and the progress line show it."""
+        ...
+
+    def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+        """Run a function over small tasks; results come back in order of the tasks."""
+        ...
+
+    def rows(self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema) -> Frame:
+        """Make a frame of the rows that a function yields for each task."""
+        ...
+
+    def frame(self, table: pa.Table) -> Frame:
+        """Take an Arrow table in."""
+        ...
+
+    def schema(self, frame: Frame) -> pa.Schema:
+        """Tell a frame's Arrow schema, without computing it."""
+        ...
+
+    def select(self, frame: Frame, columns: Mapping[str, Expression]) -> Frame:
+        """Compute columns from columns; the result has exactly these."""
+        ...
+
+    def with_keys(self, frame: Frame, spec: KeySpec) -> Frame:
+        """Add KEY and PARTITION as the key generator says, and ORDER; columns of these names are replaced."""
+        ...
+
+    def union(self, frames: Sequence[Frame]) -> Frame:
+        """Put frames of one schema after each other."""
+        ...
+
+    def count(self, frame: Frame, by: Sequence[str]) -> pa.Table:
+        """Count rows by columns. Shape: the columns, and `rows` (int64)."""
+        ...
+
+    def locate(
+        self, frame: Frame, files: Sequence[ScanFile], spec: KeySpec, *, by_partition: bool, columns: Sequence[str] = ()
+    ) -> Frame:
+        """Find which base file holds which key of the frame.
+
+        With `by_partition` a file answers only for keys of its own partition; without, for all (global indexes).
+        Stored keys come from KEY, or where that is null or absent (virtual keys) from the columns as `spec` says.
+
+        Shape: rows (KEY, PARTITION of the file, FILE_INDEX, and each of `columns` of the stored row named
+        STORED + name); a key that no file holds has no row, a key that several files hold has several.
+        """
+        ...
+
+    def route(self, frame: Frame, located: Frame | None, routes: "Routes") -> Frame:
+        """Add BUCKET, TASK and IS_MOVED to every row, and rows that delete moved records, as `Routes` says."""
+        ...
+
+    def exchange(self, frame: Frame, tasks_count: int) -> Frame:
+        """Bring every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
+        ...
+
+    def map(
+        self,
+        frame: Frame,
+        function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+    ) -> Frame:
+        """Run a function over each task's rows. Nothing runs until the frame is collected, and then exactly once."""
+        ...
+
+    def hold(self, frame: Frame) -> AbstractContextManager[Frame]:
+        """Compute a frame once for several uses; released on exit."""
+        ...
+
+    def collect(self, frame: Frame) -> pa.Table:
+        """Bring a frame to this process."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """Which bucket a row goes to: what the plan decided, as three small tables.
+
+    A row whose key was located in file i goes to `bucket_of_file[i]`. Any other row goes to one of its partition's
+    insert buckets, `first + hash(key) mod count`, so that all rows of one key meet. `task_of_bucket[b]` runs bucket b.
+    """
+
+    bucket_of_file: tuple[int, ...]
+    partitions: tuple[str, ...]
+    first_bucket: tuple[int, ...]
+    buckets_count: tuple[int, ...]
+    task_of_bucket: tuple[int, ...]
+    moves: Moves = Moves.IMPOSSIBLE
+    loses: Expression | None = None
+    """True for a located row whose stored record is newer (event time across partitions): it is dropped."""
+    hash_index_fields: tuple[str, ...] | None = None
+    """Bucket index: the bucket within the partition is Hudi's hash of these key fields, not any hash."""

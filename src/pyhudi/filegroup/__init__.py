@@ -1,0 +1,1 @@
+"""Which files hold which rows."""

@@ -1,0 +1,1 @@
+"""Bytes to Arrow and back. No paths, no knowledge of tables."""

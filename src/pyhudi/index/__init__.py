@@ -1,0 +1,1 @@
+"""From keys to where they are."""

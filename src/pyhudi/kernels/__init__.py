@@ -1,0 +1,1 @@
+"""Arrow to Arrow: pure, vectorised, never a loop over rows."""

@@ -1,0 +1,168 @@
+"""Declare, resolve and check one `hoodie.*` option.
+
+An option is declared once, beside the code that reads it: `SORT_MODE = option("hoodie.bulkinsert.sort.mode", ...)`.
+`Settings` layers what a call, a session and a table say and hands out parsed values. The committed `known_keys.json`
+is made from the declarations (`python -m pyhudi.options`) so that a typo's nearest known key can be named from
+anywhere without importing everything. Start at `option`, then `Settings.of`.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from typing import Generic, TypeVar
+
+from pyhudi.errors import InternalError, NotBuilt, OptionError
+
+__all__ = ["DECLARED", "Option", "Settings", "boolean", "one_of", "option", "whole"]
+
+T = TypeVar("T")
+_log = logging.getLogger("pyhudi.options")
+
+DECLARED: dict[str, "Option[object]"] = {}
+"""Every option declared by the modules imported so far, by key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option(Generic[T]):
+    """One key: how its text is read, what holds when nobody sets it, what it means."""
+
+    key: str
+    parse: Callable[[str], T]
+    default: T
+    meaning: str
+    old_keys: tuple[str, ...] = ()
+
+
+def option(
+    key: str, default: T, meaning: str, *, parse: Callable[[str], T] | None = None, old_keys: tuple[str, ...] = ()
+) -> Option[T]:
+    """Declare a key; a second declaration of the same key is our bug."""
+    if key in DECLARED:
+        raise InternalError("option declared twice", key=key)
+    declared = Option(key=key, parse=parse or _parser_like(default), default=default, meaning=meaning, old_keys=old_keys)
+    DECLARED[key] = declared  # type: ignore[assignment]  # Option is read-only, so Option[T] is an Option[object]
+    return declared
+
+
+def boolean(text: str) -> bool:
+    """Parse `true` or `false`, any case."""
+    lowered = text.strip().lower()
+    if lowered not in {"true", "false"}:
+        raise ValueError("expected true or false")
+    return lowered == "true"
+
+
+def whole(text: str) -> int:
+    """Parse a whole number that is not negative."""
+    number = int(text.strip())
+    if number < 0:
+        raise ValueError("expected a number that is not negative")
+    return number
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """Make a parser that accepts these words in any case and gives the spelling declared here."""
+    spelling = {value.lower(): value for value in values}
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in spelling:
+            raise ValueError(f"expected one of {', '.join(values)}")
+        return spelling[text.strip().lower()]
+
+    return parse
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options in force for one call, by current key; precedence call > session > table > default."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(call: Mapping[str, object], session: Mapping[str, str] | None = None) -> "Settings":
+        """Layer a call's options over a session's, translate renamed keys, refuse unknown ones.
+
+        Raises: OptionError for an unknown key (the nearest known one is named); NotBuilt for a key that asks for what
+        pyhudi does not have yet.
+        """
+        merged: dict[str, str] = {}
+        for layer in (session or {}, call):
+            merged.update(_current_keys(layer))
+        return Settings(merged)
+
+    def get(self, wanted: Option[T]) -> T:
+        """Read one option.
+
+        Raises: OptionError if its text does not parse.
+        """
+        text = self.values.get(wanted.key)
+        if text is None:
+            return wanted.default
+        try:
+            return wanted.parse(text)
+        except ValueError as error:
+            raise OptionError(f"option cannot be read: {error}", key=wanted.key, value=text) from error
+
+    def has(self, wanted: Option[T]) -> bool:
+        """Tell whether anyone set it."""
+        return wanted.key in self.values
+
+    def over(self, lower: "Settings") -> "Settings":
+        """Give these settings laid over lower ones."""
+        return Settings({**lower.values, **self.values})
+
+
+def _current_keys(layer: Mapping[str, object]) -> dict[str, str]:
+    known = _known_keys()
+    current: dict[str, str] = {}
+    for key, value in layer.items():
+        entry = known.get(key) or known.get(_prefix_of(key, known))
+        if entry is None:
+            nearest = get_close_matches(key, known, n=1, cutoff=0.6)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise OptionError(f"unknown option{hint}", key=key)
+        text = _as_text(value)
+        if entry["effect"] == "refused" and text.lower() not in entry.get("harmless", ["false", ""]):
+            raise NotBuilt(f"this option asks for what pyhudi does not do yet: {entry['meaning']}", key=key, value=text)
+        if entry["effect"] == "none":
+            _say_once(f"{key} has no effect in pyhudi: {entry['meaning']}")
+            continue
+        if "renamed_to" in entry:
+            _say_once(f"{key} is now called {entry['renamed_to']}")
+            key = entry["renamed_to"]  # noqa: PLW2901 - the translated key takes its place
+        current[key] = text
+    return current
+
+
+def _prefix_of(key: str, known: Mapping[str, object]) -> str:
+    """Find the declared `prefix.*` that covers a key, for families such as `hoodie.record.merge.property.`."""
+    return next((name for name in known if name.endswith(".*") and key.startswith(name[:-1])), "")
+
+
+@cache
+def _say_once(text: str) -> None:
+    _log.warning(text)
+
+
+@cache
+def _known_keys() -> dict[str, dict[str, str]]:
+    known: dict[str, dict[str, str]] = json.loads(resources.files("pyhudi").joinpath("known_keys.json").read_text())
+    return known
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _parser_like(default: object) -> Callable[[str], T]:  # type: ignore[type-var]
+    if isinstance(default, bool):
+        return boolean  # type: ignore[return-value]
+    if isinstance(default, int):
+        return whole  # type: ignore[return-value]
+    if isinstance(default, float):
+        return float  # type: ignore[return-value]
+    return str  # type: ignore[return-value]

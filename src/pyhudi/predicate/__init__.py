@@ -1,0 +1,1 @@
+"""Expressions over columns: one small SQL grammar, the same on both engines."""

@@ -1,0 +1,1 @@
+"""An opened table as frozen values."""

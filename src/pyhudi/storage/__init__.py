@@ -1,0 +1,1 @@
+"""Bytes at paths: the only room that touches disk or network."""

@@ -1,0 +1,1 @@
+"""What happened, in which order."""
