@@ -1,0 +1,268 @@
+"""Merge new rows into stored ones: precombine, deletes, commit-time and event-time order.
+
+Pure Arrow kernels. Decide on narrow columns, touch wide rows once. Start at `probe`, then `merge_batch`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import SchemaMismatch
+
+__all__ = ["MergeSpec", "Merged", "Probe", "deleted_rows", "merge_batch", "newer_rows", "probe"]
+
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+_IS_DELETED = "_hoodie_is_deleted"
+_OPERATION = "_hoodie_operation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSpec:
+    """How two rows of one key become one.   Spec: format/files 6."""
+
+    ordering: tuple[str, ...] = ()
+    is_event_time: bool = False
+    """The greater ordering value wins against the stored row; else the later commit does."""
+    delete_field: str = ""
+    delete_marker: str = ""
+    """A row whose `delete_field` equals this is a delete; both or neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """The updates of one file group, one row a key, ready to meet base-file batches."""
+
+    keys: pa.Array
+    rows: pa.Table
+    """The updates in the layout of the base file."""
+    is_delete: Bools
+    is_unordered_delete: Bools
+    """Deletes without an ordering value: they win whatever is stored."""
+    ordering: tuple[pa.Array, ...]
+    """Empty for commit-time order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """One base-file batch after the merge."""
+
+    batch: pa.RecordBatch
+    hits: Indices
+    """Rows of the probe that this batch's keys met, winners and losers."""
+    updated_count: int
+    deleted_count: int
+
+
+def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
+    """Tell which rows are deletes by their own columns.   Spec: format/files 6.4."""
+    deleted = np.zeros(rows.num_rows, dtype=np.bool_)
+    if _IS_DELETED in rows.column_names:
+        deleted |= _bools(pc.equal(rows[_IS_DELETED], pa.scalar(value=True)))
+    if _OPERATION in rows.column_names:
+        deleted |= _bools(pc.is_in(rows[_OPERATION], value_set=pa.array(["D", "-U"])))
+    if spec.delete_field and spec.delete_field in rows.column_names:
+        deleted |= _bools(pc.equal(pc.cast(rows[spec.delete_field], pa.string()), spec.delete_marker))
+    return deleted
+
+
+def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], deletes: Bools) -> Indices | None:
+    """Precombine: choose one row a key; None when every key is there once.
+
+    The greatest ordering value wins and a tie goes to the later row. A delete without ordering value beats every
+    earlier row of its key and loses to every later one.
+
+    Shape:  n keys, ordering columns and flags in input order -> indices into them, ascending.
+    Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
+    Cost:   one hash of n keys; sorts only the rows of keys that are there more than once.
+    Spec:   format/files 6.2, 6.3.
+    """
+    codes = _codes(keys)
+    distinct = int(codes.max()) + 1 if len(codes) else 0
+    if distinct == len(codes):
+        return None
+    repeated = np.bincount(codes, minlength=distinct)[codes] > 1
+    rows = np.flatnonzero(repeated)
+    if deletes.any() and len(ordering):
+        rows = _after_last_unordered_delete(rows, codes, _defaults(ordering) & deletes)
+    ranks = [_ranks(column.take(pa.array(rows))) for column in reversed([_filled(column) for column in ordering])]
+    order = np.lexsort((rows, *ranks, codes[rows]))
+    sorted_codes = codes[rows][order]
+    last = np.append(sorted_codes[1:] != sorted_codes[:-1], True)
+    kept = ~repeated
+    kept[rows[order[last]]] = True
+    return np.flatnonzero(kept)
+
+
+def probe(
+    rows: pa.Table, keys: pa.ChunkedArray, deletes: Bools, spec: MergeSpec, *, unordered: Bools | None = None
+) -> Probe:
+    """Prepare precombined updates for `merge_batch`.
+
+    `unordered` marks deletes that win without looking at ordering values (a delete by key).
+    """
+    no_ordering = not (spec.is_event_time and spec.ordering)
+    ordering = () if no_ordering else tuple(_column(rows, name) for name in spec.ordering)
+    without_value = deletes & _defaults(ordering) if ordering else deletes
+    return Probe(
+        keys=_one_array(keys),
+        rows=rows,
+        is_delete=deletes,
+        is_unordered_delete=without_value if unordered is None else without_value | unordered,
+        ordering=tuple(_one_array(_filled(column)) for column in ordering),
+    )
+
+
+def merge_batch(batch: pa.RecordBatch, keys: pa.Array, updates: Probe, spec: MergeSpec) -> Merged:
+    """Replace the rows of one base-file batch whose key has a newer row among the updates.
+
+    Order is kept, so row groups stay clustered. Rows that the probe deletes are dropped. Rows of the probe that no
+    batch hits are its inserts: the caller collects `hits`.
+
+    Shape:  batch (n rows), its n record keys -> at most n rows, same schema.
+    Nulls:  a null ordering value counts as 0, the epoch, or the empty text; a tie goes to the update.
+    Cost:   one hash look-up of n keys, one mask per column that changes.
+    Raises: SchemaMismatch if batch and updates differ.
+    Spec:   Reader Expectations 5.1; format/files 6.3.
+    """
+    if batch.schema.names != updates.rows.schema.names:
+        raise SchemaMismatch("base file and updates differ", base=batch.schema.names, updates=updates.rows.schema.names)
+    found = pc.index_in(keys, value_set=updates.keys)
+    rows = np.flatnonzero(_bools(found.is_valid()))
+    hits = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    if not len(hits):
+        return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
+    wins = _wins(batch, rows, hits, updates, spec)
+    deletes = wins & updates.is_delete[hits]
+    replaces = wins & ~deletes
+    merged = _replace(batch, rows[replaces], hits[replaces], updates.rows)
+    if deletes.any():
+        kept = np.ones(batch.num_rows, dtype=np.bool_)
+        kept[rows[deletes]] = False
+        merged = merged.filter(pa.array(kept))
+    return Merged(batch=merged, hits=hits, updated_count=int(replaces.sum()), deleted_count=int(deletes.sum()))
+
+
+def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:
+    """Tell which hits beat the stored row: narrow columns only."""
+    if not updates.ordering:
+        return np.ones(len(hits), dtype=np.bool_)
+    taken = pa.array(rows)
+    wins = np.ones(len(hits), dtype=np.bool_)
+    undecided = np.ones(len(hits), dtype=np.bool_)
+    for name, new in zip(spec.ordering, updates.ordering, strict=True):
+        stored = _filled(_plain(batch.column(name)).take(taken))
+        fresh = new.take(pa.array(hits))
+        smaller = _bools(pc.less(fresh, stored)) & undecided
+        wins[smaller] = False
+        undecided &= _bools(pc.equal(fresh, stored))
+    return wins | updates.is_unordered_delete[hits]
+
+
+def _replace(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: pa.Table) -> pa.RecordBatch:
+    """Put row `hits[i]` of the updates in place of row `rows[i]` of the batch."""
+    if not len(rows):
+        return batch
+    mask = np.zeros(batch.num_rows, dtype=np.bool_)
+    mask[rows] = True
+    where, taken = pa.array(mask), pa.array(hits)
+    columns = [
+        _replace_column(stored, where, rows, _one_array(updates.column(index).take(taken)))
+        for index, stored in enumerate(batch.columns)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _replace_column(stored: pa.Array, where: pa.Array, rows: Indices, fresh: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(stored.type):
+        return _replace_dictionary(stored, where, fresh)
+    if pa.types.is_nested(stored.type) or pa.types.is_null(stored.type):
+        order = np.arange(len(stored), dtype=np.int64)
+        order[rows] = len(stored) + np.arange(len(rows))
+        return _one_array(pa.chunked_array([stored, fresh]).take(pa.array(order)))
+    return pc.replace_with_mask(stored, where, fresh)
+
+
+def _replace_dictionary(stored: pa.DictionaryArray, where: pa.Array, fresh: pa.Array) -> pa.DictionaryArray:
+    """Replace by index, after both sides share one dictionary."""
+    coded = fresh if pa.types.is_dictionary(fresh.type) else fresh.dictionary_encode()
+    coded = coded.cast(stored.type)
+    left, right = pa.chunked_array([stored, coded]).unify_dictionaries().chunks
+    indices = pc.replace_with_mask(left.indices, where, right.indices)
+    return pa.DictionaryArray.from_arrays(indices, left.dictionary)
+
+
+def _after_last_unordered_delete(rows: Indices, codes: Indices, unordered: Bools) -> Indices:
+    """Drop rows that a later delete without ordering value beats, and such deletes where a later row follows."""
+    if not unordered[rows].any():
+        return rows
+    last_delete = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
+    np.maximum.at(last_delete, codes[rows[unordered[rows]]], rows[unordered[rows]])
+    last_row = np.full_like(last_delete, -1)
+    np.maximum.at(last_row, codes[rows], rows)
+    is_final = last_row == last_delete
+    kept = np.where(is_final[codes[rows]], rows == last_delete[codes[rows]], rows > last_delete[codes[rows]])
+    return rows[kept]
+
+
+def _defaults(ordering: Sequence[pa.ChunkedArray]) -> Bools:
+    """Tell which rows have no ordering value: all null, or, as in Java, the 32-bit integer 0."""
+    flags = [
+        _bools(pc.is_null(column)) | (_bools(pc.equal(column, 0)) if pa.types.is_int32(column.type) else False)
+        for column in ordering
+    ]
+    return np.logical_and.reduce(flags)
+
+
+def _filled(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Put the smallest natural value in place of null, as Hudi's default ordering value is 0."""
+    if column.null_count == 0:
+        return column
+    return pc.fill_null(column, _smallest(column.type))
+
+
+def _smallest(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_boolean(kind):
+        return pa.scalar(value=False)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
+        return pa.scalar("").cast(kind)
+    if pa.types.is_decimal(kind):
+        return pa.scalar(Decimal(0), kind)
+    return pa.array(np.zeros(1, dtype=f"i{kind.bit_width // 8}")).view(kind)[0]
+
+
+def _ranks(column: pa.ChunkedArray) -> Indices:
+    """Rank values densely, so that numpy can sort any Arrow type."""
+    ranks: Indices = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return ranks
+
+
+def _codes(keys: pa.ChunkedArray) -> Indices:
+    encoded = _one_array(keys.dictionary_encode())
+    codes: Indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _column(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    column = rows.column(name)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _bools(flags: pa.Array | pa.ChunkedArray) -> Bools:
+    filled: Bools = pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False)
+    return filled.astype(np.bool_)
