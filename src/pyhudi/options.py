@@ -2,8 +2,8 @@
 
 An option is declared once, beside the code that reads it: `SORT_MODE = option("hoodie.bulkinsert.sort.mode", ...)`.
 `Settings` layers what a call, a session and a table say and hands out parsed values. The committed `known_keys.json`
-is made from the declarations (`python -m pyhudi.options`) so that a typo's nearest known key can be named from
-anywhere without importing everything. Start at `option`, then `Settings.of`.
+is made from the declarations and from the keys of Apache Hudi that are not read here (`make keys`), so that a typo's
+nearest known key can be named from anywhere without importing everything. Start at `option`, then `Settings.of`.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pyhudi.errors import InternalError, NotBuilt, OptionError
 
@@ -43,7 +43,9 @@ def option(
     """Declare a key; a second declaration of the same key is our bug."""
     if key in DECLARED:
         raise InternalError("option declared twice", key=key)
-    declared = Option(key=key, parse=parse or _parser_like(default), default=default, meaning=meaning, old_keys=old_keys)
+    declared = Option(
+        key=key, parse=parse or _parser_like(default), default=default, meaning=meaning, old_keys=old_keys
+    )
     DECLARED[key] = declared  # type: ignore[assignment]  # Option is read-only, so Option[T] is an Option[object]
     return declared
 
@@ -117,30 +119,49 @@ class Settings:
 
 
 def _current_keys(layer: Mapping[str, object]) -> dict[str, str]:
-    known = _known_keys()
     current: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for key, value in layer.items():
-        entry = known.get(key) or known.get(_prefix_of(key, known))
-        if entry is None:
-            nearest = get_close_matches(key, known, n=1, cutoff=0.6)
-            hint = f"; did you mean {nearest[0]}?" if nearest else ""
-            raise OptionError(f"unknown option{hint}", key=key)
+        entry = _entry_of(key)
         text = _as_text(value)
-        if entry["effect"] == "refused" and text.lower() not in entry.get("harmless", ["false", ""]):
-            raise NotBuilt(f"this option asks for what pyhudi does not do yet: {entry['meaning']}", key=key, value=text)
-        if entry["effect"] == "none":
-            _say_once(f"{key} has no effect in pyhudi: {entry['meaning']}")
+        if not _is_obeyed(key, text, entry):
             continue
-        if "renamed_to" in entry:
-            _say_once(f"{key} is now called {entry['renamed_to']}")
-            key = entry["renamed_to"]  # noqa: PLW2901 - the translated key takes its place
-        current[key] = text
-    return current
+        new_key = entry.get("renamed_to")
+        if new_key is None:
+            current[key] = text
+        else:
+            _say_once(f"{key} is now called {new_key}")
+            renamed[new_key] = text
+    return {**renamed, **current}  # who says both means the current name
+
+
+def _entry_of(key: str) -> dict[str, Any]:
+    known = _known_keys()
+    entry = known.get(key) or known.get(_prefix_of(key, known))
+    if entry is None and key in DECLARED:
+        return {"effect": "obeyed"}
+    if entry is None:
+        nearest = get_close_matches(key, [*known, *DECLARED], n=1, cutoff=0.6)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        raise OptionError(f"unknown option{hint}", key=key)
+    return entry
+
+
+def _is_obeyed(key: str, text: str, entry: Mapping[str, Any]) -> bool:
+    if entry["effect"] == "obeyed":
+        return True
+    if entry["effect"] == "none":
+        _say_once(f"{key} has no effect in pyhudi: {entry['meaning']}")
+        return False
+    if text.strip().lower() not in {one.lower() for one in entry["harmless"]}:
+        raise NotBuilt(f"this option asks for what pyhudi does not do yet: {entry['meaning']}", key=key, value=text)
+    return False
 
 
 def _prefix_of(key: str, known: Mapping[str, object]) -> str:
-    """Find the declared `prefix.*` that covers a key, for families such as `hoodie.record.merge.property.`."""
-    return next((name for name in known if name.endswith(".*") and key.startswith(name[:-1])), "")
+    """Find the longest `prefix.*` that covers a key, for families such as `hoodie.record.merge.property.*`."""
+    covers = [name for name in known if name.endswith(".*") and key.startswith(name[:-1])]
+    return max(covers, key=len, default="")
 
 
 @cache
@@ -149,8 +170,8 @@ def _say_once(text: str) -> None:
 
 
 @cache
-def _known_keys() -> dict[str, dict[str, str]]:
-    known: dict[str, dict[str, str]] = json.loads(resources.files("pyhudi").joinpath("known_keys.json").read_text())
+def _known_keys() -> dict[str, dict[str, Any]]:
+    known: dict[str, dict[str, Any]] = json.loads(resources.files("pyhudi").joinpath("known_keys.json").read_text())
     return known
 
 
@@ -158,11 +179,11 @@ def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _parser_like(default: object) -> Callable[[str], T]:  # type: ignore[type-var]
+def _parser_like(default: object) -> Callable[[str], Any]:
     if isinstance(default, bool):
-        return boolean  # type: ignore[return-value]
+        return boolean
     if isinstance(default, int):
-        return whole  # type: ignore[return-value]
+        return whole
     if isinstance(default, float):
-        return float  # type: ignore[return-value]
-    return str  # type: ignore[return-value]
+        return float
+    return str
