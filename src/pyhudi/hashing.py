@@ -1,0 +1,317 @@
+"""The hashes of Hudi's formats and of our routing, over whole Arrow arrays.
+
+Murmur (bloom filters), Java's `hashCode` of strings and lists (buckets, index shards) and XXH64 (routing of new rows;
+the same value as Spark's `xxhash64`). Pure functions of the bytes: nothing here may depend on the process, the platform
+or the order of the rows. Keys are laid out in blocks, longest first, so that one numpy operation serves a whole block.
+Start at `murmur_blocks`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.errors import InvalidInput
+
+__all__ = ["MurmurBlock", "hash_chain", "java_hash", "java_list_hash", "murmur_blocks", "xxhash64"]
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+Index: TypeAlias = npt.NDArray[np.int64]
+
+_BLOCK_ROWS = 8192
+_BLOCK_BYTES = 1 << 20
+_M = np.uint32(0x5BD1E995)
+_PRIMES = tuple(
+    np.uint64(prime)
+    for prime in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MurmurBlock:
+    """Some keys of an array, prepared so that hashing them again with another seed is cheap."""
+
+    rows: Index
+    """Where the keys stand in the array."""
+    lengths: U32
+    """Units: bytes; never rising."""
+    words: tuple[U32, ...]
+    """Mixed 4-byte words: the i-th of every key that has one."""
+    tail: U32
+    tail_factor: U32
+
+    def hash(self, seeds: U32) -> U32:
+        """Hash every key with its own seed.
+
+        Shape: n seeds -> n hashes, in the order of `rows`.
+        """
+        state = seeds ^ self.lengths
+        for word in self.words:
+            part = state[: len(word)]
+            part *= _M
+            part ^= word
+        state ^= self.tail
+        state *= self.tail_factor
+        state ^= state >> np.uint32(13)
+        state *= _M
+        state ^= state >> np.uint32(15)
+        return state
+
+    def take(self, index: Index) -> "MurmurBlock":
+        """Keep the keys at these places of the block; the index must rise."""
+        return MurmurBlock(
+            rows=self.rows[index],
+            lengths=self.lengths[index],
+            words=tuple(word[index[: np.searchsorted(index, len(word))]] for word in self.words),
+            tail=self.tail[index],
+            tail_factor=self.tail_factor[index],
+        )
+
+
+def murmur_blocks(keys: pa.Array | pa.ChunkedArray) -> Iterator[MurmurBlock]:
+    """Prepare keys for Hadoop's murmur hash, block by block.
+
+    It differs from MurmurHash2 in the bytes behind the last whole word: they are signed, and count from the end.
+
+    Nulls:  refused.
+    Cost:   one pass over the bytes; a block is at most about 1 MiB.
+    Raises: InvalidInput for a null key.
+    Spec:   format/files 4.3.
+    """
+    data, offsets = _bytes_and_offsets(_without_nulls(keys))
+    for rows, cells, lengths in _blocks(data, offsets):
+        yield _murmur_block(rows, cells, lengths)
+
+
+def hash_chain(keys: pa.Array | pa.ChunkedArray, count: int) -> npt.NDArray[np.int32]:
+    """Hash every key `count` times, each time seeded with the previous hash, the first time with 0.
+
+    Shape:  n keys -> n x count signed hashes.
+    Nulls:  refused.
+    Raises: InvalidInput for a null key.
+    Spec:   format/files 4.3.
+    """
+    chain = np.empty((len(keys), count), np.uint32)
+    for block in murmur_blocks(keys):
+        hashes = np.zeros(len(block.rows), np.uint32)
+        for step in range(count):
+            hashes = block.hash(hashes)
+            chain[block.rows, step] = hashes
+    return chain.view(np.int32)
+
+
+def java_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
+    """Give Java's `String.hashCode` of every string.
+
+    Shape: n strings -> n hashes.
+    Nulls: 0.
+    Spec:  format/files 9.1.
+    """
+    array = _plain(strings)
+    hashes = np.zeros(len(array), np.uint32)
+    data, offsets = _bytes_and_offsets(array)
+    units, starts = _utf16(data, offsets)
+    for rows, cells, lengths in _blocks(units, starts):
+        state = np.zeros(len(rows), np.uint32)
+        columns = np.ascontiguousarray(cells.T)
+        for position, count in enumerate(_counts(lengths, columns.shape[0])):
+            part = state[:count]
+            part *= np.uint32(31)
+            part += columns[position, :count]
+        hashes[rows] = state
+    if array.null_count:
+        hashes[_null_mask(array)] = 0
+    return hashes.view(np.int32)
+
+
+def java_list_hash(columns: Sequence[pa.Array | pa.ChunkedArray]) -> npt.NDArray[np.int32]:
+    """Give Java's `List<String>.hashCode` of every row, one list element a column.
+
+    Shape:  k columns of n strings -> n hashes.
+    Nulls:  an element that counts as 0.
+    Raises: InvalidInput without columns.
+    Spec:   format/files 9.1.
+    """
+    if not columns:
+        raise InvalidInput("give at least one column to hash")
+    state = np.ones(len(columns[0]), np.uint32)
+    for column in columns:
+        state = state * np.uint32(31) + java_hash(column).view(np.uint32)
+    return state.view(np.int32)
+
+
+def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray[np.int64]:
+    """Give XXH64 of every string's bytes; with the seed 42 this is Spark's `xxhash64`.
+
+    Shape: n strings -> n hashes.
+    Nulls: the seed, as in Spark.
+    """
+    array = _plain(strings)
+    hashes = np.full(len(array), seed, np.uint64)
+    data, offsets = _bytes_and_offsets(array)
+    for rows, cells, lengths in _blocks(data, offsets, same_length=True):
+        hashes[rows] = _xxh64(cells, int(lengths[0]), np.uint64(seed))
+    if array.null_count:
+        hashes[_null_mask(array)] = np.uint64(seed)
+    return hashes.view(np.int64)
+
+
+def _murmur_block(rows: Index, cells: U8, lengths: Index) -> MurmurBlock:
+    width = cells.shape[1] // 4 * 4
+    columns = np.ascontiguousarray(cells[:, :width]).view("<u4").T.astype(np.uint32)
+    words = []
+    for position, count in enumerate(_counts(lengths // 4, width // 4)):
+        word = columns[position, :count] * _M
+        word ^= word >> np.uint32(24)
+        word *= _M
+        words.append(word)
+    left = lengths % 4
+    tail = np.zeros(len(rows), np.uint32)
+    if left.any():
+        for back in (1, 2, 3):
+            has = np.flatnonzero(left >= back)
+            signed = cells[has, lengths[has] - back].view(np.int8).astype(np.int32)
+            tail[has] ^= (signed << np.int32(8 * (back - 1))).view(np.uint32)
+    factor = np.where(left > 0, _M, np.uint32(1)).astype(np.uint32)
+    return MurmurBlock(rows=rows, lengths=lengths.astype(np.uint32), words=tuple(words), tail=tail, tail_factor=factor)
+
+
+def _xxh64(cells: U8, length: int, seed: np.uint64) -> U64:
+    """Hash rows of one length."""
+    p1, p2, p3, p4, p5 = _PRIMES
+    rows_count, done = len(cells), 0
+    with np.errstate(over="ignore"):
+        if length >= 32:
+            lanes = [np.full(rows_count, start, np.uint64) for start in (seed + p1 + p2, seed + p2, seed, seed - p1)]
+            while done + 32 <= length:
+                for lane in range(4):
+                    lanes[lane] = _round(lanes[lane], _word(cells, done + 8 * lane, 8))
+                done += 32
+            state = sum((_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)), np.uint64(0))
+            for lane_value in lanes:
+                state = (state ^ _round(np.zeros_like(lane_value), lane_value)) * p1 + p4
+        else:
+            state = np.full(rows_count, seed + p5, np.uint64)
+        state = state + np.uint64(length)
+        while done + 8 <= length:
+            state = _rotate(state ^ _round(np.zeros_like(state), _word(cells, done, 8)), 27) * p1 + p4
+            done += 8
+        if done + 4 <= length:
+            state = _rotate(state ^ (_word(cells, done, 4) * p1), 23) * p2 + p3
+            done += 4
+        for position in range(done, length):
+            state = _rotate(state ^ (cells[:, position].astype(np.uint64) * p5), 11) * p1
+        state = (state ^ (state >> np.uint64(33))) * p2
+        state = (state ^ (state >> np.uint64(29))) * p3
+        return np.asarray(state ^ (state >> np.uint64(32)))
+
+
+def _round(state: U64, word: U64) -> U64:
+    return _rotate(state + word * _PRIMES[1], 31) * _PRIMES[0]
+
+
+def _rotate(value: U64, by: int) -> U64:
+    return (value << np.uint64(by)) | (value >> np.uint64(64 - by))
+
+
+def _word(cells: U8, start: int, size: int) -> U64:
+    word = np.ascontiguousarray(cells[:, start : start + size]).view(f"<u{size}")[:, 0]
+    return word.astype(np.uint64)
+
+
+def _blocks(
+    data: npt.NDArray[Any], offsets: Index, *, same_length: bool = False
+) -> Iterator[tuple[Index, npt.NDArray[Any], Index]]:
+    """Cut values into padded matrices of rows, longest first: (rows, cells, lengths)."""
+    lengths = np.diff(offsets)
+    if not len(lengths):
+        return
+    if lengths.min() == lengths.max():  # fixed-width keys need neither sorting nor gathering
+        yield from _fixed_blocks(data, offsets, int(lengths[0]))
+        return
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        width = int(lengths[order[start]])
+        stop = start + max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // max(width, 1)))
+        rows = order[start:stop]
+        if same_length:
+            rows = rows[: np.searchsorted(-lengths[rows], -width, side="right")]
+        at = offsets[rows][:, None] + np.arange(width)
+        cells = data[np.minimum(at, max(len(data) - 1, 0))] if width else np.empty((len(rows), 0), data.dtype)
+        yield rows, cells, lengths[rows]
+        start += len(rows)
+
+
+def _fixed_blocks(
+    data: npt.NDArray[Any], offsets: Index, width: int
+) -> Iterator[tuple[Index, npt.NDArray[Any], Index]]:
+    count = len(offsets) - 1
+    cells = data[int(offsets[0]) : int(offsets[-1])].reshape(count, width)
+    step = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // max(width, 1)))
+    for start in range(0, count, step):
+        rows = np.arange(start, min(start + step, count))
+        yield rows, cells[start : start + step], np.full(len(rows), width, np.int64)
+
+
+def _counts(lengths: Index, width: int) -> Index:
+    """Count, for every position, the values that reach it; lengths never rise."""
+    return len(lengths) - np.searchsorted(lengths[::-1], np.arange(width), side="right")
+
+
+def _utf16(data: U8, offsets: Index) -> tuple[npt.NDArray[np.uint16], Index]:
+    """Turn UTF-8 bytes and offsets into UTF-16 units and their offsets."""
+    first, last = int(offsets[0]), int(offsets[-1])
+    used = data[first:last]
+    if not len(used) or used.max() < 0x80:
+        return used.astype(np.uint16), offsets - first
+    # a character counts at its leading byte: one unit, beyond the basic plane two
+    per_byte = ((used & 0xC0) != 0x80).astype(np.int64) + (used >= 0xF0)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(per_byte)])
+    units = np.frombuffer(used.tobytes().decode("utf-8").encode("utf-16-le"), "<u2")
+    return units, ends[offsets - first]
+
+
+def _bytes_and_offsets(array: pa.Array) -> tuple[U8, Index]:
+    _, offsets, data = array.buffers()
+    if offsets is None or not len(array):
+        return np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64)
+    kind = np.int64 if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type) else np.int32
+    places = np.frombuffer(offsets, kind)[array.offset : array.offset + len(array) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return content, places.astype(np.int64)
+
+
+def _without_nulls(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+    array = _plain(keys)
+    if array.null_count:
+        raise InvalidInput("a null key cannot be hashed; check keys before", nulls=array.null_count)
+    return array
+
+
+def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Give one array of strings or bytes with offsets."""
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_string_view(kind) or isinstance(values, pa.ChunkedArray):
+        kind = pa.large_string() if pa.types.is_string_view(kind) or pa.types.is_string(kind) else kind
+        kind = pa.large_binary() if pa.types.is_binary(kind) else kind
+    if pa.types.is_binary_view(kind):
+        kind = pa.large_binary()
+    known = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+    if kind not in known:
+        raise InvalidInput("only strings and bytes can be hashed", type=str(values.type))
+    array = values.cast(kind) if values.type != kind else values
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+        array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    return array
+
+
+def _null_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
+    mask: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return mask

@@ -1,0 +1,180 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.errors import InvalidInput
+from pyhudi.hashing import hash_chain, java_hash, java_list_hash, murmur_blocks, xxhash64
+
+# what Hadoop's MurmurHash (chained four times) and Java's String.hashCode give
+JAVA = [
+    ("", [0, 0, 0, 0], 0),
+    ("a", [-1838653602, 1529584742, 507861454, -98486213], 97),
+    ("ab", [1525573013, -1464330887, -1096641660, 1786673970], 3105),
+    ("abc", [1775488903, 1492699528, -1540251996, -1289704357], 96354),
+    ("abcd", [646393889, -524664927, 797144740, 2144966913], 2987074),
+    ("id-1", [995120774, 2042199835, 486303729, 1429799802], 3225599),
+    ("\u00e9", [-384040333, 1849032984, 249031250, -1698894949], 233),
+    ("\u043a\u043b\u044e\u0447", [1599728837, -1004219217, -251136098, 593481270], 33309882),
+    ("\u65e5\u672c\u8a9e", [-343686998, 1463879953, 1926485923, 2061012812], 25921943),
+    ("k\U0001f600", [1410698879, -1518073229, 166436345, 719304222], 1875726),
+    ("334e26e9-8355-45cc-97c6-c31daf0df330", [821709926, -613095598, 1630513889, 1270336226], 1880221124),
+    ("uuid:1,ts:2\u00e9", [1343060517, -431948301, -540817052, -1847044761], -1470917672),
+    ("\u00ff\u00ff\u00ff", [-971267017, -1014426265, -812782658, -1438201858], 253215),
+]
+ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz-0123456789-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# what Spark's xxhash64 gives for the first n characters of ALPHABET
+XXH64 = [
+    (0, -7444071767201028348),
+    (1, -6091425354261976140),
+    (3, -5988825953713525160),
+    (4, 6520638020402076947),
+    (7, -4651291295350382586),
+    (8, 7248535833922443885),
+    (12, 1501189992857548848),
+    (31, 928681653134301561),
+    (32, 2469568146597744572),
+    (36, 5308235351123835395),
+    (40, -7312008393914000644),
+    (63, -1782001032983833865),
+    (64, 2621719828747808454),
+    (71, -7513355055677131952),
+]
+
+strings = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=60)
+
+
+def murmur(data: bytes, seed: int) -> int:
+    """Hash one key, byte by byte."""
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    state = (seed ^ len(data)) & mask
+    whole = len(data) // 4 * 4
+    for at in range(0, whole, 4):
+        k = int.from_bytes(data[at : at + 4], "little") * m & mask
+        k = (k ^ (k >> 24)) * m & mask
+        state = (state * m & mask) ^ k
+    left = len(data) - whole
+    for back in range(1, left + 1):
+        byte = data[len(data) - back]
+        state ^= ((byte - 256 if byte > 127 else byte) << (8 * (back - 1))) & mask
+    if left:
+        state = state * m & mask
+    state = (state ^ (state >> 13)) * m & mask
+    return state ^ (state >> 15)
+
+
+def signed(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def chain(text: str, count: int) -> list[int]:
+    state, hashes = 0, []
+    for _ in range(count):
+        state = murmur(text.encode(), state)
+        hashes.append(signed(state))
+    return hashes
+
+
+def string_hash(text: str) -> int:
+    units, state = np.frombuffer(text.encode("utf-16-le"), "<u2"), 0
+    for unit in units.tolist():
+        state = (31 * state + unit) & 0xFFFFFFFF
+    return signed(state)
+
+
+def test_murmur_chain_equals_hadoop() -> None:
+    keys = pa.array([text for text, _, _ in JAVA])
+    assert hash_chain(keys, 4).tolist() == [hashes for _, hashes, _ in JAVA]
+
+
+def test_string_hash_equals_java() -> None:
+    assert java_hash(pa.array([text for text, _, _ in JAVA])).tolist() == [value for _, _, value in JAVA]
+
+
+def test_list_hash_equals_java() -> None:
+    assert java_list_hash(
+        [pa.array([text]) for text in ("\u00e9", "k\U0001f600")] + [pa.array([None], pa.string())]
+    ).tolist() == [58401210]
+    assert java_list_hash([pa.array(["1"])]).tolist() == [80]
+    assert java_list_hash([pa.array(["a"]), pa.array(["b"])]).tolist() == [4066]
+
+
+def test_xxhash64_equals_spark() -> None:
+    texts = pa.array([ALPHABET[:length] for length, _ in XXH64])
+    assert xxhash64(texts).tolist() == [value for _, value in XXH64]
+    assert xxhash64(pa.array(["\u043a\u043b\u044e\u0447\U0001f600", None])).tolist() == [2563915043040274369, 42]
+
+
+@given(strings)
+@settings(deadline=None)
+def test_murmur_chain_equals_the_scalar_reference(texts: list[str]) -> None:
+    assert hash_chain(pa.array(texts, pa.string()), 3).tolist() == [chain(text, 3) for text in texts]
+
+
+@given(strings, st.integers(0, 5))
+@settings(deadline=None)
+def test_string_hash_equals_the_scalar_reference_also_on_slices(texts: list[str], start: int) -> None:
+    assert java_hash(pa.array(texts, pa.string())[start:]).tolist() == [string_hash(text) for text in texts[start:]]
+
+
+@given(strings, st.integers(0, 5))
+@settings(deadline=None)
+def test_a_key_has_one_hash_whatever_surrounds_it(texts: list[str], start: int) -> None:
+    together = xxhash64(pa.array(texts, pa.string())[start:]).tolist()
+    assert together == [xxhash64(pa.array([text]))[0] for text in texts[start:]]
+
+
+@pytest.mark.parametrize(
+    "shaped",
+    [
+        lambda texts: pa.array(texts, pa.large_string()),
+        lambda texts: pa.array(texts, pa.string_view()),
+        lambda texts: pa.array(texts).dictionary_encode(),
+        lambda texts: pa.chunked_array([texts[:2], texts[2:], []], pa.string()),
+        lambda texts: pa.chunked_array(
+            [pa.array(texts[:2]).dictionary_encode(), pa.array(texts[2:]).dictionary_encode()]
+        ),
+        lambda texts: pa.array([text.encode() for text in texts]),
+    ],
+)
+def test_the_form_of_the_array_does_not_matter(shaped) -> None:
+    texts = ["a", "bcd", "", "key-\u00e9", "0123456789" * 5]
+    assert hash_chain(shaped(texts), 2).tolist() == hash_chain(pa.array(texts), 2).tolist()
+    assert xxhash64(shaped(texts)).tolist() == xxhash64(pa.array(texts)).tolist()
+
+
+def test_many_blocks_of_mixed_lengths_keep_their_rows() -> None:
+    texts = ["k" * (n % 37) + str(n) for n in range(20_000)]
+    hashes = hash_chain(pa.array(texts), 1)[:, 0]
+    assert [hashes[n] for n in range(0, 20_000, 997)] == [chain(texts[n], 1)[0] for n in range(0, 20_000, 997)]
+
+
+def test_one_huge_key_does_not_blow_up_the_others() -> None:
+    texts = ["x" * 2_000_000, *("y" * (n % 5) for n in range(5000))]
+    assert hash_chain(pa.array(texts), 1)[1:4, 0].tolist() == [chain(text, 1)[0] for text in texts[1:4]]
+
+
+def test_a_block_can_be_narrowed() -> None:
+    [block] = murmur_blocks(pa.array(["abcdefghi", "abcde", "ab", "", "abc"]))
+    index = np.array([1, 3])
+    seeds = np.array([7, 9], np.uint32)
+    narrowed = block.take(index)
+    whole = block.hash(np.array([0, 7, 0, 9, 0], np.uint32))
+    assert narrowed.hash(seeds).tolist() == whole[index].tolist()
+    assert narrowed.rows.tolist() == block.rows[index].tolist()
+
+
+def test_null_and_numeric_keys_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="null key"):
+        hash_chain(pa.array(["a", None]), 1)
+    with pytest.raises(InvalidInput, match="only strings"):
+        hash_chain(pa.array([1, 2]), 1)
+    with pytest.raises(InvalidInput, match="at least one column"):
+        java_list_hash([])
+
+
+def test_nothing_gives_nothing() -> None:
+    assert hash_chain(pa.array([], pa.string()), 3).shape == (0, 3)
+    assert java_hash(pa.array([], pa.string())).tolist() == []
+    assert xxhash64(pa.array([None, None], pa.string())).tolist() == [42, 42]
