@@ -1,30 +1,52 @@
 SHELL := /bin/bash
+PYTHON ?= python3
 PY := .venv/bin/python
+ENGINE ?= spark
+CODE := src tests tools
 .DEFAULT_GOAL := help
+# Java is looked for once, by whoever needs it; the local engine needs none.
+JAVA_FINDER := tools/find_java.sh
 
 help: ## Show what there is to run
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .venv/.ready: requirements/dev.txt pyproject.toml
-	python3 -m venv .venv
-	.venv/bin/pip install -q -r requirements/dev.txt
-	.venv/bin/pip install -q --no-deps -e .
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	test -x $(PY) || $(PYTHON) -m venv .venv
+	$(PY) -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	$(PY) -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 setup: .venv/.ready ## Make .venv with everything, pinned
 
 fmt: .venv/.ready ## Format the code
-	.venv/bin/ruff format src tests
-	.venv/bin/ruff check --fix -q src tests
+	.venv/bin/ruff format $(CODE)
+	.venv/bin/ruff check --fix -q $(CODE)
 
 check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
-	.venv/bin/ruff format --check src tests
-	.venv/bin/ruff check src tests
+	.venv/bin/ruff format --check $(CODE)
+	.venv/bin/ruff check $(CODE)
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
 test: .venv/.ready ## All tests that need no other program but Java
-	$(PY) -m pytest
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest
 
-.PHONY: help setup fmt check test
+demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
+	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)
+
+lanes: .venv/.ready ## Smoke test of the built wheel on pyspark 4.0, 4.1 and the newest
+	@eval "$$($(JAVA_FINDER))"; $(PY) tools/run_lanes.py
+
+bench: .venv/.ready ## Measure against peers (see docs/benchmarks.md)
+	@if [ -d benchmarks ]; then eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks; else echo "no benchmarks yet"; fi
+
+keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
+	$(PY) tools/known_keys.py
+
+clean: ## Remove what the other targets made
+	rm -rf .venv .lanes build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help setup fmt check test demo lanes bench keys clean

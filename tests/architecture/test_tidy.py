@@ -1,0 +1,338 @@
+"""Sizes, names, calls and docstrings, by ratchet: see `allowances.toml`."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+from tests.architecture.source import ROOT, FunctionNode, Module, Violation, enclosing, functions, judge, modules
+
+FUNCTION_LINES = 50
+MODULE_LINES = 500
+NESTING = 3
+POSITIONAL = 5
+SURFACES = {"storage", "cli", "demo", "spark"}
+PURE_ROOMS = {"kernels", "formats", "engine"}
+BANNED_WORDS = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "handler"}
+WORLD = {"os", "requests", "socket", "shutil", "tempfile", "subprocess", "glob", "fcntl", "urllib", "http"}
+CLOCKS = {"time", "random", "secrets"}
+PURE_UUID = {"UUID", "uuid3", "uuid5", "NAMESPACE_DNS", "NAMESPACE_URL", "NAMESPACE_OID", "NAMESPACE_X500"}
+DANGEROUS = {"pickle", "marshal", "shelve", "dill"}
+LABELS = ("Shape:", "Nulls:", "Units:", "Bytes:", "Raises:", "Cost:", "Spec:", "Locks:")
+BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp)
+BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.AsyncFor, ast.AsyncWith)
+
+
+# --- sizes
+
+
+def _code_lines(module: Module, node: FunctionNode) -> int:
+    """Count lines from `def` on that are neither blank, comment nor docstring."""
+    lines = module.text.splitlines()
+    skipped: set[int] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, FunctionNode | ast.ClassDef) and ast.get_docstring(inner) is not None:
+            skipped.update(range(inner.body[0].lineno, (inner.body[0].end_lineno or 0) + 1))
+    numbers = range(node.lineno, (node.end_lineno or 0) + 1)
+    return sum(
+        1 for n in numbers if n not in skipped and lines[n - 1].strip() and not lines[n - 1].lstrip().startswith("#")
+    )
+
+
+def _depth(node: ast.AST, at: int = 0) -> int:
+    """Measure how deep blocks stand in each other; `elif` stands beside its `if`, a nested function starts anew."""
+    deepest = at
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, FunctionNode | ast.ClassDef):
+                continue
+            is_elif = isinstance(node, ast.If) and field == "orelse" and isinstance(child, ast.If)
+            deepest = max(deepest, _depth(child, at + int(isinstance(child, BLOCKS) and not is_elif)))
+    return deepest
+
+
+def _positional(node: FunctionNode) -> int:
+    names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+    return len(names) - int(bool(names) and names[0] in {"self", "cls"})
+
+
+def test_functions_are_short():
+    def find(module: Module) -> Iterator[Violation]:
+        for name, node in functions(module.tree):
+            if (lines := _code_lines(module, node)) > FUNCTION_LINES:
+                yield Violation(f"{module.name}:{name}", lines)
+
+    judge("function_lines", find)
+
+
+def test_modules_are_short():
+    def find(module: Module) -> Iterator[Violation]:
+        if (lines := len(module.text.splitlines())) > MODULE_LINES:
+            yield Violation(module.name, lines)
+
+    judge("module_lines", find)
+
+
+def test_blocks_are_not_nested_deep():
+    def find(module: Module) -> Iterator[Violation]:
+        for name, node in functions(module.tree):
+            if (depth := _depth(node)) > NESTING:
+                yield Violation(f"{module.name}:{name}", depth)
+
+    judge("nesting", find)
+
+
+def test_functions_take_few_positional_parameters():
+    def find(module: Module) -> Iterator[Violation]:
+        for name, node in functions(module.tree):
+            if (count := _positional(node)) > POSITIONAL:
+                yield Violation(f"{module.name}:{name}", count)
+
+    judge("positional_parameters", find)
+
+
+# --- names
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def _is_banned_class(name: str) -> bool:
+    bare = name.lstrip("_")
+    starts = re.match(r"Abstract[A-Z]|Base(?!File)[A-Z]", bare)
+    return bool(starts) or bare.endswith(("Impl", "Factory"))
+
+
+def test_names_say_what_things_are():
+    def find(module: Module) -> Iterator[Violation]:
+        named = [(module.name.rsplit(".", 1)[-1], False)]
+        named += [(node.name, True) for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+        named += [(node.name, False) for _, node in functions(module.tree)]
+        for name, is_class in named:
+            if _words(name) & BANNED_WORDS or (is_class and _is_banned_class(name)):
+                yield Violation(f"{module.name}:{name}", detail="banned name")
+
+    judge("names", find)
+
+
+# --- calls
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Give (line, module, name) of every import; name is empty for `import module`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((node.lineno, node.module or "", alias.name) for alias in node.names)
+
+
+def _called(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Give (line, receiver, name) of every call; the receiver is its last name, or empty."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.lineno, "", node.func.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            yield node.lineno, getattr(owner, "id", None) or getattr(owner, "attr", ""), node.func.attr
+
+
+def _at(module: Module, line: int, detail: str) -> Violation:
+    return Violation(f"{module.name}:{enclosing(module.tree, line)}", detail=f"{detail} (line {line})")
+
+
+def test_only_storage_and_the_surfaces_touch_the_world():
+    def find(module: Module) -> Iterator[Violation]:
+        if module.room in SURFACES:
+            return
+        for line, imported, name in _imports(module.tree):
+            is_fs = imported.startswith("pyarrow.fs") or (imported == "pyarrow" and name == "fs")
+            if imported.split(".")[0] in WORLD or is_fs or (imported == "pathlib" and name in {"", "Path"}):
+                yield _at(module, line, f"imports {imported} {name}")
+        for line, owner, name in _called(module.tree):
+            if (owner, name) == ("", "open"):
+                yield _at(module, line, "calls open()")
+
+    judge("world", find)
+
+
+def test_only_env_knows_time_and_chance():
+    def find(module: Module) -> Iterator[Violation]:
+        if module.name == "pyhudi.env":
+            return
+        for line, imported, name in _imports(module.tree):
+            if imported in CLOCKS or (imported == "uuid" and name and name not in PURE_UUID):
+                yield _at(module, line, f"imports {imported} {name}")
+        for line, owner, name in _called(module.tree):
+            is_now = owner in {"datetime", "date"} and name in {"now", "utcnow", "today"}
+            is_drawn = (owner == "uuid" and name not in PURE_UUID) or (owner == "random" and name != "sample")
+            if is_now or is_drawn:
+                yield _at(module, line, f"calls {owner}.{name}()")
+
+    judge("time_and_chance", find)
+
+
+def test_nothing_found_in_a_table_is_executed():
+    def find(module: Module) -> Iterator[Violation]:
+        for line, imported, _ in _imports(module.tree):
+            if imported.split(".")[0] in DANGEROUS:
+                yield _at(module, line, f"imports {imported}")
+        for line, owner, name in _called(module.tree):
+            if (not owner and name in {"eval", "exec", "__import__"}) or (owner, name) == ("yaml", "load"):
+                yield _at(module, line, f"calls {name}()")
+
+    judge("execution", find)
+
+
+def test_rows_never_loop_in_python():
+    def find(module: Module) -> Iterator[Violation]:
+        if module.room not in PURE_ROOMS:
+            return
+        for line, _, name in _called(module.tree):
+            if name in {"as_py", "to_pylist", "to_pydict", "iterrows", "itertuples"}:
+                yield _at(module, line, f"calls {name}()")
+
+    judge("row_loops", find)
+
+
+# --- docstrings, exports, tests
+
+
+def _public(module: Module) -> Iterator[tuple[str, ast.AST]]:
+    """Give public classes, functions and methods of public classes."""
+    for node in module.tree.body:
+        if not isinstance(node, FunctionNode | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        yield node.name, node
+        for inner in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(inner, FunctionNode) and not inner.name.startswith("_"):
+                yield f"{node.name}.{inner.name}", inner
+
+
+def test_everything_public_has_a_docstring():
+    def find(module: Module) -> Iterator[Violation]:
+        if not ast.get_docstring(module.tree):
+            yield Violation(module.name, detail="no module docstring")
+        for name, node in _public(module):
+            is_overload = any(getattr(one, "id", "") == "overload" for one in getattr(node, "decorator_list", []))
+            if not is_overload and not ast.get_docstring(node):
+                yield Violation(f"{module.name}:{name}", detail="no docstring")
+
+    judge("docstrings", find)
+
+
+def test_kernels_and_codecs_state_their_contract():
+    def find(module: Module) -> Iterator[Violation]:
+        if module.room not in {"kernels", "formats"}:
+            return
+        for name, node in _public(module):
+            text = ast.get_docstring(node) or ""
+            if isinstance(node, FunctionNode) and "." not in name and not any(label in text for label in LABELS):
+                yield Violation(f"{module.name}:{name}", detail=f"none of {' '.join(LABELS)}")
+
+    judge("contracts", find)
+
+
+def _defined(module: Module) -> set[str]:
+    names: set[str] = set()
+    for node in module.tree.body:
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            is_variable = isinstance(node.value, ast.Call) and "TypeVar" in ast.dump(node.value.func)
+            names.update(one.id for one in node.targets if isinstance(one, ast.Name) and not is_variable)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return {name for name in names if not name.startswith("_")}
+
+
+def _exported(module: Module) -> list[str] | None:
+    for node in module.tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets):
+            return list(ast.literal_eval(node.value))  # type: ignore[union-attr]
+    return None
+
+
+def _constants_first(name: str) -> tuple[int, str]:
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
+    return kind, name
+
+
+def test_all_is_sorted_and_equals_what_is_defined():
+    def find(module: Module) -> Iterator[Violation]:
+        defined, exported = _defined(module), _exported(module)
+        if exported is None:
+            if defined:
+                yield Violation(module.name, detail=f"no __all__ for {sorted(defined)}")
+            return
+        if exported != sorted(exported, key=_constants_first):
+            yield Violation(module.name, detail="__all__ is not sorted")
+        if missing := defined - set(exported):
+            yield Violation(module.name, detail=f"not in __all__: {sorted(missing)}")
+        is_package = module.path.name == "__init__.py"
+        if not is_package and (extra := set(exported) - defined):
+            yield Violation(module.name, detail=f"in __all__ but not defined here: {sorted(extra)}")
+
+    judge("exports", find)
+
+
+def _mirrors(module: Module) -> list[str]:
+    """Give the patterns one of which a module's test must match."""
+    *folders, last = module.name.split(".")[1:]
+    patterns = ["/".join([*folders, f"test_{last}.py"]), "/".join([*folders, f"test_{last}_*.py"])]
+    patterns.append("/".join([*folders, last, "test_*.py"]))
+    if len(folders) > 1:  # a module split into a folder may keep its one test
+        patterns.append("/".join([*folders[:-1], f"test_{folders[-1]}.py"]))
+    return patterns
+
+
+def test_every_module_with_a_branch_has_its_test():
+    def find(module: Module) -> Iterator[Violation]:
+        if module.path.name == "__init__.py" or not module.name.startswith("pyhudi."):
+            return
+        has_branch = any(isinstance(node, BRANCHES) for node in ast.walk(module.tree))
+        if has_branch and not any(list((ROOT / "tests").glob(pattern)) for pattern in _mirrors(module)):
+            yield Violation(module.name, detail=f"no tests/{_mirrors(module)[0]}")
+
+    judge("mirrored_tests", find)
+
+
+# --- the rules themselves
+
+
+def _module(text: str, name: str = "pyhudi.kernels.sample") -> Module:
+    return Module(name, ROOT / "sample.py", text, ast.parse(text))
+
+
+def test_code_lines_leave_out_docstrings_comments_and_blank_lines():
+    module = _module('def f():\n    """Two\n    lines."""\n\n    # why\n    return 1\n')
+    assert _code_lines(module, module.tree.body[0]) == 2
+
+
+def test_elif_is_not_nesting():
+    flat = ast.parse("def f(a):\n    if a:\n        pass\n    elif a:\n        pass\n    elif a:\n        pass\n")
+    deep = ast.parse("def f(a):\n if a:\n  for b in a:\n   while b:\n    with b:\n     pass\n")
+    assert (_depth(flat.body[0]), _depth(deep.body[0])) == (1, 4)
+
+
+@pytest.mark.parametrize("name", ["AbstractStore", "BaseReader", "_ReaderImpl", "LockFactory"])
+def test_java_names_are_banned(name):
+    assert _is_banned_class(name)
+
+
+@pytest.mark.parametrize("name", ["BaseFile", "BaseFileName", "Based", "Abstraction"])
+def test_hudi_nouns_are_not_banned(name):
+    assert not _is_banned_class(name)
+
+
+def test_imports_and_calls_are_found_where_they_are():
+    tree = ast.parse("from os import path\nimport time as t\nopen('x')\nx.column('a').to_pylist()\n")
+    assert list(_imports(tree)) == [(1, "os", "path"), (2, "time", "")]
+    assert (3, "", "open") in list(_called(tree))
+    assert any(name == "to_pylist" for _, _, name in _called(tree))
+
+
+def test_there_is_something_to_judge():
+    assert len(modules()) > 15

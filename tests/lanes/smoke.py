@@ -1,0 +1,85 @@
+"""What must work wherever the wheel is installed: `smoke.py local|classic|connect`.
+
+Plain Python, run by `make lanes` in an environment that has the wheel and one pyspark, and nothing of this tree.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+import pyhudi
+
+SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
+
+Rows = list[dict[str, Any]]
+
+
+def rows(ids: range, ts: int, fare: float) -> Rows:
+    """Make rows in two partitions."""
+    return [{"id": f"k{i}", "city": ("oslo", "lima")[i % 2], "ts": ts, "fare": fare} for i in ids]
+
+
+def run(path: str, frame: Callable[[Rows], Any]) -> None:
+    """Create, upsert, read, travel in time, follow changes."""
+    table = pyhudi.create_table(path, SCHEMA, name="smoke", record_key=["id"], partition_by=["city"], ordering=["ts"])
+    first = table.upsert(frame(rows(range(100), 1, 1.0)))
+    assert (first.inserted, first.updated) == (100, 0), first
+    second = table.upsert(frame(rows(range(90, 120), 2, 2.0)))
+    assert (second.inserted, second.updated) == (20, 10), second
+    late = table.upsert(frame(rows(range(5), 0, 9.0)))
+    assert late.inserted == 0, late
+
+    again = pyhudi.open_table(path)
+    assert again.scan().count() == 120
+    assert again.scan(filter="fare = 2").count() == 30
+    assert again.scan(filter="fare = 9").count() == 0, "an older row must not win"
+    assert again.scan(columns=["id"], filter="city = 'oslo'").to_arrow().column_names == ["id"]
+    assert again.scan(as_of=first.instant).count() == 100
+    assert again.changes(after=first.instant, until=second.instant).count() == 30
+    deleted = again.delete(keys=["k1", "k3"])
+    assert deleted.deleted == 2, deleted
+    assert again.scan().count() == 118
+
+
+def run_spark(path: str, way: str) -> None:
+    """Do the same with Spark DataFrames, and through `format("hudi")`."""
+    from pyspark.sql import SparkSession
+
+    import pyhudi.spark
+
+    builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.enabled", "false")
+    builder = (
+        builder.config("spark.api.mode", "connect").remote("local[2]")
+        if way == "connect"
+        else builder.master("local[2]")
+    )
+    spark = builder.getOrCreate()
+    try:
+        ddl = "id string, city string, ts long, fare double"
+        run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], ddl))
+        assert pyhudi.open_table(path).scan().to_spark(spark).count() == 118
+        pyhudi.spark.install(spark)
+        read = spark.read.format("hudi").load(path)
+        assert read.count() == 118
+        keys = read.where("id = 'k2'").drop("_hoodie_commit_time")
+        assert keys.count() == 1
+    finally:
+        spark.stop()
+
+
+def main(way: str) -> None:
+    """Run one way in a directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="pyhudi-smoke-") as folder:
+        if way == "local":
+            run(f"{folder}/local", lambda wanted: pa.Table.from_pylist(wanted, schema=SCHEMA))
+            assert "pyspark" not in sys.modules, "the local engine must not import pyspark"
+        else:
+            run_spark(f"{folder}/{way}", way)
+    sys.stdout.write(f"smoke test passed: {way}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
