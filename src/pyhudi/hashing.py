@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from pyhudi.errors import InvalidInput
 
-__all__ = ["MurmurBlock", "hash_chain", "java_hash", "java_list_hash", "murmur_blocks", "xxhash64"]
+__all__ = ["U32", "Index", "MurmurBlock", "hash_chain", "java_hash", "java_list_hash", "murmur_blocks", "xxhash64"]
 
-U8: TypeAlias = npt.NDArray[np.uint8]
+_U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
-U64: TypeAlias = npt.NDArray[np.uint64]
+_U64: TypeAlias = npt.NDArray[np.uint64]
 Index: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK_ROWS = 8192
@@ -161,7 +161,7 @@ def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray
     return hashes.view(np.int64)
 
 
-def _murmur_block(rows: Index, cells: U8, lengths: Index) -> MurmurBlock:
+def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:
     width = cells.shape[1] // 4 * 4
     columns = np.ascontiguousarray(cells[:, :width]).view("<u4").T.astype(np.uint32)
     words = []
@@ -181,7 +181,7 @@ def _murmur_block(rows: Index, cells: U8, lengths: Index) -> MurmurBlock:
     return MurmurBlock(rows=rows, lengths=lengths.astype(np.uint32), words=tuple(words), tail=tail, tail_factor=factor)
 
 
-def _xxh64(cells: U8, length: int, seed: np.uint64) -> U64:
+def _xxh64(cells: _U8, length: int, seed: np.uint64) -> _U64:
     """Hash rows of one length."""
     p1, p2, p3, p4, p5 = _PRIMES
     rows_count, done = len(cells), 0
@@ -211,15 +211,15 @@ def _xxh64(cells: U8, length: int, seed: np.uint64) -> U64:
         return np.asarray(state ^ (state >> np.uint64(32)))
 
 
-def _round(state: U64, word: U64) -> U64:
+def _round(state: _U64, word: _U64) -> _U64:
     return _rotate(state + word * _PRIMES[1], 31) * _PRIMES[0]
 
 
-def _rotate(value: U64, by: int) -> U64:
+def _rotate(value: _U64, by: int) -> _U64:
     return (value << np.uint64(by)) | (value >> np.uint64(64 - by))
 
 
-def _word(cells: U8, start: int, size: int) -> U64:
+def _word(cells: _U8, start: int, size: int) -> _U64:
     word = np.ascontiguousarray(cells[:, start : start + size]).view(f"<u{size}")[:, 0]
     return word.astype(np.uint64)
 
@@ -264,7 +264,7 @@ def _counts(lengths: Index, width: int) -> Index:
     return len(lengths) - np.searchsorted(lengths[::-1], np.arange(width), side="right")
 
 
-def _utf16(data: U8, offsets: Index) -> tuple[npt.NDArray[np.uint16], Index]:
+def _utf16(data: _U8, offsets: Index) -> tuple[npt.NDArray[np.uint16], Index]:
     """Turn UTF-8 bytes and offsets into UTF-16 units and their offsets."""
     first, last = int(offsets[0]), int(offsets[-1])
     used = data[first:last]
@@ -277,7 +277,7 @@ def _utf16(data: U8, offsets: Index) -> tuple[npt.NDArray[np.uint16], Index]:
     return units, ends[offsets - first]
 
 
-def _bytes_and_offsets(array: pa.Array) -> tuple[U8, Index]:
+def _bytes_and_offsets(array: pa.Array) -> tuple[_U8, Index]:
     _, offsets, data = array.buffers()
     if offsets is None or not len(array):
         return np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64)
