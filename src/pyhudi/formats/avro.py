@@ -1,0 +1,247 @@
+"""Avro container files of metadata size: one record with its schema and a sync marker.
+
+The frame is laid out and checked here, the record itself is fastavro's. Row-sized Avro does not come through here.
+Start at `encode_container` and `decode_container`.
+"""
+
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import fastavro
+
+from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
+
+__all__ = ["decode_container", "encode_container"]
+
+Schema: TypeAlias = Mapping[str, Any]
+
+_MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_MAX_BYTES = 1 << 30
+_MAX_ENTRY_BYTES = 16 << 20
+_MAX_ENTRIES = 64
+_MAX_DEPTH = 64
+_MAX_VALUES = 100_000
+_NAMED = ("record", "error", "enum", "fixed")
+
+
+def encode_container(schema: Schema, record: Mapping[str, Any], sync_marker: bytes) -> bytes:
+    """Write one record as Java's DataFileWriter does.
+
+    Bytes:  `Obj` 1, a map of the one entry `avro.schema`, sync, then one block: count 1, size, record, sync.
+    Raises: InvalidInput if the record does not fit the schema, or the marker is not 16 bytes.
+    Spec:   format/timeline 2.5.
+    """
+    if len(sync_marker) != _SYNC_BYTES:
+        raise InvalidInput("a sync marker has 16 bytes", size_bytes=len(sync_marker))
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    body = io.BytesIO()
+    try:
+        fastavro.schemaless_writer(body, _parsed(text), dict(record))
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        raise InvalidInput("record does not fit its Avro schema", schema=str(schema.get("name"))) from error
+    header = b"".join([_MAGIC, _long(1), _text(b"avro.schema"), _text(text.encode()), _long(0), sync_marker])
+    return b"".join([header, _long(1), _text(body.getvalue()), sync_marker])
+
+
+def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Read the one record of a container file: (record, its schema, sync marker).
+
+    Raises: CorruptData where bytes and format differ, or there is not exactly one record; LimitExceeded for declared
+            sizes beyond what metadata has; Unsupported for codecs other than null and deflate.
+    Spec:   format/timeline 2.5.
+    """
+    if len(data) > _MAX_BYTES:
+        raise LimitExceeded("Avro file is too large for metadata", size_bytes=len(data))
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise CorruptData("not an Avro container file", begins=data[:8].hex())
+    entries, position = _read_entries(data, len(_MAGIC))
+    sync, position = _read_bytes(data, position, _SYNC_BYTES)
+    count, position = _read_long(data, position)
+    size, position = _read_long(data, position)
+    body, position = _read_bytes(data, position, size)
+    closing, position = _read_bytes(data, position, _SYNC_BYTES)
+    if count != 1 or position != len(data):
+        raise CorruptData("Avro file must hold exactly one record", records=count, bytes_left=len(data) - position)
+    if closing != sync:
+        raise CorruptData("sync marker does not match; the Avro file is damaged")
+    schema = _read_schema(entries.get("avro.schema", b""))
+    return _read_record(_decompress(body, entries.get("avro.codec", b"null")), schema), schema, sync
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:  # noqa: ANN401 - fastavro's own form of a schema
+    try:
+        return fastavro.parse_schema(json.loads(text))
+    except (fastavro.schema.SchemaParseException, TypeError, ValueError, KeyError, AttributeError) as error:
+        raise CorruptData("Avro schema does not parse") from error
+    except fastavro.schema.UnknownType as error:
+        raise CorruptData("Avro schema names an unknown type") from error
+
+
+def _read_schema(text: bytes) -> dict[str, Any]:
+    _check_nesting(text)
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise CorruptData("Avro file has no readable schema") from error
+    if not isinstance(schema, dict):
+        raise CorruptData("Avro file does not hold a record")
+    _Weigher().weigh(schema, "", 0)
+    return schema
+
+
+def _read_record(body: bytes, schema: dict[str, Any]) -> dict[str, Any]:
+    parsed = _parsed(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+    source = io.BytesIO(body)
+    try:
+        record = fastavro.schemaless_reader(source, parsed, None)
+    except Exception as error:  # fastavro meets hostile bytes with whatever Python raises
+        raise CorruptData("Avro record does not decode") from error
+    if not isinstance(record, dict):
+        raise CorruptData("Avro file does not hold a record")
+    if source.tell() != len(body):
+        raise CorruptData("bytes are left behind the Avro record", bytes_left=len(body) - source.tell())
+    return record
+
+
+def _decompress(body: bytes, codec: bytes) -> bytes:
+    if codec == b"null":
+        return body
+    if codec != b"deflate":
+        raise Unsupported("only the Avro codecs null and deflate are read", codec=codec.decode("ascii", "replace"))
+    limit = min(100 * len(body) + (1 << 20), _MAX_BYTES)
+    inflater = zlib.decompressobj(-15)
+    try:
+        plain = inflater.decompress(body, limit)
+    except zlib.error as error:
+        raise CorruptData("Avro block does not inflate") from error
+    if inflater.unconsumed_tail:
+        raise LimitExceeded("Avro block inflates beyond what metadata has", limit_bytes=limit)
+    if not inflater.eof:
+        raise CorruptData("Avro block does not inflate")
+    return plain
+
+
+def _read_entries(data: bytes, position: int) -> tuple[dict[str, bytes], int]:
+    entries: dict[str, bytes] = {}
+    while True:
+        count, position = _read_long(data, position)
+        if count == 0:
+            return entries, position
+        if count < 0:  # a negative count is followed by the size of the block
+            count = -count
+            _, position = _read_long(data, position)
+        if count + len(entries) > _MAX_ENTRIES:
+            raise LimitExceeded("Avro file has too many header entries", entries=count)
+        for _ in range(count):
+            key, position = _read_sized(data, position)
+            value, position = _read_sized(data, position)
+            entries[key.decode("utf-8", "replace")] = value
+
+
+def _read_sized(data: bytes, position: int) -> tuple[bytes, int]:
+    size, position = _read_long(data, position)
+    if size > _MAX_ENTRY_BYTES:
+        raise LimitExceeded("Avro header entry is too large", size_bytes=size)
+    return _read_bytes(data, position, size)
+
+
+def _read_bytes(data: bytes, position: int, size: int) -> tuple[bytes, int]:
+    if not 0 <= size <= len(data) - position:
+        raise CorruptData("Avro file is cut off or names an impossible size", offset=position, size_bytes=size)
+    return data[position : position + size], position + size
+
+
+def _read_long(data: bytes, position: int) -> tuple[int, int]:
+    """Read a zigzag varint of at most ten bytes."""
+    value = 0
+    for shift, byte in zip(range(0, 70, 7), data[position : position + 10], strict=False):
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position + shift // 7 + 1
+    raise CorruptData("Avro file is cut off or holds a malformed number", offset=position)
+
+
+def _long(value: int) -> bytes:
+    left, out = value << 1, bytearray()
+    while left > 0x7F:
+        out.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*out, left])
+
+
+def _text(data: bytes) -> bytes:
+    return _long(len(data)) + data
+
+
+def _check_nesting(text: bytes) -> None:
+    """Refuse JSON so deep that parsing it would exhaust the stack: brackets in strings only make this stricter."""
+    depth = 0
+    for byte in text.translate(None, bytes(set(range(256)) - set(b"[]{}"))):
+        depth += 1 if byte in b"[{" else -1
+        if depth > 4 * _MAX_DEPTH:
+            raise LimitExceeded("Avro schema is nested too deeply", limit=_MAX_DEPTH)
+
+
+class _Weigher:
+    """Bounds what a schema can make a decoder do without consuming a byte of data.
+
+    Refused are depth, recursion, lists of nothing, and records that unfold to ever more records.
+    """
+
+    def __init__(self) -> None:
+        self.named: dict[str, tuple[int, int] | None] = {}
+
+    def weigh(self, schema: object, namespace: str, depth: int) -> tuple[int, int]:
+        """Give the values a decoder makes for one datum and the fewest bytes they take."""
+        if depth > _MAX_DEPTH:
+            raise LimitExceeded("Avro schema is nested too deeply", limit=_MAX_DEPTH)
+        if isinstance(schema, list):
+            parts = [self.weigh(part, namespace, depth + 1) for part in schema]
+            return 1 + max((values for values, _ in parts), default=0), 1
+        if isinstance(schema, str):
+            return self._weigh_name(schema, namespace)
+        if not isinstance(schema, dict):
+            raise CorruptData("Avro schema does not parse", part=str(schema)[:80])
+        kind = schema.get("type")
+        if kind in _NAMED:
+            return self._weigh_named(schema, namespace, depth)
+        if kind in {"array", "map"}:
+            values, size = self.weigh(schema.get("items" if kind == "array" else "values"), namespace, depth + 1)
+            if kind == "array" and size == 0:
+                raise CorruptData("Avro schema has a list of values without bytes")
+            return 1 + values, 1
+        return self.weigh(kind, namespace, depth + 1)
+
+    def _weigh_name(self, name: str, namespace: str) -> tuple[int, int]:
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        for known in (full, name):
+            if known in self.named:
+                weight = self.named[known]
+                if weight is None:
+                    raise CorruptData("Avro schema of metadata is recursive", name=name)
+                return weight
+        return 1, 0 if name == "null" else 1
+
+    def _weigh_named(self, schema: dict[str, Any], namespace: str, depth: int) -> tuple[int, int]:
+        name = str(schema.get("name", ""))
+        inner = str(schema.get("namespace") or (name.rpartition(".")[0] if "." in name else namespace))
+        full = name if "." in name or not inner else f"{inner}.{name}"
+        self.named[full] = None
+        if schema["type"] in {"record", "error"}:
+            fields = schema.get("fields")
+            if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+                raise CorruptData("Avro schema has a record without fields", name=name)
+            parts = [self.weigh(field.get("type"), inner, depth + 1) for field in fields]
+            weight = 1 + sum(values for values, _ in parts), sum(size for _, size in parts)
+        else:
+            weight = 1, 1 if schema["type"] == "enum" or schema.get("size") else 0
+        if weight[0] > _MAX_VALUES:
+            raise LimitExceeded("Avro schema unfolds to too many values", name=name, limit=_MAX_VALUES)
+        self.named[full] = weight
+        return weight
