@@ -1,15 +1,75 @@
 """The table's own properties as one frozen, typed value.
 
-`TableConfig.of` reads what `hoodie.properties` says, for every table version; nothing here does I/O.
+`TableConfig.of` reads what `hoodie.properties` says, for every table version; `key_spec` turns it into the kernels'
+key generator. Nothing here does I/O, and class names found in a table are only compared, never loaded.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, TypeVar
 
-from pyhudi.kernels.keys import KeyGenerator, TimestampSpec
+from pyhudi.errors import CorruptData, OptionError, Unsupported
+from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField, TimestampSpec
 
-__all__ = ["MergeMode", "TableConfig", "TableType"]
+__all__ = [
+    "COMMIT_TIME_STRATEGY",
+    "CUSTOM_STRATEGY",
+    "DEFAULT_PAYLOAD",
+    "EVENT_TIME_STRATEGY",
+    "KEYGEN_PACKAGE",
+    "OVERWRITE_PAYLOAD",
+    "MergeMode",
+    "TableConfig",
+    "TableType",
+    "custom_fields",
+    "key_generator_of",
+    "key_spec",
+    "names_of",
+    "timestamp_spec",
+]
+
+_E = TypeVar("_E", bound=StrEnum)
+
+EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+CUSTOM_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+"""The strategy id of a table whose payload class merges."""
+DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
+OVERWRITE_PAYLOAD: Final = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
+
+_KEYGEN_CLASSES: Final = {
+    "SimpleKeyGenerator": KeyGenerator.SIMPLE,
+    "ComplexKeyGenerator": KeyGenerator.COMPLEX,
+    "TimestampBasedKeyGenerator": KeyGenerator.TIMESTAMP,
+    "CustomKeyGenerator": KeyGenerator.CUSTOM,
+    "NonpartitionedKeyGenerator": KeyGenerator.NON_PARTITION,
+    "GlobalDeleteKeyGenerator": KeyGenerator.GLOBAL_DELETE,
+}
+_WRAPPERS: Final = frozenset(
+    {
+        "AutoRecordGenWrapperKeyGenerator",
+        "SqlKeyGenerator",
+        "UuidKeyGenerator",
+        "MergeIntoKeyGenerator",
+        "AUTO_RECORD",
+        "SPARK_SQL",
+        "SPARK_SQL_UUID",
+        "SPARK_SQL_MERGE_INTO",
+    }
+)
+"""Generators that stand before another one, which the fields tell."""
+_TIMEBASED: Final = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_EVENT_TIME_PAYLOADS: Final = frozenset({"DefaultHoodieRecordPayload", "EventTimeAvroPayload"})
+_EVENT_TIME_PAYLOADS_9: Final = _EVENT_TIME_PAYLOADS | {
+    "MySqlDebeziumAvroPayload",
+    "PartialUpdateAvroPayload",
+    "PostgresDebeziumAvroPayload",
+}
+_COMMIT_TIME_PAYLOADS_9: Final = frozenset(
+    {"OverwriteWithLatestAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload", "AWSDmsAvroPayload"}
+)
 
 
 class TableType(StrEnum):
@@ -62,3 +122,223 @@ class TableConfig:
     base_file_format: str
     complex_key_encoding: str
     """`hoodie.table.complex.keygen.encoding`: FIELD_PREFIXED, VALUE_ONLY, or empty where the table does not say."""
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> "TableConfig":
+        """Read the properties of a table of any version.
+
+        Raises: CorruptData where a key that every table has is missing or unreadable.
+        Spec: format/timeline 1.4-1.6, format/files 6.1.
+        """
+        version = _version(properties)
+        record_key = names_of(properties.get("hoodie.table.recordkey.fields"))
+        partitions = names_of(properties.get("hoodie.table.partition.fields"))
+        ordering = names_of(_first(properties, "hoodie.table.ordering.fields", "hoodie.table.precombine.field"))
+        generator = _generator(properties, record_key, partitions)
+        return TableConfig(
+            properties=dict(properties),
+            name=_required(properties, "hoodie.table.name"),
+            database=properties.get("hoodie.database.name", ""),
+            table_type=_member(TableType, properties, "hoodie.table.type", TableType.COPY_ON_WRITE),
+            table_version=version,
+            record_key=record_key,
+            partition_fields=partitions,
+            ordering_fields=ordering,
+            key_generator=generator,
+            key_generator_class=properties.get("hoodie.table.keygenerator.class", ""),
+            timestamp=timestamp_spec(properties),
+            is_hive_style=_flag(properties, "hoodie.datasource.write.hive_style_partitioning"),
+            is_url_encoded=_flag(properties, "hoodie.datasource.write.partitionpath.urlencode"),
+            has_slash_dates=_flag(properties, "hoodie.datasource.write.slash.separated.date.partitioning"),
+            drops_partition_columns=_flag(properties, "hoodie.datasource.write.drop.partition.columns"),
+            populates_meta_fields=_flag(properties, "hoodie.populate.meta.fields", default=True),
+            merge_mode=_merge_mode(properties, version, ordering),
+            payload_class=_first(properties, "hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class"),
+            partial_update_mode=properties.get("hoodie.table.partial.update.mode", "").upper() or "NONE",
+            is_cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
+            create_schema=properties.get("hoodie.table.create.schema", ""),
+            timeline_zone=properties.get("hoodie.table.timeline.timezone", "").upper() or "LOCAL",
+            metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
+            base_file_format=_first(
+                properties, "hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET"
+            ).upper(),
+            complex_key_encoding=properties.get("hoodie.table.complex.keygen.encoding", "").upper(),
+        )
+
+
+def key_spec(
+    config: TableConfig,
+    *,
+    partition_types: Mapping[str, str] | None = None,
+    has_prefixed_single_key: bool | None = None,
+    has_consistent_timestamps: bool = False,
+    function: str = "",
+    key_prefix: str = "",
+) -> KeySpec:
+    """Say how a table makes keys and paths, as the kernels need it.
+
+    `partition_types` gives SIMPLE or TIMESTAMP by field for CUSTOM tables of version 6, which do not store them.
+    `has_prefixed_single_key` is what the stored keys show; the table's own property goes before it, and version 9
+    always prefixes. `key_prefix` and `function` are passed through.
+
+    Raises: OptionError for a CUSTOM field whose type nobody tells; CorruptData for a type that does not exist.
+    """
+    return KeySpec(
+        generator=config.key_generator,
+        record_key=config.record_key,
+        partition=_partition_fields(config, partition_types or {}),
+        is_hive_style=config.is_hive_style,
+        is_url_encoded=config.is_url_encoded,
+        has_slash_dates=config.has_slash_dates,
+        has_prefixed_single_key=_has_prefix(config, has_prefixed_single_key),
+        has_consistent_timestamps=has_consistent_timestamps,
+        timestamp=config.timestamp,
+        function=function,
+        key_prefix=key_prefix,
+    )
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """Split a comma list; nothing, and empty elements, are left out."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def custom_fields(text: str) -> dict[str, str]:
+    """Read `a:simple,b:timestamp` as types in upper case by field; a field without a type gives the empty text."""
+    parts = (element.partition(":") for element in names_of(text))
+    return {name.strip(): kind.strip().upper() for name, _, kind in parts}
+
+
+def key_generator_of(name: str) -> KeyGenerator | None:
+    """Map a class name or a type name, of either twin, to our generator.
+
+    None for a wrapper, whose work the fields tell. Any other class is the user's own.
+    """
+    short = name.rsplit(".", 1)[-1]
+    if short in _WRAPPERS or short.replace("Avro", "") in _WRAPPERS:
+        return None
+    plain = short.removesuffix("_AVRO")
+    if plain in KeyGenerator.__members__:
+        return KeyGenerator[plain]
+    return _KEYGEN_CLASSES.get(short.replace("Avro", ""), KeyGenerator.USER_PROVIDED)
+
+
+def timestamp_spec(properties: Mapping[str, str]) -> TimestampSpec | None:
+    """Read the persisted `hoodie.keygen.timebased.*` keys, also by their old prefix; None where there are none."""
+
+    def text(name: str) -> str:
+        return _first(properties, *(prefix + name for prefix in _TIMEBASED))
+
+    if not text("timestamp.type"):
+        return None
+    return TimestampSpec(
+        type=text("timestamp.type").upper(),
+        output_format=text("output.dateformat"),
+        input_formats=names_of(text("input.dateformat")),
+        scalar_unit=text("timestamp.scalar.time.unit").upper() or "SECONDS",
+        input_zone=text("input.timezone"),
+        output_zone=text("output.timezone") or text("timezone"),
+    )
+
+
+def _version(properties: Mapping[str, str]) -> int:
+    text = _required(properties, "hoodie.table.version")
+    if not text.isascii() or not text.isdigit():
+        raise CorruptData("hoodie.properties has an unreadable value", key="hoodie.table.version", value=text)
+    return int(text)
+
+
+def _required(properties: Mapping[str, str], key: str) -> str:
+    text = properties.get(key, "")
+    if not text:
+        raise CorruptData("hoodie.properties misses a key that every table has", key=key)
+    return text
+
+
+def _first(properties: Mapping[str, str], *keys: str, default: str = "") -> str:
+    return next((properties[key] for key in keys if properties.get(key)), default)
+
+
+def _flag(properties: Mapping[str, str], key: str, *, default: bool = False) -> bool:
+    text = properties.get(key, "").strip().lower()
+    if text not in {"", "true", "false"}:
+        raise CorruptData("hoodie.properties has an unreadable value", key=key, value=text)
+    return text == "true" if text else default
+
+
+def _member(kind: type[_E], properties: Mapping[str, str], key: str, default: _E) -> _E:
+    text = properties.get(key, "").strip().upper() or default.value
+    if text not in kind.__members__:
+        raise Unsupported("hoodie.properties has a value this pyhudi does not know", key=key, value=text)
+    return kind[text]
+
+
+def _generator(properties: Mapping[str, str], record_key: tuple[str, ...], partitions: tuple[str, ...]) -> KeyGenerator:
+    """Read the generator; the class wins over the type, and without either the fields tell."""
+    named = _first(properties, "hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type")
+    known = key_generator_of(named) if named else None
+    if known is not None:
+        return known
+    if not partitions:
+        return KeyGenerator.NON_PARTITION
+    return KeyGenerator.SIMPLE if len(partitions) == 1 and len(record_key) <= 1 else KeyGenerator.COMPLEX
+
+
+def _merge_mode(properties: Mapping[str, str], version: int, ordering: tuple[str, ...]) -> MergeMode:
+    """Tell how rows of one key merge.
+
+    Before version 8 the payload class decides alone: the event-time strategy id in such a table is only the name of
+    the default merger. From 8 on the mode says it, then the strategy id, then the payload class.
+    """
+    if version >= 8:
+        if properties.get("hoodie.record.merge.mode"):
+            return _member(MergeMode, properties, "hoodie.record.merge.mode", MergeMode.CUSTOM)
+        strategy = _first(
+            properties, "hoodie.record.merge.strategy.id", "hoodie.compaction.record.merger.strategy"
+        ).lower()
+        if strategy:
+            known = {
+                EVENT_TIME_STRATEGY: MergeMode.EVENT_TIME_ORDERING,
+                COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
+            }
+            return known.get(strategy, MergeMode.CUSTOM)
+    payload = _first(properties, "hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class")
+    if payload:
+        return _merge_mode_of_payload(payload.rsplit(".", 1)[-1], version)
+    return MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
+
+
+def _merge_mode_of_payload(payload: str, version: int) -> MergeMode:
+    event = _EVENT_TIME_PAYLOADS_9 if version >= 9 else _EVENT_TIME_PAYLOADS
+    commit = _COMMIT_TIME_PAYLOADS_9 if version >= 9 else {"OverwriteWithLatestAvroPayload"}
+    if payload in event:
+        return MergeMode.EVENT_TIME_ORDERING
+    return MergeMode.COMMIT_TIME_ORDERING if payload in commit else MergeMode.CUSTOM
+
+
+def _partition_fields(config: TableConfig, types: Mapping[str, str]) -> tuple[PartitionField, ...]:
+    if config.key_generator is not KeyGenerator.CUSTOM:
+        is_timestamp = config.key_generator is KeyGenerator.TIMESTAMP
+        names = (field.partition(":")[0] for field in config.partition_fields)
+        return tuple(PartitionField(name=name, is_timestamp=is_timestamp) for name in names)
+    return tuple(_custom_field(element, types) for element in config.partition_fields)
+
+
+def _custom_field(element: str, types: Mapping[str, str]) -> PartitionField:
+    name, _, stored = element.partition(":")
+    kind = (stored or types.get(name, "")).strip().upper()
+    if not kind:
+        raise OptionError(
+            "this table does not store the types of its custom partition fields; give them as field:TYPE",
+            option="hoodie.datasource.write.partitionpath.field",
+            field=name,
+        )
+    if kind not in {"SIMPLE", "TIMESTAMP"}:
+        raise CorruptData("a custom partition field is SIMPLE or TIMESTAMP", field=name, type=kind)
+    return PartitionField(name=name, is_timestamp=kind == "TIMESTAMP")
+
+
+def _has_prefix(config: TableConfig, seen: bool | None) -> bool:
+    if config.complex_key_encoding:
+        return config.complex_key_encoding != "VALUE_ONLY"
+    return config.table_version >= 9 or seen is None or seen

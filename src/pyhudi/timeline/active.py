@@ -1,0 +1,268 @@
+"""The active timeline: read it, and move an instant from requested to inflight to completed.
+
+The only module that writes instants. Nothing on the timeline is ever replaced: each state is a file of its own,
+created once; who comes second is told so. Times are issued by `timeline.clock`, under the table lock, by the caller.
+Start at `load_timeline`; then `request`, `start`, `complete` in this order.
+"""
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Final
+
+from pyhudi.errors import (
+    CommitUnknown,
+    FileMissing,
+    InstantNotFound,
+    InternalError,
+    PreconditionFailed,
+    PutUnknown,
+    StorageUnavailable,
+)
+from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus, PutMode
+from pyhudi.timeline.clock import format_instant, zone_of
+from pyhudi.timeline.codec import (
+    decode_commit,
+    decode_plan,
+    encode_commit,
+    encode_rollback_metadata,
+    is_clustering_plan,
+)
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name, parse_name
+from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.rollback import RollbackMetadata
+from pyhudi.timeline.view import Timeline, timeline_of
+
+__all__ = [
+    "complete",
+    "load_timeline",
+    "read_commit_metadata",
+    "read_plan",
+    "remove_pending",
+    "request",
+    "start",
+    "timeline_zone",
+]
+
+_CACHED_STATS: Final = 50_000
+"""How many write stats the cache of decoded commits holds at most, over all tables of this process."""
+_cache: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
+_cache_lock = threading.Lock()
+
+
+def load_timeline(state: TableState) -> Timeline:
+    """Read the active timeline: one listing of its directory, in either layout.
+
+    Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
+    as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
+    calls a replacecommit, is told apart by its plan.
+
+    Cost:   one listing, and in layout 1 one read for each pending replacecommit.
+    Spec:   format/timeline 2.1, 2.2.
+    """
+    files = state.storage.list_directory(state.layout.timeline_path).files
+    zone = timeline_zone(state)
+    instants = collapse(found for status in files if (found := _instant_of(status, zone)) is not None)
+    if state.layout.timeline_layout == 1:
+        instants = [_told_apart(state, instant) for instant in instants]
+    return timeline_of(instants, state.layout.timeline_layout)
+
+
+def timeline_zone(state: TableState) -> tzinfo:
+    """Give the zone in which this table's instants are spelled."""
+    return zone_of(state.config.timeline_zone, state.env)
+
+
+def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
+    """Read what a completed commit, deltacommit or replacecommit says; an empty file says nothing.
+
+    Completed instants never change, so they are read once a process, as far as a bounded cache reaches.
+
+    Raises: CorruptData naming the file; FileMissing once the instant was archived.
+    """
+    name = instant.file_name or file_name(instant, state.layout.timeline_layout)
+    path = _path(state, name)
+    if not instant.is_completed or not state.storage.traits.is_picklable:
+        return decode_commit(state.storage.get(path), path)
+    key = (state.storage.url, path, instant.completion_time or "")
+    with _cache_lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key][0]
+    metadata = decode_commit(state.storage.get(path), path)
+    _remember(key, metadata)
+    return metadata
+
+
+def read_plan(state: TableState, instant: Instant) -> bytes:
+    """Read the requested file of an instant in whatever state: a plan's bytes, for `timeline.codec` to decode."""
+    requested = replace(instant, state=State.REQUESTED, completion_time=None)
+    return state.storage.get(_path(state, file_name(requested, state.layout.timeline_layout)))
+
+
+def request(state: TableState, instant: Instant, plan_bytes: bytes = b"") -> bool:
+    """Announce an instant; False if its time is taken, so that the caller takes the next millisecond.
+
+    Two writers cannot tell two empty files apart, so one that is found there always counts as the other's.
+
+    Locks:  the table lock is held.
+    Raises: PutUnknown, StorageUnavailable: it may be there; it then dies as a pending instant without a heartbeat.
+    """
+    _require(instant, State.REQUESTED)
+    return _create(state, file_name(instant, state.layout.timeline_layout), plan_bytes)
+
+
+def start(state: TableState, instant: Instant, profile: CommitMetadata | None = None, nonce: bytes = b"") -> bool:
+    """Move a requested instant to inflight; False if somebody did already.
+
+    `profile` says what is planned for which file group, without paths; None, for services and bulk inserts, leaves the
+    file empty. In layout 1 it carries no nonce; in layout 2 `nonce` is its sync marker, 16 bytes.
+
+    Raises: InstantNotFound if the request is gone: somebody rolled it back.
+    """
+    layout = state.layout.timeline_layout
+    requested = file_name(replace(instant, state=State.REQUESTED), layout)
+    try:
+        state.storage.head(_path(state, requested))
+    except FileMissing as error:
+        raise InstantNotFound("the request of this instant is gone; it was rolled back", instant=requested) from error
+    data = b"" if profile is None else encode_commit(profile, layout, nonce if layout == 2 else b"")
+    return _create(state, file_name(replace(instant, state=State.INFLIGHT), layout), data)
+
+
+def complete(
+    state: TableState,
+    instant: Instant,
+    metadata: CommitMetadata | RollbackMetadata,
+    completion_time: InstantTime,
+    nonce: bytes,
+) -> Instant | None:
+    """Publish an instant: what it wrote is visible from here on, for everybody, or not at all.
+
+    Gives the completed instant, or None if another file has the name: in layout 2 try the next millisecond, in layout 1
+    somebody else completed this instant. `nonce` is 16 bytes nobody else draws; they make the file provably ours, and a
+    second call with the same arguments finds it and succeeds.
+
+    Locks:  the table lock is held, and the caller has checked that its pending files are still there.
+    Raises: CommitUnknown if storage did not say and reading back did not settle it. Never guess: ask later.
+    Spec:   Writer Expectations 4; format/timeline 2.6.
+    """
+    layout = state.layout.timeline_layout
+    done = replace(
+        instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time, file_name=""
+    )
+    name = file_name(done, layout)
+    data = _encode(metadata, layout, nonce)
+    if not _publish(state, _path(state, name), data, done):
+        return None
+    return _as_stored(state, replace(done, file_name=name))
+
+
+def remove_pending(state: TableState, instant: Instant) -> None:
+    """Take a pending instant off the timeline: first its inflight file, then its request.
+
+    The order makes a crash between the two leave a requested instant, which the next rollback finds.
+    """
+    for pending in (State.INFLIGHT, State.REQUESTED):
+        name = file_name(replace(instant, state=pending, completion_time=None), state.layout.timeline_layout)
+        state.storage.delete(_path(state, name))
+
+
+def _path(state: TableState, name: str) -> str:
+    return f"{state.layout.timeline_path}/{name}"
+
+
+def _instant_of(status: FileStatus, zone: tzinfo) -> Instant | None:
+    instant = parse_name(status.name)
+    if instant is None or not instant.is_completed or instant.completion_time is not None:
+        return instant
+    return replace(instant, completion_time=format_instant(status.modified_ms, zone))
+
+
+def _told_apart(state: TableState, instant: Instant) -> Instant:
+    if instant.is_completed or instant.action is not Action.REPLACECOMMIT:
+        return instant
+    try:
+        data = read_plan(state, instant)
+    except FileMissing:
+        return instant
+    is_clustering = is_clustering_plan(decode_plan(data, instant.file_name))
+    return replace(instant, action=Action.CLUSTERING) if is_clustering else instant
+
+
+def _encode(metadata: CommitMetadata | RollbackMetadata, layout: int, nonce: bytes) -> bytes:
+    if len(nonce) != 16:
+        raise InternalError("a nonce has 16 bytes", length=len(nonce))
+    if isinstance(metadata, RollbackMetadata):
+        return encode_rollback_metadata(metadata, nonce)
+    return encode_commit(metadata, layout, nonce)
+
+
+def _create(state: TableState, name: str, data: bytes) -> bool:
+    try:
+        state.storage.put(_path(state, name), data, PutMode.CREATE)
+    except PreconditionFailed:
+        return False
+    return True
+
+
+def _publish(state: TableState, path: str, data: bytes, instant: Instant) -> bool:
+    """Create the completed file; whatever storage answers, end with a definite result or CommitUnknown."""
+    try:
+        state.storage.put(path, data, PutMode.CREATE)
+    except PreconditionFailed:
+        return _stored(state, path, instant) == data
+    except (PutUnknown, StorageUnavailable) as error:
+        stored = _stored(state, path, instant)
+        if stored is None:
+            raise _unknown(instant) from error
+        return stored == data
+    return True
+
+
+def _stored(state: TableState, path: str, instant: Instant) -> bytes | None:
+    try:
+        return state.storage.get(path)
+    except FileMissing:
+        return None
+    except (PutUnknown, StorageUnavailable) as error:
+        raise _unknown(instant) from error
+
+
+def _unknown(instant: Instant) -> CommitUnknown:
+    return CommitUnknown(
+        "storage did not say whether the commit was published; ask table.resolve(instant)",
+        instant=str(instant.requested_time),
+        action=str(instant.action),
+    )
+
+
+def _as_stored(state: TableState, instant: Instant) -> Instant:
+    """Give the instant as the next listing will show it: layout 1 dates it by the file."""
+    if state.layout.timeline_layout != 1:
+        return instant
+    try:
+        status = state.storage.head(_path(state, instant.file_name))
+    except (FileMissing, StorageUnavailable):
+        return instant
+    return replace(instant, completion_time=format_instant(status.modified_ms, timeline_zone(state)))
+
+
+def _require(instant: Instant, wanted: State) -> None:
+    if instant.state is not wanted:
+        raise InternalError("this instant is in another state", state=str(instant.state), wanted=str(wanted))
+
+
+def _remember(key: tuple[str, str, str], metadata: CommitMetadata) -> None:
+    weight = 1 + sum(len(stats) for stats in metadata.stats.values())
+    weight += sum(len(ids) for ids in (metadata.replaced or {}).values())
+    if weight > _CACHED_STATS // 4:
+        return
+    with _cache_lock:
+        _cache[key] = (metadata, weight)
+        total = sum(size for _, size in _cache.values())
+        while total > _CACHED_STATS:
+            _, (_, size) = _cache.popitem(last=False)
+            total -= size

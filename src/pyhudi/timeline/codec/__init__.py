@@ -1,0 +1,26 @@
+"""Instants' contents to bytes and back: `commit` for commits and replacecommits, `plans` for everything else."""
+
+from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit, nonce_of
+from pyhudi.timeline.codec.plans import (
+    decode_plan,
+    decode_rollback_metadata,
+    decode_rollback_plan,
+    encode_requested_replace,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+    is_clustering_plan,
+)
+
+__all__ = [
+    "NONCE_KEY",
+    "decode_commit",
+    "decode_plan",
+    "decode_rollback_metadata",
+    "decode_rollback_plan",
+    "encode_commit",
+    "encode_requested_replace",
+    "encode_rollback_metadata",
+    "encode_rollback_plan",
+    "is_clustering_plan",
+    "nonce_of",
+]

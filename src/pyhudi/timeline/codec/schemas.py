@@ -1,0 +1,171 @@
+"""The Avro schemas that Hudi's Java classes embed in the instants we write.
+
+Built from short notations; strings and maps carry `avro.java.string` as Java's do, field docs are left out (readers
+resolve by name). Only data: what is written with them is in the modules beside.
+"""
+
+from typing import Any, Final
+
+__all__ = [
+    "COMMIT_METADATA",
+    "REPLACE_COMMIT_METADATA",
+    "REQUESTED_REPLACE_METADATA",
+    "ROLLBACK_METADATA",
+    "ROLLBACK_PLAN",
+]
+
+Schema = Any
+"""Avro schema JSON."""
+
+_TEXT: Final = {"type": "string", "avro.java.string": "String"}
+_VERSION: Final = ["int", "null"]
+
+
+def _map(values: Schema) -> Schema:
+    return {"type": "map", "values": values, "avro.java.string": "String"}
+
+
+def _array(items: Schema, **more: Schema) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _maybe(name: str, kind: Schema) -> Schema:
+    return {"name": name, "type": ["null", kind], "default": None}
+
+
+def _field(name: str, kind: Schema, **more: Schema) -> Schema:
+    return {"name": name, "type": kind, **more}
+
+
+def _record(name: str, *fields: Schema) -> Schema:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+def _root(record: Schema) -> Schema:
+    return {**record, "namespace": "org.apache.hudi.avro.model"}
+
+
+def _longs(*names: str) -> list[Schema]:
+    return [_maybe(name, "long") for name in names]
+
+
+_WRITE_STAT: Final = _record(
+    "HoodieWriteStat",
+    *(_maybe(name, _TEXT) for name in ("fileId", "path", "prevCommit")),
+    *_longs("numWrites", "numDeletes", "numUpdateWrites", "totalWriteBytes", "totalWriteErrors"),
+    _maybe("partitionPath", _TEXT),
+    *_longs("totalLogRecords", "totalLogFiles", "totalUpdatedRecordsCompacted", "numInserts", "totalLogBlocks"),
+    *_longs("totalCorruptLogBlock", "totalRollbackBlocks", "fileSizeInBytes"),
+    _maybe("logVersion", "int"),
+    _maybe("logOffset", "long"),
+    _maybe("baseFile", _TEXT),
+    _maybe("logFiles", _array(_TEXT, default=None)),
+    _maybe("cdcStats", {**_map("long"), "default": None}),
+    _maybe("prevBaseFile", _TEXT),
+    *_longs("minEventTime", "maxEventTime"),
+    _maybe(
+        "runtimeStats", _record("HoodieRuntimeStats", *_longs("totalScanTime", "totalCreateTime", "totalUpsertTime"))
+    ),
+    *_longs("totalLogFilesCompacted", "totalLogReadTimeMs", "totalLogSizeCompacted"),
+    _maybe("tempPath", _TEXT),
+    _maybe("numUpdates", "long"),
+)
+_COMMIT_FIELDS: Final = (
+    _maybe("partitionToWriteStats", _map(_array(_WRITE_STAT))),
+    _maybe("compacted", "boolean"),
+    _maybe("extraMetadata", _map(_TEXT)),
+    _field("version", _VERSION, default=1),
+    _maybe("operationType", _TEXT),
+)
+COMMIT_METADATA: Final = _root(_record("HoodieCommitMetadata", *_COMMIT_FIELDS))
+REPLACE_COMMIT_METADATA: Final = _root(
+    _record("HoodieReplaceCommitMetadata", *_COMMIT_FIELDS, _maybe("partitionToReplaceFileIds", _map(_array(_TEXT))))
+)
+
+_SLICE: Final = _record(
+    "HoodieSliceInfo",
+    _maybe("dataFilePath", _TEXT),
+    _maybe("deltaFilePaths", _array(_TEXT)),
+    _field("fileId", ["null", _TEXT]),
+    _maybe("partitionPath", _TEXT),
+    _maybe("bootstrapFilePath", _TEXT),
+    _field("version", _VERSION, default=1),
+)
+_CLUSTERING_GROUP: Final = _record(
+    "HoodieClusteringGroup",
+    _maybe("slices", _array(_SLICE)),
+    _maybe("metrics", _map("double")),
+    _field("numOutputFileGroups", _VERSION, default=1),
+    _maybe("extraMetadata", _map(_TEXT)),
+    _field("version", _VERSION, default=1),
+)
+_CLUSTERING_STRATEGY: Final = _record(
+    "HoodieClusteringStrategy",
+    _maybe("strategyClassName", _TEXT),
+    _maybe("strategyParams", _map(_TEXT)),
+    _field("version", _VERSION, default=1),
+)
+_CLUSTERING_PLAN: Final = _record(
+    "HoodieClusteringPlan",
+    _maybe("inputGroups", _array(_CLUSTERING_GROUP)),
+    _maybe("strategy", _CLUSTERING_STRATEGY),
+    _maybe("extraMetadata", _map(_TEXT)),
+    _field("version", _VERSION, default=1),
+    _maybe("preserveHoodieMetadata", "boolean"),
+    _maybe("missingSchedulePartitions", _array(_TEXT)),
+)
+REQUESTED_REPLACE_METADATA: Final = _root(
+    _record(
+        "HoodieRequestedReplaceMetadata",
+        _maybe("operationType", _TEXT),
+        _maybe("clusteringPlan", _CLUSTERING_PLAN),
+        _maybe("extraMetadata", _map(_TEXT)),
+        _field("version", _VERSION, default=1),
+    )
+)
+
+_INSTANT_INFO: Final = _record("HoodieInstantInfo", _field("commitTime", _TEXT), _field("action", _TEXT))
+ROLLBACK_PLAN: Final = _root(
+    _record(
+        "HoodieRollbackPlan",
+        _maybe("instantToRollback", _INSTANT_INFO),
+        _maybe(
+            "RollbackRequests",
+            _array(
+                _record(
+                    "HoodieRollbackRequest",
+                    _field("partitionPath", _TEXT),
+                    _maybe("fileId", _TEXT),
+                    _maybe("latestBaseInstant", _TEXT),
+                    _field("filesToBeDeleted", _array(_TEXT, default=[]), default=[]),
+                    _maybe("logBlocksToBeDeleted", _map("long")),
+                )
+            ),
+        ),
+        _field("version", _VERSION, default=1),
+    )
+)
+ROLLBACK_METADATA: Final = _root(
+    _record(
+        "HoodieRollbackMetadata",
+        _field("startRollbackTime", _TEXT),
+        _field("timeTakenInMillis", "long"),
+        _field("totalFilesDeleted", "int"),
+        _field("commitsRollback", _array(_TEXT)),
+        _field(
+            "partitionMetadata",
+            _map(
+                _record(
+                    "HoodieRollbackPartitionMetadata",
+                    _field("partitionPath", _TEXT),
+                    _field("successDeleteFiles", _array(_TEXT)),
+                    _field("failedDeleteFiles", _array(_TEXT)),
+                    _maybe("rollbackLogFiles", _map("long")),
+                    _maybe("logFilesFromFailedCommit", _map("long")),
+                )
+            ),
+        ),
+        _field("version", _VERSION, default=1),
+        _field("instantsRollback", _array(_INSTANT_INFO, default=[]), default=[]),
+    )
+)

@@ -1,0 +1,255 @@
+"""Questions about a timeline that was read: what is visible, what is pending, what came between.
+
+Pure: a `Timeline` is one frozen reading of the active instants, and every answer follows from it. Nothing here reads
+storage. A *point* orders what readers see: the completion time in layout 2, and in layout 1, whose completion times
+are file dates that a copy changes, the requested time. Start at `Timeline`; `as_of` cuts it for time travel.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, tzinfo
+from enum import StrEnum
+from typing import Final
+
+from pyhudi.errors import InstantNotFound, OptionError
+from pyhudi.options import one_of, option
+from pyhudi.timeline.clock import parse_time
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.metadata import CommitMetadata
+
+__all__ = [
+    "HOLLOW_COMMITS",
+    "HollowCommits",
+    "Timeline",
+    "as_of",
+    "as_of_requested",
+    "changed_between",
+    "changed_between_requested",
+    "completed_after",
+    "completed_writes",
+    "find_instant",
+    "is_committed",
+    "latest_completion",
+    "latest_write",
+    "newest_time",
+    "pending",
+    "replaced_file_groups",
+    "resolve_as_of",
+    "timeline_of",
+]
+
+_PENDING_WRITES: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
+
+
+class HollowCommits(StrEnum):
+    """What an incremental read of layout 1 does when a pending instant lies before completed ones."""
+
+    FAIL = "FAIL"
+    BLOCK = "BLOCK"
+    """Stop before the first pending one."""
+    USE_TRANSITION_TIME = "USE_TRANSITION_TIME"
+    """Order by the time the files say they were completed."""
+
+
+HOLLOW_COMMITS: Final = option(
+    "hoodie.read.timeline.holes.resolution.policy",
+    "FAIL",
+    "version 6: what an incremental read does when a pending instant lies before completed ones",
+    parse=one_of(*HollowCommits),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The active instants as of one listing, one an action, by requested time.   Spec: format/timeline 2."""
+
+    instants: tuple[Instant, ...]
+    layout: int
+    first_write: InstantTime | None
+    """The first write on the active timeline that no savepoint keeps there: what is older was archived."""
+    until: InstantTime | None = None
+    """Set by `as_of`: later points are out of sight."""
+    completed: dict[InstantTime, Instant] = field(repr=False, compare=False)
+    """Completed writes by requested time."""
+    pending_times: frozenset[InstantTime] = field(repr=False, compare=False)
+    """Requested times of writes that are not completed, and of those that `as_of` hides."""
+
+    def point(self, instant: Instant) -> InstantTime:
+        """Give where a completed instant stands in the order readers see."""
+        if self.layout == 1 or instant.completion_time is None:
+            return instant.requested_time
+        return instant.completion_time
+
+
+def timeline_of(instants: Iterable[Instant], layout: int) -> Timeline:
+    """Make a timeline of instants that were collapsed already."""
+    ordered = tuple(instants)
+    savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
+    writes = [one for one in ordered if one.action in _PENDING_WRITES]
+    return Timeline(
+        instants=ordered,
+        layout=layout,
+        first_write=min((one.requested_time for one in writes if one.requested_time not in savepoints), default=None),
+        completed={one.requested_time: one for one in writes if one.is_completed},
+        pending_times=frozenset(one.requested_time for one in writes if not one.is_completed),
+    )
+
+
+def completed_writes(timeline: Timeline) -> tuple[Instant, ...]:
+    """Give the completed actions that put or take rows, by requested time."""
+    return tuple(timeline.completed.values())
+
+
+def pending(timeline: Timeline) -> tuple[Instant, ...]:
+    """Give every action that is not completed, by requested time."""
+    return tuple(one for one in timeline.instants if not one.is_completed)
+
+
+def find_instant(timeline: Timeline, time: str) -> Instant | None:
+    """Find the write with this requested time, in whatever state; else any action with it."""
+    same = [one for one in timeline.instants if one.requested_time == time]
+    return next((one for one in same if one.action in _PENDING_WRITES), same[0] if same else None)
+
+
+def latest_write(timeline: Timeline) -> Instant | None:
+    """Give the completed write that became visible last."""
+    return max(timeline.completed.values(), key=lambda one: (timeline.point(one), one.requested_time), default=None)
+
+
+def latest_completion(timeline: Timeline) -> InstantTime | None:
+    """Give the latest completion time of any action; in layout 1 it is a file date."""
+    return max((one.completion_time for one in timeline.instants if one.completion_time), default=None)
+
+
+def newest_time(timeline: Timeline) -> InstantTime | None:
+    """Give the latest time the timeline shows, requested or completed: what a new instant must be later than.
+
+    File dates of layout 1 are left out: they are a host's clock and no part of the protocol.
+    """
+    requested = [one.requested_time for one in timeline.instants]
+    if timeline.layout == 1:
+        return max(requested, default=None)
+    return max(requested + [one.completion_time for one in timeline.instants if one.completion_time], default=None)
+
+
+def is_committed(timeline: Timeline, time: InstantTime) -> bool:
+    """Tell whether what this instant wrote is visible.
+
+    It is when the instant is a completed write, or older than the active timeline: failed writes are rolled back
+    before archival passes them. A pending instant is not, however old.   Spec: format/timeline 6.2.
+    """
+    if time in timeline.completed:
+        return True
+    if timeline.first_write is None or time >= timeline.first_write or time in timeline.pending_times:
+        return False
+    return timeline.until is None or time <= timeline.until
+
+
+def as_of(timeline: Timeline, point: InstantTime) -> Timeline:
+    """Cut the timeline to what was visible at a point: see the module's first lines."""
+    return _cut(timeline, point, {one.requested_time for one in _writes(timeline) if timeline.point(one) <= point})
+
+
+def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:
+    """Cut to the completed instants requested at or before a time: what Hudi's `as.of.instant` means."""
+    return _cut(timeline, time, {one.requested_time for one in _writes(timeline) if one.requested_time <= time})
+
+
+def completed_after(timeline: Timeline, seen: frozenset[InstantTime]) -> tuple[Instant, ...]:
+    """Give the completed writes that an earlier reading did not show as completed: the concurrent set."""
+    return tuple(one for one in _writes(timeline) if one.requested_time not in seen)
+
+
+def changed_between(timeline: Timeline, after: InstantTime | None, until: InstantTime | None) -> tuple[Instant, ...]:
+    """Give the completed writes with a point in (after, until], in the order they became visible.
+
+    Rows carry requested times, so filter them by the set of these instants' requested times, never by a range.
+
+    Spec: format/timeline 6.3.
+    """
+    inside = [one for one in _writes(timeline) if _is_between(timeline.point(one), after, until)]
+    return tuple(sorted(inside, key=lambda one: (timeline.point(one), one.requested_time)))
+
+
+def changed_between_requested(
+    timeline: Timeline, after: InstantTime | None, until: InstantTime | None, holes: HollowCommits
+) -> tuple[Instant, ...]:
+    """Give the writes of a layout-1 timeline in (after, until] by requested time, minding hollow commits.
+
+    Raises: OptionError under FAIL when a write is pending that was requested before a completed one.
+    """
+    if holes is HollowCommits.USE_TRANSITION_TIME:
+        inside = [one for one in _writes(timeline) if _is_between(one.completion_time or "", after, until)]
+        return tuple(sorted(inside, key=lambda one: (one.completion_time or "", one.requested_time)))
+    hollow = _first_pending(timeline)
+    visible = _writes(timeline)
+    if hollow is not None and any(one.requested_time > hollow.requested_time for one in visible):
+        if holes is HollowCommits.FAIL:
+            raise OptionError(
+                "a pending instant lies before completed ones; wait for it, or choose BLOCK or USE_TRANSITION_TIME",
+                option=HOLLOW_COMMITS.key,
+                pending=hollow.requested_time,
+            )
+        visible = [one for one in visible if one.requested_time < hollow.requested_time]
+    return tuple(one for one in visible if _is_between(one.requested_time, after, until))
+
+
+def replaced_file_groups(
+    timeline: Timeline, metadata_of: Callable[[Instant], CommitMetadata]
+) -> dict[tuple[str, str], InstantTime]:
+    """Map each replaced (partition path, file id) to the replacecommit that took it away.
+
+    Cost: one call of `metadata_of` for each completed replacecommit.
+    """
+    replaced: dict[tuple[str, str], InstantTime] = {}
+    for instant in _writes(timeline):
+        if instant.action is not Action.REPLACECOMMIT:
+            continue
+        for partition, file_ids in (metadata_of(instant).replaced or {}).items():
+            for file_id in file_ids:
+                replaced.setdefault((partition, file_id), instant.requested_time)
+    return replaced
+
+
+def resolve_as_of(timeline: Timeline, given: str | datetime | date, zone: tzinfo) -> Instant:
+    """Find the completed write that a user's `as_of`, `after` or `until` means.
+
+    Text that is an instant means that instant. Anything else is wall time in the timeline's zone, and means the write
+    that became visible last at or before it. In layout 1 requested times stand for completion.
+
+    Raises: InstantNotFound where the instant is pending, or nothing was visible yet; InvalidInput for other text.
+    """
+    if isinstance(given, str):
+        named = find_instant(timeline, given)
+        if named is not None and named.requested_time in timeline.completed:
+            return timeline.completed[named.requested_time]
+        if named is not None and named.action in _PENDING_WRITES:
+            raise InstantNotFound("this instant is not completed", instant=given, state=str(named.state))
+    time = parse_time(given, zone)
+    visible = [one for one in _writes(timeline) if timeline.point(one) <= time]
+    if not visible:
+        raise InstantNotFound("nothing was committed at or before this time", time=time, given=str(given))
+    return max(visible, key=lambda one: (timeline.point(one), one.requested_time))
+
+
+def _writes(timeline: Timeline) -> list[Instant]:
+    return list(timeline.completed.values())
+
+
+def _cut(timeline: Timeline, until: InstantTime, kept: set[InstantTime]) -> Timeline:
+    hidden = timeline.completed.keys() - kept
+    return replace(
+        timeline,
+        instants=tuple(one for one in timeline.instants if one.requested_time not in hidden),
+        until=until if timeline.until is None else min(until, timeline.until),
+        completed={time: one for time, one in timeline.completed.items() if time in kept},
+        pending_times=timeline.pending_times | hidden,
+    )
+
+
+def _first_pending(timeline: Timeline) -> Instant | None:
+    return next((one for one in timeline.instants if not one.is_completed and one.action in WRITE_ACTIONS), None)
+
+
+def _is_between(time: str, after: str | None, until: str | None) -> bool:
+    return (after is None or time > after) and (until is None or time <= until)
