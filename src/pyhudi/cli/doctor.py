@@ -1,0 +1,179 @@
+"""Look at the machine and at one table, and say what to do about what is not right.
+
+Every check catches what it looks at, so that one broken thing does not hide the others. Start at `examine`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any
+
+import pyarrow as pa
+
+import pyhudi
+from pyhudi.cli.checks import Check
+from pyhudi.errors import HudiError
+
+__all__ = ["examine", "java_version"]
+
+PYTHON_FLOOR = (3, 11)
+JAVA_FLOOR = 17
+CORE = ("pyarrow", "numpy", "obstore", "fastavro", "typer", "rich")
+EXTRAS = ("pyspark", "pandas", "polars", "duckdb")
+_VERSION = re.compile(r'version "(\d+)')
+_WORKER = "import sys, pyarrow, pyhudi; print('%d.%d' % sys.version_info[:2], pyarrow.__version__)"
+
+
+def examine(path: str, storage_options: Mapping[str, str]) -> list[Check]:
+    """Check Python, packages, Java and Spark's worker Python; and the table at `path`, if one is given."""
+    found = [_python(), *map(_core_package, CORE), *map(_extra_package, EXTRAS)]
+    if _installed("pyspark"):
+        found += [_java(), _worker_python()]
+    return found + (_table_checks(path, storage_options) if path else [])
+
+
+def java_version(java: str) -> int | None:
+    """Ask a java binary for its feature version; None if it does not answer."""
+    try:
+        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = _VERSION.search(done.stderr + done.stdout)
+    return int(match[1]) if match else None
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < PYTHON_FLOOR:
+        return Check(subject="python", verdict="fix", found=version, advice="use Python 3.11 or newer")
+    return Check(subject="python", verdict="fine", found=f"{version} ({sys.executable})")
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _core_package(package: str) -> Check:
+    version = _installed(package)
+    if version is None:
+        return Check(subject=package, verdict="fix", found="not installed", advice=f"pip install {package}")
+    return Check(subject=package, verdict="fine", found=version)
+
+
+def _extra_package(package: str) -> Check:
+    version = _installed(package)
+    if version is None:
+        advice = f"pip install 'pyhudi[{'spark' if package == 'pyspark' else package}]' if you want it"
+        return Check(subject=package, verdict="note", found="not installed", advice=advice)
+    if package == "pyspark" and not 4 <= int(version.split(".")[0]) < 5:
+        return Check(subject=package, verdict="fix", found=version, advice="pip install 'pyspark>=4.0,<5'")
+    return Check(subject=package, verdict="fine", found=version)
+
+
+def _java() -> Check:
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    version = java_version(java) if java else None
+    advice = "install Java 17 or newer and set JAVA_HOME: sudo apt-get install -y openjdk-17-jre-headless"
+    if java is None or version is None:
+        where = f"JAVA_HOME={home} has no working java" if home else "not found"
+        return Check(subject="java", verdict="fix", found=where, advice=f"Spark needs it; {advice}")
+    if version < JAVA_FLOOR:
+        return Check(subject="java", verdict="fix", found=f"{version} ({java})", advice=advice)
+    return Check(subject="java", verdict="fine", found=f"{version} ({java})")
+
+
+def _worker_python() -> Check:
+    """Ask the Python that Spark's local workers would run for its version and for pyhudi."""
+    subject, python = "spark worker python", os.environ.get("PYSPARK_PYTHON", sys.executable)
+    mine = f"{'.'.join(map(str, sys.version_info[:2]))} {pa.__version__}"
+    try:
+        done = subprocess.run([python, "-c", _WORKER], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(
+            subject=subject, verdict="fix", found=f"{python}: {error}", advice=f"set PYSPARK_PYTHON={sys.executable}"
+        )
+    answer = done.stdout.strip()
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        advice = f"install pyhudi for that Python, or set PYSPARK_PYTHON={sys.executable}"
+        return Check(subject=subject, verdict="fix", found=f"{python}: {last}", advice=advice)
+    if answer.split()[0] != mine.split()[0]:
+        advice = f"workers must run the driver's Python: set PYSPARK_PYTHON={sys.executable}"
+        return Check(subject=subject, verdict="fix", found=f"{answer} where the driver has {mine}", advice=advice)
+    if answer != mine:
+        advice = "give workers and driver the same pyarrow"
+        return Check(
+            subject=subject,
+            verdict="note",
+            found=f"pyarrow {answer.split()[1]}, driver {pa.__version__}",
+            advice=advice,
+        )
+    return Check(subject=subject, verdict="fine", found=python)
+
+
+def _table_checks(path: str, storage_options: Mapping[str, str]) -> list[Check]:
+    try:
+        table = pyhudi.open_table(path, storage_options=dict(storage_options))
+    except HudiError as error:
+        return [
+            Check(subject="table", verdict="fix", found=f"{type(error).__name__}: {error.message}", advice=str(error))
+        ]
+    config = table.config
+    found = [
+        Check(
+            subject="table", verdict="fine", found=f"{config.name}, {config.table_type}, version {config.table_version}"
+        )
+    ]
+    for subject, look in (("storage", _storage), ("lock", _lock), ("pending", _pending)):
+        found.append(_guarded(subject, look, table, path))
+    return found
+
+
+def _guarded(subject: str, look: Callable[[Any, str], Check], table: Any, path: str) -> Check:  # noqa: ANN401 - a Table
+    try:
+        return look(table, path)
+    except HudiError as error:
+        return Check(subject=subject, verdict="fix", found=str(error))
+
+
+def _storage(table: Any, path: str) -> Check:  # noqa: ANN401
+    storage = table.state.storage
+    traits = storage.traits
+    has = {
+        "atomic create": traits.has_atomic_create,
+        "compare and swap": traits.has_cas,
+        "file locks": traits.has_guard,
+    }
+    found = ", ".join(f"{name}: {'yes' if value else 'no'}" for name, value in has.items())
+    if not traits.has_atomic_create:
+        advice = "this store cannot publish a file once only: use one writer at a time"
+        return Check(subject="storage", verdict="note", found=f"{storage.url}; {found}", advice=advice)
+    return Check(subject="storage", verdict="fine", found=f"{storage.url}; {found}")
+
+
+def _lock(table: Any, path: str) -> Check:  # noqa: ANN401
+    held = pyhudi.locks(path)
+    in_force = "flock on this host" if table.state.storage.traits.has_guard else "Hudi's storage lock file"
+    rows = held.to_pylist() if isinstance(held, pa.Table) else list(held)
+    if rows:
+        return Check(
+            subject="lock", verdict="note", found=f"{in_force}; held: {rows}", advice="wait, or see who holds it"
+        )
+    return Check(subject="lock", verdict="fine", found=f"{in_force}; free")
+
+
+def _pending(table: Any, path: str) -> Check:  # noqa: ANN401
+    pending = pyhudi.pending(path)
+    rows = pending.to_pylist() if isinstance(pending, pa.Table) else list(pending)
+    if not rows:
+        return Check(subject="pending", verdict="fine", found="no unfinished instants")
+    advice = "the next write rolls back what its writer left when that writer is dead; nothing to do by hand"
+    return Check(subject="pending", verdict="note", found=f"{len(rows)} unfinished: {rows}", advice=advice)

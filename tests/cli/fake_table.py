@@ -1,0 +1,53 @@
+"""A small stand-in for a Table: the commands are tested without writing one."""
+
+from types import SimpleNamespace
+
+import pyarrow as pa
+
+from pyhudi.errors import ExpressionError
+
+ROWS = pa.table({"id": ["a", "b", "c"], "fare": [1.0, 2.5, None], "raw": [b"\x01", b"\x02", None]})
+
+
+class FakeScan:
+    def __init__(self, columns, filter, as_of):
+        if filter == "broken":
+            raise ExpressionError("expression does not parse", text=filter)
+        self.asked = {"columns": columns, "filter": filter, "as_of": as_of}
+        self.rows = ROWS.select(columns) if columns else ROWS
+
+    def to_arrow(self):
+        return self.rows
+
+    def to_batches(self):
+        yield from self.rows.to_batches(max_chunksize=1)
+
+
+class FakeTable:
+    def __init__(self):
+        self.config = SimpleNamespace(
+            name="trips",
+            table_type="COPY_ON_WRITE",
+            table_version=9,
+            record_key=("id",),
+            partition_fields=(),
+            ordering_fields=(),
+            merge_mode="COMMIT_TIME_ORDERING",
+        )
+        self.schema = ROWS.schema
+        self.latest_instant = "20260101000000001"
+        instants = pa.table({"requested_time": [f"2026010100000000{i}" for i in range(3)], "action": ["commit"] * 3})
+        files = pa.table({"path": ["x.parquet", "y.parquet"], "size_bytes": [10, 20]})
+        self.inspect = SimpleNamespace(
+            timeline=lambda: instants,
+            commits=lambda: instants,
+            files=lambda: files,
+            partitions=lambda: pa.table({"partition": [""]}),
+        )
+        traits = SimpleNamespace(has_atomic_create=True, has_cas=False, has_guard=True)
+        self.state = SimpleNamespace(storage=SimpleNamespace(url="file:///trips", traits=traits))
+        self.scans = []
+
+    def scan(self, columns=None, filter=None, as_of=None):
+        self.scans.append(FakeScan(columns, filter, as_of))
+        return self.scans[-1]

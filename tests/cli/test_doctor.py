@@ -1,0 +1,111 @@
+import json
+import sys
+
+import pytest
+
+from pyhudi.cli import doctor
+from pyhudi.cli.main import TO_FIX, main
+from pyhudi.errors import StorageUnavailable
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    monkeypatch.setattr(doctor, "java_version", lambda java: 17)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+
+
+def by_subject(checks):
+    return {check.subject: check for check in checks}
+
+
+def script(path, body):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_this_machine_is_described(no_processes):
+    checks = by_subject(doctor.examine("", {}))
+    assert checks["python"].verdict == "fine"
+    assert checks["pyarrow"].verdict == "fine"
+    assert checks["spark worker python"].verdict == "fine"
+
+
+def test_a_java_that_is_too_old_is_to_be_fixed(monkeypatch):
+    monkeypatch.setattr(doctor, "java_version", lambda java: 11)
+    assert doctor._java().verdict == "fix"
+
+
+def test_a_java_home_without_java_is_to_be_fixed(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check = doctor._java()
+    assert check.verdict == "fix"
+    assert "JAVA_HOME" in check.found
+
+
+def test_java_versions_are_read_from_what_java_says(tmp_path):
+    assert doctor.java_version(script(tmp_path / "java", "echo 'openjdk version \"21.0.2\" 2024' >&2")) == 21
+    assert doctor.java_version(script(tmp_path / "mute", "exit 1")) is None
+    assert doctor.java_version(str(tmp_path / "missing")) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [("echo '3.9 1.0'", "fix"), ("echo 'No module named pyhudi' >&2; exit 1", "fix")],
+)
+def test_a_worker_python_that_does_not_fit_is_to_be_fixed(monkeypatch, tmp_path, body, verdict):
+    monkeypatch.setenv("PYSPARK_PYTHON", script(tmp_path / "python", body))
+    assert doctor._worker_python().verdict == verdict
+
+
+def test_a_worker_python_with_another_pyarrow_is_noted(monkeypatch, tmp_path):
+    mine = ".".join(map(str, sys.version_info[:2]))
+    monkeypatch.setenv("PYSPARK_PYTHON", script(tmp_path / "python", f"echo '{mine} 1.0'"))
+    assert doctor._worker_python().verdict == "note"
+
+
+def test_a_worker_python_that_is_not_there_is_to_be_fixed(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYSPARK_PYTHON", str(tmp_path / "none"))
+    assert doctor._worker_python().verdict == "fix"
+
+
+def test_a_missing_core_package_is_to_be_fixed_and_an_extra_one_noted():
+    assert doctor._core_package("no-such-package").verdict == "fix"
+    assert doctor._extra_package("no-such-package").verdict == "note"
+
+
+def test_a_table_is_examined_too(table, no_processes):
+    checks = by_subject(doctor.examine("trips", {}))
+    assert checks["storage"].found.startswith("file:///trips; atomic create: yes")
+    assert checks["lock"].found == "flock on this host; free"
+    assert checks["pending"].verdict == "fine"
+
+
+def test_a_store_without_atomic_create_asks_for_one_writer(table, no_processes):
+    table.state.storage.traits.has_atomic_create = False
+    assert "one writer" in by_subject(doctor.examine("trips", {}))["storage"].advice
+
+
+def test_one_broken_thing_does_not_hide_the_others(table, no_processes, monkeypatch):
+    def fail(path):
+        raise StorageUnavailable("storage did not answer")
+
+    monkeypatch.setattr("pyhudi.locks", fail, raising=False)
+    checks = by_subject(doctor.examine("trips", {}))
+    assert checks["lock"].verdict == "fix"
+    assert checks["pending"].verdict == "fine"
+
+
+def test_held_locks_and_unfinished_instants_are_shown(table, no_processes, monkeypatch):
+    monkeypatch.setattr("pyhudi.locks", lambda path: [{"owner": "me"}], raising=False)
+    monkeypatch.setattr("pyhudi.pending", lambda path: [{"instant": "1"}], raising=False)
+    checks = by_subject(doctor.examine("trips", {}))
+    assert "me" in checks["lock"].found
+    assert "1 unfinished" in checks["pending"].found
+
+
+def test_doctor_exits_with_what_is_to_be_fixed(table, no_processes, capsys):
+    assert main(["doctor", "nowhere", "--json"]) == TO_FIX
+    assert json.loads(capsys.readouterr().out)[-1]["subject"] == "table"
+    assert main(["doctor", "trips"]) == 0

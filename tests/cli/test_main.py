@@ -1,0 +1,116 @@
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from pyhudi.cli.main import FAILED, INTERRUPTED, WRONG_CALL, main
+
+COMMANDS = ("demo", "show", "timeline", "commits", "files", "read", "doctor")
+
+
+def test_help_names_every_command(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_json(command, capsys):
+    assert main([command, "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_help_is_quick():
+    def once():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "pyhudi.cli", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(3)) < 1
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, pyhudi.cli.main; print(sorted({'pyarrow', 'pandas', 'pyspark', 'obstore'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_show_says_what_the_table_is(table, capsys):
+    assert main(["show", "trips"]) == 0
+    shown = capsys.readouterr().out
+    assert "COPY_ON_WRITE" in shown
+    assert "fare: double" in shown
+
+
+def test_show_as_json_is_one_document(table, capsys):
+    assert main(["show", "trips", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["record key"] == ["id"]
+    assert facts["size (bytes)"] == 30
+
+
+@pytest.mark.parametrize("command", ["timeline", "commits"])
+def test_lists_of_instants_keep_the_last_rows(command, table, capsys):
+    assert main([command, "trips", "-n", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "20260101000000002" in shown
+    assert "20260101000000001" not in shown
+    assert "last 1 of 3" in shown
+
+
+def test_files_are_listed_as_json(table, capsys):
+    assert main(["files", "trips", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1] == {"path": "y.parquet", "size_bytes": 20}
+
+
+def test_read_passes_on_what_it_is_asked(table, capsys):
+    assert main(["read", "trips", "-c", "id, fare", "-w", "fare > 1", "--as-of", "2026-01-01", "--json"]) == 0
+    assert table.scans[0].asked == {"columns": ["id", "fare"], "filter": "fare > 1", "as_of": "2026-01-01"}
+    assert json.loads(capsys.readouterr().out)[2] == {"id": "c", "fare": None}
+
+
+def test_read_stops_at_the_limit_and_says_so(table, capsys):
+    assert main(["read", "trips", "-n", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "there are more" in shown
+    assert "c" not in shown.split("\n")[3]
+
+
+def test_bytes_are_shown_as_hex(table, capsys):
+    assert main(["read", "trips", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["raw"] == "01"
+
+
+def test_storage_options_reach_the_table(table):
+    assert main(["show", "trips", "-o", "region=eu", "-o", "a=b=c"]) == 0
+    assert table.opened_with == {"region": "eu", "a": "b=c"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["show", "nowhere"], FAILED, "no table here; create it first. path='nowhere' [TableNotFound]"),
+        (["show", "trips", "-o", "region"], WRONG_CALL, "key=value"),
+        (["read", "trips", "-w", "broken"], WRONG_CALL, "does not parse"),
+        (["shw", "trips"], WRONG_CALL, "No such command"),
+        (["show"], WRONG_CALL, "Missing argument"),
+        (["read", "trips", "-n", "-3"], WRONG_CALL, "--limit"),
+    ],
+)
+def test_an_error_is_one_plain_line(table, capsys, arguments, code, said):
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert said in err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_an_interrupt_has_its_code_and_no_traceback(table, monkeypatch, capsys):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table.inspect, "files", interrupt)
+    assert main(["files", "trips"]) == INTERRUPTED
+    assert "Traceback" not in capsys.readouterr().err
