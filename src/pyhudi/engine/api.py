@@ -6,6 +6,7 @@ between the JVM and Python costs about a fifth of an upsert. A `Frame` is opaque
 DataFrame on Spark. Start at `Engine`; `engine_for` finds the one that fits a frame.
 """
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.predicate import Expression
+from pyhudi.storage.api import Storage
 
 __all__ = [
     "BUCKET",
@@ -24,6 +26,7 @@ __all__ = [
     "KEY",
     "ORDER",
     "PARTITION",
+    "STORED",
     "TASK",
     "Attempt",
     "Engine",
@@ -31,6 +34,7 @@ __all__ = [
     "Moves",
     "Routes",
     "ScanFile",
+    "engine_for",
 ]
 
 Frame = Any
@@ -105,12 +109,27 @@ class Engine(Protocol):
         """Run a function over small tasks; results come back in order of the tasks."""
         ...
 
-    def rows(self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema) -> Frame:
-        """Make a frame of the rows that a function yields for each task."""
+    def rows(
+        self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
+    ) -> Frame:
+        """Make a frame of the rows that a function yields for each task; nothing runs until they are needed."""
         ...
 
-    def frame(self, table: pa.Table) -> Frame:
-        """Take an Arrow table in."""
+    def scan(
+        self, files: Sequence[ScanFile], schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None
+    ) -> Frame:
+        """Read base files as they are.
+
+        Shape: the rows for which the predicate is true; `columns` of `schema` in that order, or all of it. A column
+        that a file lacks is null.
+        """
+        ...
+
+    def frame(self, rows: Any) -> Frame:  # noqa: ANN401 - whatever speaks Arrow
+        """Take rows in: an Arrow table or batch, a reader, anything with `__arrow_c_stream__`, this engine's frame.
+
+        A reader that can be read once is read now.
+        """
         ...
 
     def schema(self, frame: Frame) -> pa.Schema:
@@ -130,7 +149,7 @@ class Engine(Protocol):
         ...
 
     def count(self, frame: Frame, by: Sequence[str]) -> pa.Table:
-        """Count rows by columns. Shape: the columns, and `rows` (int64)."""
+        """Count rows by columns. Shape: the columns, and `rows` (int64); no columns is one row."""
         ...
 
     def locate(
@@ -154,13 +173,21 @@ class Engine(Protocol):
         """Bring every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
         ...
 
+    def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int) -> Frame:
+        """Sort rows over tasks and inside each. Nulls: first."""
+        ...
+
     def map(
         self,
         frame: Frame,
         function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> Frame:
-        """Run a function over each task's rows. Nothing runs until the frame is collected, and then exactly once."""
+        """Run a function over each task's rows. Nothing runs until the frame is collected, and then exactly once.
+
+        A task without rows may be called with no batches, or not at all. Arrow types are those that `schema` tells;
+        fields are nullable, timestamps with a zone are in UTC. A failed task may be tried again.
+        """
         ...
 
     def hold(self, frame: Frame) -> AbstractContextManager[Frame]:
@@ -176,8 +203,12 @@ class Engine(Protocol):
 class Routes:
     """Which bucket a row goes to: what the plan decided, as three small tables.
 
-    A row whose key was located in file i goes to `bucket_of_file[i]`. Any other row goes to one of its partition's
-    insert buckets, `first + hash(key) mod count`, so that all rows of one key meet. `task_of_bucket[b]` runs bucket b.
+    A row whose key was located in file i goes to `bucket_of_file[i]`, and to each such bucket if several files hold
+    it. Any other row goes to one of its partition's insert buckets, `first + hash(key) mod count`, so that all rows of
+    one key meet. `task_of_bucket[b]` runs bucket b.
+
+    With DELETE_AND_INSERT a row found in another partition gives two: one with IS_MOVED and the stored PARTITION for
+    the file that has it, and the row itself. Both keep its ORDER.
     """
 
     bucket_of_file: tuple[int, ...]
@@ -187,6 +218,20 @@ class Routes:
     task_of_bucket: tuple[int, ...]
     moves: Moves = Moves.IMPOSSIBLE
     loses: Expression | None = None
-    """True for a located row whose stored record is newer (event time across partitions): it is dropped."""
+    """True for a row whose stored record in another partition is newer (event time): with DELETE_AND_INSERT it is
+    dropped, and so are its deletes. Reads columns of the frame and STORED ones."""
     hash_index_fields: tuple[str, ...] | None = None
     """Bucket index: the bucket within the partition is Hudi's hash of these key fields, not any hash."""
+    key_fields: tuple[str, ...] = ()
+    """The table's record key fields, to take `f1:v1,f2:v2` apart for `hash_index_fields`."""
+
+
+def engine_for(rows: object, storage: Storage) -> Engine:
+    """Find the engine that fits rows: Spark for a Spark DataFrame, this process for all else.
+
+    Raises: PackageMissing, PathNotShared, WorkerMismatch if Spark cannot do the work.
+    """
+    is_spark = any(kind.__module__.startswith("pyspark.") for kind in type(rows).__mro__)
+    name, kind = ("pyhudi.spark.engine", "SparkEngine") if is_spark else ("pyhudi.engine.local", "LocalEngine")
+    made: Engine = getattr(importlib.import_module(name), kind).of(rows, storage)
+    return made

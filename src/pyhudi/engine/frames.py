@@ -1,0 +1,168 @@
+"""Frames of the local engine: a wide table that is read in place, and narrow columns and row numbers beside it.
+
+Wide columns are never copied before the task that needs them gathers its rows. Only the local engine looks in here.
+Start at `LocalFrame`.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.errors import InvalidInput
+
+__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "conform"]
+
+Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+_RUN_ROWS = 64
+"""Gathering run by run pays as long as a run is longer than this on average."""
+
+
+class Once:
+    """A table that is computed when it is first needed, and kept."""
+
+    def __init__(self, compute: Callable[[], pa.Table]) -> None:
+        """Take the function that makes it."""
+        self._compute: Callable[[], pa.Table] | None = compute
+        self._table: pa.Table | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self) -> pa.Table:
+        """Give the table; a failure is not kept, so that a second call tries again."""
+        with self._lock:
+            if self._compute is not None:
+                self._table = self._compute()
+                self._compute = None
+            return self._table
+
+    def merge_chunks(self) -> pa.Table:
+        """Give the table with one chunk a column, copied at most once."""
+        table = self()
+        with self._lock:
+            if any(column.num_chunks > 1 for column in table.columns):
+                self._table = table.combine_chunks()
+            return self._table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFrame:
+    """Rows of a source, chosen and ordered by `rows`, with columns put over them, cut into tasks by `ends`."""
+
+    schema: pa.Schema
+    source: Once
+    rows: Indices | None = None
+    """Row numbers of the source; all, in order, where it is None."""
+    added: Mapping[str, pa.Array | pa.ChunkedArray] = field(default_factory=dict)
+    """Columns as long as the frame; they hide those of the source."""
+    ends: tuple[int, ...] | None = None
+    """Where each task's rows end; the whole frame is one task where it is None."""
+
+    @staticmethod
+    def of(table: pa.Table) -> "LocalFrame":
+        """Wrap a table."""
+        return LocalFrame(schema=table.schema, source=Once(lambda: table))
+
+    @property
+    def rows_count(self) -> int:
+        """Count the rows, which computes the source."""
+        return len(self.rows) if self.rows is not None else self.source().num_rows
+
+    @property
+    def tasks_count(self) -> int:
+        """Count the tasks."""
+        return 1 if self.ends is None else len(self.ends)
+
+    def narrow(self, names: Sequence[str]) -> pa.Table:
+        """Gather some columns of all rows."""
+        source = self.source()
+        stored = source.select([name for name in names if name not in self.added])
+        if self.rows is not None:
+            stored = stored.take(pa.array(self.rows))
+        columns = [self.added[name] if name in self.added else stored[name] for name in names]
+        return pa.table(columns, schema=pa.schema([self.schema.field(name) for name in names]))
+
+    def table(self) -> pa.Table:
+        """Gather everything."""
+        if self.rows is None and not self.added:
+            return self.source()
+        return self._between(0, self.rows_count)
+
+    def task(self, number: int) -> pa.Table:
+        """Gather the rows of one task, in order."""
+        if self.ends is None:
+            return self.table()
+        return self._between(self.ends[number - 1] if number else 0, self.ends[number])
+
+    def putting(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "LocalFrame":
+        """Put columns over the frame's."""
+        schema = self.schema
+        for name, values in columns.items():
+            wanted = pa.field(name, values.type)
+            place = schema.get_field_index(name)
+            schema = schema.append(wanted) if place < 0 else schema.set(place, wanted)
+        added = {**self.added, **columns}
+        return LocalFrame(schema=schema, source=self.source, rows=self.rows, added=added, ends=self.ends)
+
+    def taking(self, rows: Indices, ends: tuple[int, ...] | None = None) -> "LocalFrame":
+        """Choose and order rows; the wide columns stay where they are."""
+        chosen = rows if self.rows is None else self.rows[rows]
+        added = {name: values.take(pa.array(rows)) for name, values in self.added.items()}
+        return LocalFrame(schema=self.schema, source=self.source, rows=chosen, added=added, ends=ends)
+
+    def _between(self, start: int, end: int) -> pa.Table:
+        source = self.source()
+        wide = [name for name in self.schema.names if name not in self.added]
+        if self.rows is None:
+            gathered = source.select(wide).slice(start, end - start)
+        else:
+            gathered = _gather(self.source, wide, self.rows[start:end])
+        columns = {name: values.slice(start, end - start) for name, values in self.added.items()}
+        ordered = [columns[name] if name in columns else gathered[name] for name in self.schema.names]
+        return pa.table(ordered, schema=self.schema)
+
+
+def conform(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+    """Give rows the columns of a schema by name, in its order and types."""
+    if batch.schema.equals(schema):
+        return batch
+    return batch.select(schema.names).cast(schema)
+
+
+def arrow_table(rows: object) -> pa.Table:
+    """Read whatever speaks Arrow into a table.
+
+    Raises: InvalidInput for anything else.
+    """
+    match rows:
+        case pa.Table():
+            return rows
+        case pa.RecordBatch():
+            return pa.Table.from_batches([rows])
+        case pa.RecordBatchReader():
+            return rows.read_all()
+        case _ if hasattr(rows, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(rows).read_all()
+        case _:
+            raise InvalidInput("give rows as Arrow, or as something with __arrow_c_stream__", type=type(rows).__name__)
+
+
+def _gather(source: Once, names: Sequence[str], rows: Indices) -> pa.Table:
+    """Take rows chunk by chunk, because `Table.take` copies every chunk of a string column first."""
+    table = source().select(names)
+    if not len(rows) or all(column.num_chunks <= 1 for column in table.columns):
+        return table.take(pa.array(rows))
+    batches = table.to_batches()
+    ends = np.cumsum([batch.num_rows for batch in batches])
+    chunk = np.searchsorted(ends, rows, side="right")
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(chunk)) + 1, [len(rows)]))
+    if (len(starts) - 1) * _RUN_ROWS > len(rows) + _RUN_ROWS * len(batches):
+        return source.merge_chunks().select(names).take(pa.array(rows))
+    taken = [
+        batches[chunk[start]].take(pa.array(rows[start:end] - (ends[chunk[start]] - batches[chunk[start]].num_rows)))
+        for start, end in pairwise(starts)
+    ]
+    return pa.Table.from_batches(taken, schema=table.schema)

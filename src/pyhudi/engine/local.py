@@ -1,0 +1,256 @@
+"""The engine of one process: threads and pyarrow, no JVM.
+
+Arrow releases the interpreter lock, so threads keep all cores busy. Wide rows are gathered once, inside the task that
+writes them. Start at `LocalEngine`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.engine.api import (
+    BUCKET,
+    KEY,
+    ORDER,
+    PARTITION,
+    STORED,
+    TASK,
+    Attempt,
+    Result,
+    Routes,
+    ScanFile,
+    Task,
+)
+from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
+from pyhudi.engine.routing import route
+from pyhudi.engine.scanning import Lookup, find_in_file, located_schema, scan_file, stored_schema
+from pyhudi.errors import InternalError
+from pyhudi.kernels.keys import KeySpec, partition_paths, record_keys
+from pyhudi.predicate import Expression, columns_of, evaluate
+from pyhudi.storage.api import Storage
+
+__all__ = ["LocalEngine"]
+
+_BATCH_ROWS = 128 * 1024
+_log = logging.getLogger("pyhudi.engine")
+
+
+class LocalEngine:
+    """Runs functions over tasks in threads, and keeps frames in Arrow memory."""
+
+    def __init__(self, storage: Storage, threads: int | None = None) -> None:
+        """Read files through `storage`; `threads` is Arrow's own count of processors if it is not given."""
+        self._storage = storage
+        self._threads = threads or pa.cpu_count()
+
+    @staticmethod
+    def of(rows: object, storage: Storage) -> "LocalEngine":
+        """Make the engine for rows of any kind."""
+        return LocalEngine(storage)
+
+    @property
+    def name(self) -> str:
+        """Give `local`."""
+        return "local"
+
+    @property
+    def parallelism_tasks(self) -> int:
+        """Give the number of threads."""
+        return self._threads
+
+    @contextmanager
+    def describe(self, step: str) -> Iterator[None]:
+        """Log the step."""
+        _log.debug(step)
+        yield
+
+    def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+        """Run a function over tasks in threads, in this thread if there is one task or one thread.
+
+        Results keep the order of the tasks. The first error stops tasks that have not begun, and is raised when those
+        that have are over.
+        """
+        if len(tasks) < 2 or self._threads == 1:
+            return [function(task) for task in tasks]
+        with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="pyhudi") as pool:
+            futures = [pool.submit(function, task) for task in tasks]
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            if any(future.exception() is not None for future in done):
+                pool.shutdown(cancel_futures=True)
+                raise next(e for f in futures if not f.cancelled() and (e := f.exception()) is not None)
+            return [future.result() for future in futures]
+
+    def rows(
+        self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
+    ) -> LocalFrame:
+        """Make a frame of what a function yields for each task, when it is first needed."""
+        return LocalFrame(schema=schema, source=Once(partial(self._rows, function, tasks, schema)))
+
+    def scan(
+        self, files: Sequence[ScanFile], schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None
+    ) -> LocalFrame:
+        """Read base files, one task each."""
+        names = tuple(schema.names if columns is None else columns)
+        read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
+        return self.rows(read, files, pa.schema([schema.field(name) for name in names]))
+
+    def frame(self, rows: object) -> LocalFrame:
+        """Take Arrow rows in without copying them; a reader is read to its end."""
+        return rows if isinstance(rows, LocalFrame) else LocalFrame.of(arrow_table(rows))
+
+    def schema(self, frame: LocalFrame) -> pa.Schema:
+        """Tell a frame's schema."""
+        return frame.schema
+
+    def select(self, frame: LocalFrame, columns: Mapping[str, Expression]) -> LocalFrame:
+        """Evaluate an expression for each column."""
+        rows = frame.table()
+        values = {name: evaluate(expression, rows) for name, expression in columns.items()}
+        return LocalFrame.of(pa.table(values))
+
+    def with_keys(self, frame: LocalFrame, spec: KeySpec) -> LocalFrame:
+        """Add KEY and PARTITION by the key kernels, and the row number as ORDER."""
+        rows = frame.table()
+        order = pa.array(np.arange(rows.num_rows, dtype=np.int64))
+        return frame.putting({KEY: record_keys(spec, rows), PARTITION: partition_paths(spec, rows), ORDER: order})
+
+    def union(self, frames: Sequence[LocalFrame]) -> LocalFrame:
+        """Concatenate frames without copying them."""
+        if len({tuple(frame.schema.names) for frame in frames}) > 1:
+            raise InternalError("frames of a union must have the same columns")
+        tables = Once(lambda: pa.concat_tables([conform(frame.table(), frames[0].schema) for frame in frames]))
+        return LocalFrame(schema=frames[0].schema, source=tables)
+
+    def count(self, frame: LocalFrame, by: Sequence[str]) -> pa.Table:
+        """Count rows by columns."""
+        if not by:
+            return pa.table({"rows": pa.array([frame.rows_count], pa.int64())})
+        counted = frame.narrow(by).group_by(list(by), use_threads=False).aggregate([([], "count_all")])
+        return counted.select([*by, "count_all"]).rename_columns([*by, "rows"])
+
+    def locate(
+        self,
+        frame: LocalFrame,
+        files: Sequence[ScanFile],
+        spec: KeySpec,
+        *,
+        by_partition: bool,
+        columns: Sequence[str] = (),
+    ) -> LocalFrame:
+        """Look into each file's key column, one task a file.
+
+        Cost: one pass over the key columns of the files that can hold a key; distinct keys are hashed once a file.
+        """
+        keyed = frame.narrow([KEY, PARTITION])
+        keys = _keys_by_partition(keyed) if by_partition else {}
+        everywhere = pa.array([], pa.string()) if by_partition else _distinct(keyed[KEY])
+        lookups = [
+            Lookup(index=index, file=file, keys=keys.get(file.partition, everywhere))
+            for index, file in enumerate(files)
+        ]
+        stored = stored_schema(self._storage, files, frame.schema, columns)
+        look = partial(find_in_file, storage=self._storage, spec=spec, stored=stored)
+        found = self.run(look, [lookup for lookup in lookups if len(lookup.keys)])
+        return LocalFrame.of(pa.concat_tables(found) if found else located_schema(stored).empty_table())
+
+    def route(self, frame: LocalFrame, located: LocalFrame | None, routes: Routes) -> LocalFrame:
+        """Choose rows and put the routing columns over them; no wide column is touched."""
+        stored = located_schema(pa.schema([])).empty_table() if located is None else located.table()
+
+        def find_losers(loses: Expression, rows: Indices, found: Indices) -> pa.Array:
+            return _evaluate_pairs(loses, frame.taking(rows), stored.take(pa.array(found)))
+
+        routed = route(frame.narrow([KEY, PARTITION]), stored, routes, find_losers)
+        return frame.taking(routed.rows).putting(routed.columns)
+
+    def exchange(self, frame: LocalFrame, tasks_count: int) -> LocalFrame:
+        """Order row numbers by task, bucket and input order."""
+        narrow = frame.narrow([TASK, BUCKET, ORDER])
+        task, bucket, order = (narrow[name].to_numpy() for name in (TASK, BUCKET, ORDER))
+        if len(task) and not 0 <= task.min() <= task.max() < tasks_count:
+            raise InternalError("a row has no such task", tasks_count=tasks_count)
+        rows = np.lexsort((order, bucket, task))
+        ends = np.cumsum(np.bincount(task, minlength=tasks_count))
+        return frame.taking(rows, tuple(int(end) for end in ends))
+
+    def range_sort(self, frame: LocalFrame, columns: Sequence[str], tasks_count: int) -> LocalFrame:
+        """Sort row numbers and cut them into equal tasks."""
+        narrow = frame.narrow(columns)
+        # Validity first sorts nulls first, in every version of pyarrow.
+        ranked = [ranks for name in columns for ranks in (narrow[name].is_valid(), narrow[name])]
+        keys = [(str(place), "ascending") for place in range(len(ranked))]
+        rows = pc.sort_indices(pa.table(ranked, names=[name for name, _ in keys]), sort_keys=keys).to_numpy()
+        ends = np.linspace(0, len(rows), tasks_count + 1)[1:].astype(np.int64)
+        return frame.taking(rows.astype(np.int64), tuple(int(end) for end in ends))
+
+    def map(
+        self,
+        frame: LocalFrame,
+        function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+    ) -> LocalFrame:
+        """Run a function over each task's rows, which its thread gathers."""
+        work = partial(_map_task, frame, function)
+        return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, range(frame.tasks_count), schema)))
+
+    def hold(self, frame: LocalFrame) -> AbstractContextManager[LocalFrame]:
+        """Give the frame back: every frame is computed once."""
+        return nullcontext(frame)
+
+    def collect(self, frame: LocalFrame) -> pa.Table:
+        """Gather a frame."""
+        return frame.table()
+
+    def _rows(
+        self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
+    ) -> pa.Table:
+        parts = self.run(partial(_drain, function, schema), tasks)
+        return pa.Table.from_batches([batch for part in parts for batch in part], schema=schema)
+
+
+def _drain(function: Callable[[Task], Iterator[pa.RecordBatch]], schema: pa.Schema, task: Task) -> list[pa.RecordBatch]:
+    return [conform(batch, schema) for batch in function(task)]
+
+
+def _map_task(
+    frame: LocalFrame,
+    function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    number: int,
+) -> Iterator[pa.RecordBatch]:
+    return function(Attempt(task=number), iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
+
+
+def _distinct(keys: pa.ChunkedArray) -> pa.Array:
+    return pc.unique(keys)
+
+
+def _keys_by_partition(keyed: pa.Table) -> dict[str, pa.Array]:
+    """Split the distinct keys by partition: sort once, then slice."""
+    encoded = keyed[PARTITION].combine_chunks().dictionary_encode()
+    partitions = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
+    if len(partitions) <= 1:
+        return {partition: _distinct(keyed[KEY]) for partition in partitions}
+    codes = encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    keys = keyed[KEY].take(pa.array(order))
+    starts = np.searchsorted(codes[order], np.arange(len(partitions) + 1))
+    return {
+        partition: _distinct(keys.slice(start, end - start))
+        for partition, start, end in zip(partitions, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+    }
+
+
+def _evaluate_pairs(expression: Expression, rows: LocalFrame, found: pa.Table) -> pa.Array:
+    """Evaluate over rows beside the located rows they met; only the columns it reads are gathered."""
+    needed = {part for name in columns_of(expression) for part in (name, name.split(".")[0])}
+    pairs = rows.narrow([name for name in rows.schema.names if name in needed])
+    for name in found.schema.names:
+        if name.startswith(STORED):
+            pairs = pairs.append_column(name, found[name])
+    return evaluate(expression, pairs)

@@ -1,0 +1,156 @@
+"""Decide which bucket every row goes to: the local engine's rendering of `Routes`.
+
+Pure numpy and Arrow over narrow columns. Start at `route`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyhudi.kernels.bucket import bucket_of
+
+from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
+from pyhudi.engine.frames import Indices
+from pyhudi.errors import InternalError
+from pyhudi.predicate import Expression
+
+__all__ = ["FindLosers", "Routed", "match", "route"]
+
+FindLosers = Callable[[Expression, Indices, Indices], pa.Array]
+"""Evaluates a condition for pairs of row and located row."""
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """The rows to write: numbers of the frame's rows, and what is put over them."""
+
+    rows: Indices
+    columns: dict[str, pa.Array]
+
+
+def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindLosers) -> Routed:
+    """Send each row to the files that hold its key, or to an insert bucket of its partition.
+
+    Shape: keyed (KEY, PARTITION) -> rows in the input's order, with BUCKET, TASK, IS_MOVED, PARTITION.
+    Cost: narrow columns only; a few sorts.
+    Raises: InternalError if a partition has no route.
+    """
+    rows, found = match(keyed, located, by_partition=routes.moves is Moves.IMPOSSIBLE)
+    is_known = np.zeros(keyed.num_rows, dtype=np.bool_)
+    is_moved = np.zeros(len(rows), dtype=np.bool_)
+    if routes.moves is Moves.DELETE_AND_INSERT and len(rows):
+        is_moved = _is_elsewhere(keyed, located, rows, found)
+        is_lost = _is_lost(keyed.num_rows, rows[is_moved], found[is_moved], routes, find_losers)
+        is_known |= is_lost
+        kept = ~is_lost[rows]
+        rows, found, is_moved = rows[kept], found[kept], is_moved[kept]
+    is_known[rows[~is_moved]] = True
+    new = np.flatnonzero(~is_known)
+    bucket_of_file = np.array(routes.bucket_of_file, dtype=np.int32)
+    stored_bucket = bucket_of_file[_integers(located, FILE_INDEX)[found]]
+    bucket = np.concatenate((stored_bucket, _insert_bucket(keyed.take(pa.array(new)), routes)))
+    everything = np.concatenate((rows, new))
+    order = np.argsort(everything, kind="stable")
+    takes_stored = is_moved | (routes.moves is Moves.KEEP_PARTITION)
+    partition_row = np.concatenate((np.where(takes_stored, keyed.num_rows + found, rows), new))
+    partitions = pa.chunked_array([*keyed[PARTITION].chunks, *located[PARTITION].chunks], type=pa.string())
+    moved = np.concatenate((is_moved, np.zeros(len(new), dtype=np.bool_)))
+    columns = {
+        PARTITION: _one(partitions.take(pa.array(partition_row[order]))),
+        BUCKET: pa.array(bucket[order], pa.int32()),
+        TASK: pa.array(np.array(routes.task_of_bucket, dtype=np.int32)[bucket[order]], pa.int32()),
+        IS_MOVED: pa.array(moved[order]),
+    }
+    return Routed(rows=everything[order], columns=columns)
+
+
+def match(keyed: pa.Table, located: pa.Table, *, by_partition: bool) -> tuple[Indices, Indices]:
+    """Pair every row with each located row of its key, and of its partition if asked.
+
+    Shape: two arrays of one length, row numbers of either side, in order of the first.
+    """
+    code, stored_code = _codes(keyed[KEY], located[KEY])
+    if by_partition:
+        part, stored_part = _codes(keyed[PARTITION], located[PARTITION])
+        width = int(stored_part.max(initial=0)) + 1
+        code = np.where((code < 0) | (part < 0), -1, code * width + part)
+        stored_code = stored_code * width + stored_part
+    order = np.argsort(stored_code, kind="stable")
+    ordered = stored_code[order]
+    first = np.searchsorted(ordered, code, side="left")
+    count = np.searchsorted(ordered, code, side="right") - first
+    rows = np.repeat(np.arange(len(code)), count)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    return rows, order[np.repeat(first, count) + within]
+
+
+def _codes(values: pa.ChunkedArray, stored: pa.ChunkedArray) -> tuple[Indices, Indices]:
+    known = pc.unique(stored)
+    return _numbers(pc.index_in(values, value_set=known)), _numbers(pc.index_in(stored, value_set=known))
+
+
+def _numbers(codes: pa.ChunkedArray) -> Indices:
+    numbers: Indices = pc.fill_null(codes, -1).to_numpy().astype(np.int64)
+    return numbers
+
+
+def _integers(table: pa.Table, name: str) -> Indices:
+    numbers: Indices = table[name].to_numpy().astype(np.int64)
+    return numbers
+
+
+def _is_elsewhere(
+    keyed: pa.Table, located: pa.Table, rows: Indices, found: Indices
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    code, stored_code = _codes(keyed[PARTITION], located[PARTITION])
+    elsewhere: np.ndarray[tuple[int], np.dtype[np.bool_]] = code[rows] != stored_code[found]
+    return elsewhere
+
+
+def _is_lost(
+    rows_count: int,
+    rows: Indices,
+    found: Indices,
+    routes: Routes,
+    find_losers: FindLosers,
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    is_lost = np.zeros(rows_count, dtype=np.bool_)
+    if routes.loses is not None and len(rows):
+        loses = pc.fill_null(find_losers(routes.loses, rows, found), False)
+        is_lost[rows[loses.to_numpy(zero_copy_only=False)]] = True
+    return is_lost
+
+
+def _insert_bucket(keyed: pa.Table, routes: Routes) -> Indices:
+    place = pc.index_in(keyed[PARTITION], value_set=pa.array(routes.partitions, pa.string()))
+    if place.null_count:
+        missing = str(keyed[PARTITION].filter(pc.is_null(place))[0])
+        raise InternalError("a partition of the rows has no route", partition=missing)
+    partition = place.to_numpy().astype(np.int64)
+    first = np.array(routes.first_bucket, dtype=np.int64)[partition]
+    count = np.array(routes.buckets_count, dtype=np.int64)[partition]
+    if routes.hash_index_fields is not None:
+        return first + _hudi_bucket(keyed[KEY], count, routes)
+    code = _one(keyed[KEY]).dictionary_encode().indices.to_numpy().astype(np.uint64)
+    spread = (code * _SPREAD) >> np.uint64(32)
+    return first + (spread % np.maximum(count, 1).astype(np.uint64)).astype(np.int64)
+
+
+def _hudi_bucket(keys: pa.ChunkedArray, count: Indices, routes: Routes) -> Indices:
+    bucket = np.zeros(len(keys), dtype=np.int64)
+    for buckets_count in np.unique(count):
+        rows = np.flatnonzero(count == buckets_count)
+        some = _one(keys.take(pa.array(rows)))
+        numbers = bucket_of(some, routes.hash_index_fields or (), routes.key_fields, int(buckets_count))
+        bucket[rows] = np.asarray(numbers, dtype=np.int64)
+    return bucket
+
+
+def _one(values: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    return values

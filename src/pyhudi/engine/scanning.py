@@ -1,0 +1,183 @@
+"""Read base files in tasks: scans with a projection and a predicate, and look-ups of keys.
+
+Module-level functions with picklable tasks, so that either engine can run them. No timeline, no writing. Start at
+`scan_file` and `find_in_file`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
+from pyhudi.errors import CorruptData
+from pyhudi.kernels.keys import KeySpec, record_keys
+from pyhudi.predicate import Expression, columns_of, evaluate
+from pyhudi.storage.api import Storage
+
+__all__ = [
+    "LOCATED",
+    "Lookup",
+    "columns_to_read",
+    "find_in_file",
+    "has_stored_keys",
+    "located_schema",
+    "scan_file",
+    "stored_schema",
+]
+
+LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
+"""What every look-up gives, before stored columns."""
+
+_BATCH_ROWS = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """One file to look into, and the distinct keys to look for."""
+
+    index: int
+    file: ScanFile
+    keys: pa.Array
+
+
+def scan_file(
+    file: ScanFile, *, storage: Storage, schema: pa.Schema, columns: tuple[str, ...], predicate: Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one base file for which the predicate is true.
+
+    Shape: `columns` of `schema`; a column that the file lacks is null.
+    Raises: CorruptData, and what storage raises.
+    """
+    read = columns if predicate is None else columns_to_read(schema, columns, predicate)
+    wanted = pa.schema([schema.field(name) for name in read])
+    with storage.open_input(file.path) as source:
+        for batch in _batches(source, wanted, file.path):
+            rows = pa.Table.from_batches([batch])
+            if predicate is not None:
+                rows = rows.filter(evaluate(predicate, rows))
+            yield from rows.select(columns).to_batches()
+
+
+def columns_to_read(schema: pa.Schema, columns: Sequence[str], predicate: Expression) -> tuple[str, ...]:
+    """Give the columns that a projection and a predicate need, in the order of the schema."""
+    named = {name.lower() for name in columns_of(predicate)}
+    needed = named | {name.split(".")[0] for name in named} | {name.lower() for name in columns}
+    return tuple(name for name in schema.names if name.lower() in needed)
+
+
+def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.Schema) -> pa.Table:
+    """Find which of the keys one file holds.
+
+    Shape: LOCATED and the `stored` columns named STORED + name, one row a key that the file has; of a key that is
+    there twice, the first.
+    Cost: the key column, and for files with a hit the stored columns; the smaller side is hashed.
+    Raises: CorruptData, and what storage raises.
+    """
+    path = lookup.file.path
+    with storage.open_input(path) as source:
+        found, rows = _common(lookup.keys, _stored_keys(source, spec, path))
+        count = len(found)
+        columns = [
+            found,
+            pa.repeat(lookup.file.partition, count),
+            pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
+        ]
+        if len(stored):
+            columns += _read(source, stored, path).take(rows).columns if count else stored.empty_table().columns
+    return pa.table(columns, schema=located_schema(stored))
+
+
+def located_schema(stored: pa.Schema) -> pa.Schema:
+    """Tell the schema of a look-up that brings `stored` columns along."""
+    return pa.schema([*LOCATED, *(pa.field(STORED + field.name, field.type) for field in stored)])
+
+
+def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """Tell the types that stored columns are read in: those of the rows, else those of the newest file."""
+    missing = [name for name in columns if name not in rows.names]
+    last = _schema_of(storage, files[-1].path) if missing and files else pa.schema([])
+    known = {**{field.name: field.type for field in last}, **{field.name: field.type for field in rows}}
+    return pa.schema([pa.field(name, known.get(name, pa.null())) for name in columns])
+
+
+def has_stored_keys(storage: Storage, path: str) -> bool:
+    """Tell from a file's footer whether every row of it carries its key."""
+    with storage.open_input(path) as source:
+        return _has_keys(_open(source, path))
+
+
+def _schema_of(storage: Storage, path: str) -> pa.Schema:
+    with storage.open_input(path) as source:
+        return _open(source, path).schema_arrow
+
+
+def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """Give the keys on both sides and the stored row of each."""
+    if len(stored) <= len(keys):
+        rows = pc.index_in(keys, value_set=stored)
+        is_found = pc.is_valid(rows)
+        return keys.filter(is_found), rows.filter(is_found)
+    codes = pc.index_in(stored, value_set=keys)
+    rows = np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False))
+    code, first = np.unique(codes.take(pa.array(rows)).to_numpy(), return_index=True)
+    return keys.take(pa.array(code)), pa.array(rows[first])
+
+
+def _stored_keys(source: pa.NativeFile, spec: KeySpec, path: str) -> pa.ChunkedArray:
+    file = _open(source, path)
+    if _has_keys(file):
+        return _read(source, pa.schema([(KEY, pa.string())]), path)[KEY]
+    names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
+    wanted = pa.schema([file.schema_arrow.field(name) for name in names if name in file.schema_arrow.names])
+    computed = record_keys(spec, _read(source, wanted, path))
+    if KEY not in file.schema_arrow.names:
+        return computed
+    return pc.coalesce(_read(source, pa.schema([(KEY, pa.string())]), path)[KEY], computed)
+
+
+def _has_keys(file: pq.ParquetFile) -> bool:
+    names = file.schema_arrow.names
+    if KEY not in names:
+        return False
+    place = [file.schema.column(number).path for number in range(len(file.schema))].index(KEY)
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    statistics = [group.column(place).statistics for group in groups]
+    return all(one is not None and one.has_null_count and one.null_count == 0 for one in statistics)
+
+
+def _read(source: pa.NativeFile, wanted: pa.Schema, path: str) -> pa.Table:
+    return pa.Table.from_batches(_batches(source, wanted, path), schema=wanted)
+
+
+def _batches(source: pa.NativeFile, wanted: pa.Schema, path: str) -> Iterator[pa.RecordBatch]:
+    """Read columns in the types of a schema; absent ones are null."""
+    file = _open(source, path)
+    present = [name for name in wanted.names if name in file.schema_arrow.names]
+    try:
+        for batch in file.iter_batches(_BATCH_ROWS, columns=present, use_threads=False):
+            yield _conformed(batch, wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptData("base file cannot be decoded; restore it or roll its commit back", path=path) from error
+
+
+def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(wanted):
+        return batch
+    names = set(batch.schema.names)
+    columns = [
+        batch[field.name].cast(field.type) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in wanted
+    ]
+    return pa.record_batch(columns, schema=wanted)
+
+
+def _open(source: pa.NativeFile, path: str) -> pq.ParquetFile:
+    source.seek(0)
+    try:
+        return pq.ParquetFile(source, pre_buffer=False)
+    except pa.ArrowException as error:
+        raise CorruptData("base file is not parquet; restore it or roll its commit back", path=path) from error

@@ -1,0 +1,501 @@
+"""What every engine owes: one class of tests, run on each."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.engine.api import (
+    BUCKET,
+    FILE_INDEX,
+    IS_MOVED,
+    KEY,
+    ORDER,
+    PARTITION,
+    STORED,
+    TASK,
+    Attempt,
+    Engine,
+    Moves,
+    Routes,
+    ScanFile,
+)
+from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
+from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
+from pyhudi.predicate import binary, column, literal
+from pyhudi.storage.api import Storage
+from pyhudi.storage.local import LocalStorage
+
+SIMPLE = KeySpec(generator=KeyGenerator.SIMPLE, record_key=("id",), partition=(PartitionField(name="city"),))
+TRIPS = pa.schema([("id", pa.string()), ("city", pa.string()), ("fare", pa.int64())])
+
+
+def double(number: int) -> int:
+    return number * 2
+
+
+def fail_at_three(number: int) -> int:
+    if number == 3:
+        raise WriteConflict("someone else was first", number=number)
+    return number
+
+
+def say(path: str, number: int) -> Iterator[pa.RecordBatch]:
+    with open(f"{path}/{number}", "a") as file:
+        file.write("x")
+    yield pa.record_batch({"n": pa.array([number] * number, pa.int64())})
+
+
+def fail_in_rows(number: int) -> Iterator[pa.RecordBatch]:
+    yield pa.record_batch({"n": pa.array([number], pa.int64())})
+    raise CorruptData("stop", number=number)
+
+
+SEEN = pa.schema([("task", pa.int32()), ("place", pa.int64()), ("bucket", pa.int32()), ("order", pa.int64())])
+
+
+def look_at_task(path: str, attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Record a call, and what the task saw in which order."""
+    place = 0
+    for batch in batches:
+        if place == 0:
+            with open(f"{path}/{attempt.task}", "a") as file:
+                file.write("x")
+        assert all(field.nullable for field in batch.schema)
+        rows = batch.num_rows
+        places = pa.array(range(place, place + rows), pa.int64())
+        assert pc.all(pc.equal(batch[TASK], attempt.task)).as_py()
+        task = pa.array([attempt.task] * rows, pa.int32())
+        yield pa.record_batch([task, places, batch[BUCKET], batch[ORDER]], schema=SEEN)
+        place += rows
+
+
+def fail_in_map(attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        raise WriteConflict("a stored file is newer", files=["a", "b"])
+    yield from ()
+
+
+def echo(attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def write_file(storage: Storage, path: str, rows: dict[str, list[object]], schema: pa.Schema | None = None) -> ScanFile:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(rows, schema=schema), sink)
+    data = sink.getvalue().to_pybytes()
+    storage.put(path, data)
+    return ScanFile(path=path, size_bytes=len(data), partition=path.rpartition("/")[0])
+
+
+def stored_trips(storage: Storage, path: str, ids: list[str], fare: int = 1) -> ScanFile:
+    partition = path.rpartition("/")[0]
+    count = len(ids)
+    rows = {KEY: ids, PARTITION: [partition] * count, "id": ids, "city": [partition] * count, "fare": [fare] * count}
+    return write_file(storage, path, rows, pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), *TRIPS]))
+
+
+def rows_of(engine: Engine, frame: object, *names: str) -> list[tuple[object, ...]]:
+    table = engine.collect(frame)
+    columns = [table[name].to_pylist() for name in names or table.schema.names]
+    return sorted(zip(*columns, strict=True), key=repr)
+
+
+def trips(*rows: tuple[str, str, int]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(TRIPS.names, row, strict=True)) for row in rows], TRIPS)
+
+
+def route_plan(**changes: object) -> Routes:
+    plan = {
+        "bucket_of_file": (0, 1, 2),
+        "partitions": ("rome", "oslo"),
+        "first_bucket": (3, 5),
+        "buckets_count": (2, 1),
+        "task_of_bucket": (0, 0, 1, 1, 1, 0),
+    }
+    return Routes(**{**plan, **changes})
+
+
+class EngineTests:
+    """Give fixtures `storage` and `engine`; `storage` keeps files below `tmp_path`."""
+
+    @pytest.fixture
+    def storage(self, tmp_path) -> Storage:
+        return LocalStorage(str(tmp_path / "table"))
+
+    def test_results_of_run_come_in_order_of_the_tasks(self, engine):
+        assert engine.run(double, range(20)) == [number * 2 for number in range(20)]
+        assert engine.run(double, []) == []
+        assert engine.run(double, [4]) == [8]
+
+    def test_an_error_of_a_task_arrives_as_itself(self, engine):
+        with pytest.raises(WriteConflict, match="someone else was first") as caught:
+            engine.run(fail_at_three, range(6))
+        assert caught.value.values == {"number": 3}
+
+    def test_an_error_while_rows_are_made_arrives_as_itself(self, engine):
+        frame = engine.rows(fail_in_rows, [1], pa.schema([("n", pa.int64())]))
+        with pytest.raises(CorruptData, match="stop"):
+            engine.collect(frame)
+
+    def test_rows_are_made_when_they_are_needed(self, engine, tmp_path):
+        (tmp_path / "calls").mkdir()
+        frame = engine.rows(partial(say, str(tmp_path / "calls")), [1, 0, 3], pa.schema([("n", pa.int64())]))
+        assert os.listdir(tmp_path / "calls") == []
+        assert rows_of(engine, frame) == [(1,), (3,), (3,), (3,)]
+
+    def test_rows_of_no_tasks_are_an_empty_frame(self, engine):
+        schema = pa.schema([("n", pa.int64())])
+        assert engine.collect(engine.rows(fail_in_rows, [], schema)) == schema.empty_table()
+
+    def test_a_frame_keeps_types_and_nulls(self, engine):
+        table = pa.table(
+            {
+                "i": pa.array([1, None], pa.int32()),
+                "t": pa.array([0, None], pa.timestamp("us", "UTC")),
+                "n": pa.array([0, None], pa.timestamp("us")),
+                "d": pa.array([None, 1], pa.date32()),
+                "m": pa.array([None, Decimal("1.50")], pa.decimal128(10, 2)),
+                "b": pa.array([b"x", None]),
+                "l": pa.array([["a", None], None]),
+                "s": pa.array([{"x": 1.5}, None]),
+            }
+        )
+        frame = engine.frame(table)
+        assert engine.schema(frame).equals(table.schema)
+        assert engine.collect(frame).sort_by("i").equals(table.sort_by("i"))
+
+    def test_a_reader_is_read_once(self, engine):
+        table = trips(("a", "rome", 1), ("b", "oslo", 2))
+        frame = engine.frame(pa.RecordBatchReader.from_batches(TRIPS, table.to_batches()))
+        assert rows_of(engine, frame) == rows_of(engine, frame) == [("a", "rome", 1), ("b", "oslo", 2)]
+
+    def test_select_computes_exactly_the_columns_asked_for(self, engine):
+        frame = engine.frame(trips(("a", "rome", 1), ("b", "oslo", 2)))
+        doubled = binary("*", column("fare"), literal(2, pa.int64()))
+        chosen = engine.select(frame, {"twice": doubled, "who": column("id")})
+        assert engine.schema(chosen).names == ["twice", "who"]
+        assert rows_of(engine, chosen) == [(2, "a"), (4, "b")]
+
+    def test_keys_paths_and_order_are_added(self, engine):
+        frame = engine.with_keys(engine.frame(trips(("b", "rome", 1), ("a", "oslo", 2))), SIMPLE)
+        table = engine.collect(frame)
+        assert engine.schema(frame).names == [*TRIPS.names, KEY, PARTITION, ORDER]
+        ordered = table.sort_by(ORDER)
+        assert ordered.select([KEY, PARTITION]).to_pylist() == [
+            {KEY: "b", PARTITION: "rome"},
+            {KEY: "a", PARTITION: "oslo"},
+        ]
+        assert table.schema.field(ORDER).type == pa.int64()
+
+    def test_columns_of_the_key_names_are_replaced(self, engine):
+        table = trips(("a", "rome", 1)).append_column(KEY, pa.array(["old"])).append_column(PARTITION, pa.array(["x"]))
+        keyed = engine.collect(engine.with_keys(engine.frame(table), SIMPLE))
+        assert keyed.select([KEY, PARTITION]).to_pylist() == [{KEY: "a", PARTITION: "rome"}]
+
+    @pytest.mark.parametrize("missing", [None, ""])
+    def test_a_null_or_empty_key_is_refused(self, engine, missing):
+        frame = engine.frame(trips(("a", "rome", 1)).slice(0, 0))
+        frame = engine.union([frame, engine.frame(trips(("a", "rome", 1), (missing, "rome", 1)))])
+        with pytest.raises(KeyMissing):
+            engine.collect(engine.with_keys(frame, SIMPLE))
+
+    def test_a_composite_key_names_its_parts(self, engine):
+        spec = KeySpec(
+            generator=KeyGenerator.COMPLEX,
+            record_key=("id", "fare"),
+            partition=(PartitionField(name="city"), PartitionField(name="fare")),
+            is_hive_style=True,
+        )
+        frame = engine.frame(trips(("a", "rome", 1), (None, None, 2), ("", "", 3)))
+        assert rows_of(engine, engine.with_keys(frame, spec), KEY, PARTITION) == [
+            ("id:__empty__,fare:3", "city=__HIVE_DEFAULT_PARTITION__/fare=3"),
+            ("id:__null__,fare:2", "city=__HIVE_DEFAULT_PARTITION__/fare=2"),
+            ("id:a,fare:1", "city=rome/fare=1"),
+        ]
+
+    def test_union_puts_frames_together(self, engine):
+        one, two = engine.frame(trips(("a", "rome", 1))), engine.frame(trips(("b", "oslo", 2)))
+        empty = engine.frame(TRIPS.empty_table())
+        assert rows_of(engine, engine.union([one, empty, two]), "id") == [("a",), ("b",)]
+
+    def test_count_groups_by_columns(self, engine):
+        frame = engine.frame(trips(("a", "rome", 1), ("b", "rome", 2), ("c", None, 2)))
+        counted = engine.count(frame, ["city"])
+        assert counted.schema == pa.schema([("city", pa.string()), ("rows", pa.int64())])
+        assert sorted(counted.to_pylist(), key=repr) == [{"city": "rome", "rows": 2}, {"city": None, "rows": 1}]
+        assert engine.count(frame, []).to_pylist() == [{"rows": 3}]
+        assert engine.count(engine.frame(TRIPS.empty_table()), ["city"]).num_rows == 0
+
+    def test_hold_gives_a_frame_with_the_same_rows(self, engine):
+        with engine.hold(engine.frame(trips(("a", "rome", 1)))) as held:
+            assert rows_of(engine, held) == rows_of(engine, held) == [("a", "rome", 1)]
+
+    def test_steps_can_be_described(self, engine):
+        with engine.describe("count, and say so"):
+            assert engine.run(double, [1]) == [2]
+        assert engine.parallelism_tasks >= 1
+        assert engine.name in {"local", "spark"}
+
+    # --- scan
+
+    def test_scan_reads_files_with_the_columns_of_the_schema(self, engine, storage):
+        new = stored_trips(storage, "rome/new.parquet", ["a", "b"])
+        old = write_file(storage, "rome/old.parquet", {"id": ["c"]})
+        frame = engine.scan([new, old], TRIPS, None, None)
+        assert engine.schema(frame).names == TRIPS.names
+        assert rows_of(engine, frame) == [("a", "rome", 1), ("b", "rome", 1), ("c", None, None)]
+
+    def test_scan_projects_and_filters(self, engine, storage):
+        files = [stored_trips(storage, "rome/f", ["a", "b"], 1), stored_trips(storage, "oslo/f", ["c"], 2)]
+        over = binary(">", column("fare"), literal(1, pa.int64()))
+        frame = engine.scan(files, TRIPS, ["city", "id"], over)
+        assert engine.schema(frame).names == ["city", "id"]
+        assert rows_of(engine, frame) == [("oslo", "c")]
+
+    def test_scan_takes_paths_literally(self, engine, storage):
+        names = ["a=[b]*{c,d}?/f 1.parquet", "a=%2F%20/f.parquet", "ä#b/f.parquet"]
+        files = [stored_trips(storage, name, [name]) for name in names]
+        stored_trips(storage, "a=bxc/f 1.parquet", ["wrong"])
+        assert rows_of(engine, engine.scan(files, TRIPS, ["id"], None)) == sorted((name,) for name in names)
+
+    def test_scan_of_no_files_is_empty(self, engine):
+        frame = engine.scan([], TRIPS, ["fare"], None)
+        assert engine.collect(frame) == pa.schema([("fare", pa.int64())]).empty_table()
+
+    def test_scan_of_a_missing_file_says_so(self, engine, storage):
+        gone = ScanFile(path="rome/gone.parquet", size_bytes=1, partition="rome")
+        with pytest.raises(FileMissing):
+            engine.collect(engine.scan([gone], TRIPS, None, None))
+
+    # --- locate
+
+    def _keyed(self, engine: Engine, *rows: tuple[str, str, int]) -> object:
+        return engine.with_keys(engine.frame(trips(*rows)), SIMPLE)
+
+    def _three_files(self, storage: Storage) -> list[ScanFile]:
+        return [
+            stored_trips(storage, "rome/f1.parquet", ["a", "b"]),
+            stored_trips(storage, "rome/f2.parquet", ["b", "c", "c"]),
+            stored_trips(storage, "oslo/f1.parquet", ["a", "d"]),
+        ]
+
+    def test_locate_looks_in_the_rows_own_partition(self, engine, storage):
+        frame = self._keyed(engine, ("a", "rome", 1), ("a", "rome", 2), ("d", "rome", 1), ("d", "oslo", 1))
+        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=True)
+        assert rows_of(engine, located) == [("a", "rome", 0), ("d", "oslo", 2)]
+        assert engine.schema(located).names == [KEY, PARTITION, FILE_INDEX]
+
+    def test_locate_looks_everywhere_for_global_indexes(self, engine, storage):
+        frame = self._keyed(engine, ("a", "nice", 1), ("b", "rome", 1), ("z", "rome", 1))
+        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
+        assert rows_of(engine, located) == [("a", "oslo", 2), ("a", "rome", 0), ("b", "rome", 0), ("b", "rome", 1)]
+
+    def test_locate_gives_a_key_once_a_file(self, engine, storage):
+        frame = self._keyed(engine, *((f"k{number}", "rome", 1) for number in range(9)), ("c", "rome", 1))
+        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=True)
+        assert rows_of(engine, located) == [("c", "rome", 1)]
+
+    def test_locate_brings_stored_columns_along(self, engine, storage):
+        files = [stored_trips(storage, "rome/f", ["a"], 7), stored_trips(storage, "oslo/f", ["b"], 8)]
+        frame = self._keyed(engine, ("a", "rome", 1), ("b", "rome", 1))
+        located = engine.locate(frame, files, SIMPLE, by_partition=False, columns=["fare"])
+        assert rows_of(engine, located, KEY, FILE_INDEX, STORED + "fare") == [("a", 0, 7), ("b", 1, 8)]
+
+    def test_locate_computes_virtual_keys(self, engine, storage):
+        bare = write_file(storage, "rome/bare.parquet", {"id": ["a", "b"], "city": ["rome", "rome"]})
+        nulls = {KEY: [None], "id": ["c"], "city": ["rome"]}
+        empty = write_file(storage, "rome/null.parquet", nulls, pa.schema([(KEY, pa.string()), *TRIPS][:3]))
+        frame = self._keyed(engine, ("b", "rome", 1), ("c", "rome", 1))
+        located = engine.locate(frame, [bare, empty], SIMPLE, by_partition=True)
+        assert rows_of(engine, located) == [("b", "rome", 0), ("c", "rome", 1)]
+
+    def test_locate_in_no_files_or_for_no_rows_finds_nothing(self, engine, storage):
+        none = self._keyed(engine)
+        some = self._keyed(engine, ("a", "rome", 1))
+        for frame, files in ((none, self._three_files(storage)), (some, [])):
+            for by_partition in (True, False):
+                located = engine.locate(frame, files, SIMPLE, by_partition=by_partition, columns=["fare"])
+                assert rows_of(engine, located) == []
+                assert engine.schema(located).names == [KEY, PARTITION, FILE_INDEX, STORED + "fare"]
+
+    # --- route
+
+    def _routed(self, engine, storage, rows, *, by_partition=True, columns=(), **changes):
+        frame = self._keyed(engine, *rows)
+        files = self._three_files(storage)
+        located = engine.locate(frame, files, SIMPLE, by_partition=by_partition, columns=columns)
+        routed = engine.route(frame, located, route_plan(**changes))
+        assert engine.schema(routed).names[: len(TRIPS) + 3] == [*TRIPS.names, KEY, PARTITION, ORDER]
+        assert {BUCKET, TASK, IS_MOVED} <= set(engine.schema(routed).names)
+        return rows_of(engine, routed, "id", "fare", PARTITION, BUCKET, TASK, IS_MOVED)
+
+    def test_known_keys_go_to_every_file_that_holds_them(self, engine, storage):
+        rows = [("b", "rome", 1), ("d", "oslo", 2)]
+        assert self._routed(engine, storage, rows) == [
+            ("b", 1, "rome", 0, 0, False),
+            ("b", 1, "rome", 1, 0, False),
+            ("d", 2, "oslo", 2, 1, False),
+        ]
+
+    def test_new_keys_go_to_insert_buckets_of_their_partition(self, engine, storage):
+        rows = [(f"k{number % 50}", "rome", number) for number in range(100)] + [("a", "nice", 1), ("x", "oslo", 1)]
+        plan = {"partitions": ("rome", "oslo", "nice"), "first_bucket": (3, 5, 6), "buckets_count": (2, 1, 1)}
+        routed = self._routed(engine, storage, rows, **plan, task_of_bucket=(0, 0, 1, 1, 1, 0, 2))
+        assert len(routed) == 102
+        homes = {}
+        for who, _, partition, bucket, task, is_moved in routed:
+            assert not is_moved
+            assert bucket in {"rome": (3, 4), "oslo": (5,), "nice": (6,)}[partition]
+            assert task == (0, 0, 1, 1, 1, 0, 2)[bucket]
+            assert homes.setdefault((who, partition), bucket) == bucket
+        assert set(homes.values()) == {3, 4, 5, 6}
+
+    def test_route_without_an_index_inserts_everything(self, engine):
+        frame = self._keyed(engine, ("a", "rome", 1), ("a", "oslo", 2))
+        routed = engine.route(frame, None, route_plan(bucket_of_file=(), buckets_count=(1, 1)))
+        assert rows_of(engine, routed, "id", BUCKET, TASK, IS_MOVED) == [("a", 3, 1, False), ("a", 5, 0, False)]
+
+    def test_a_moved_record_is_deleted_there_and_inserted_here(self, engine, storage):
+        rows = [("d", "rome", 9), ("a", "rome", 1)]
+        routed = self._routed(
+            engine, storage, rows, by_partition=False, moves=Moves.DELETE_AND_INSERT, buckets_count=(1, 1)
+        )
+        assert routed == [
+            ("a", 1, "oslo", 2, 1, True),
+            ("a", 1, "rome", 0, 0, False),
+            ("d", 9, "oslo", 2, 1, True),
+            ("d", 9, "rome", 3, 1, False),
+        ]
+
+    def test_a_record_in_two_other_files_is_deleted_twice_and_inserted_once(self, engine, storage):
+        rows = [("b", "oslo", 9)]
+        routed = self._routed(engine, storage, rows, by_partition=False, moves=Moves.DELETE_AND_INSERT)
+        assert routed == [
+            ("b", 9, "oslo", 5, 0, False),
+            ("b", 9, "rome", 0, 0, True),
+            ("b", 9, "rome", 1, 0, True),
+        ]
+
+    def test_the_rows_of_a_moved_record_keep_their_order(self, engine, storage):
+        frame = self._keyed(engine, ("x", "rome", 1), ("d", "rome", 2), ("d", "rome", 3))
+        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
+        routed = engine.collect(engine.route(frame, located, route_plan(moves=Moves.DELETE_AND_INSERT)))
+        keyed = engine.collect(frame)
+        order = dict(zip(keyed["fare"].to_pylist(), keyed[ORDER].to_pylist(), strict=True))
+        pairs = [(row["fare"], row[ORDER]) for row in routed.to_pylist()]
+        assert len(pairs) == 5
+        assert all(order[fare] == number for fare, number in pairs)
+
+    def test_a_row_whose_stored_record_elsewhere_is_newer_is_dropped(self, engine, storage):
+        loses = binary(">", column(STORED + "fare"), column("fare"))
+        rows = [("d", "rome", 0), ("b", "rome", 0), ("d", "rome", 5), ("z", "rome", 0)]
+        changes = {"moves": Moves.DELETE_AND_INSERT, "loses": loses, "buckets_count": (1, 1)}
+        assert self._routed(engine, storage, rows, by_partition=False, columns=["fare"], **changes) == [
+            ("b", 0, "rome", 0, 0, False),
+            ("b", 0, "rome", 1, 0, False),
+            ("d", 5, "oslo", 2, 1, True),
+            ("d", 5, "rome", 3, 1, False),
+            ("z", 0, "rome", 3, 1, False),
+        ]
+
+    def test_a_row_may_follow_its_record_to_another_partition(self, engine, storage):
+        rows = [("d", "rome", 9), ("b", "oslo", 8), ("x", "oslo", 7)]
+        assert self._routed(engine, storage, rows, by_partition=False, moves=Moves.KEEP_PARTITION) == [
+            ("b", 8, "rome", 0, 0, False),
+            ("b", 8, "rome", 1, 0, False),
+            ("d", 9, "oslo", 2, 1, False),
+            ("x", 7, "oslo", 5, 0, False),
+        ]
+
+    def test_bucket_index_rows_go_where_hudi_hashes_them(self, engine):
+        frame = self._keyed(
+            engine, ("1", "rome", 1), ("334e26e9-8355-45cc-97c6-c31daf0df330", "rome", 2), ("1", "oslo", 3)
+        )
+        plan = {"first_bucket": (0, 8), "buckets_count": (8, 3), "task_of_bucket": (0,) * 11, "bucket_of_file": ()}
+        routed = engine.route(frame, None, route_plan(**plan, hash_index_fields=("id",), key_fields=("id",)))
+        assert rows_of(engine, routed, "fare", BUCKET) == [(1, 0), (2, 3), (3, 8 + 80 % 3)]
+
+    def test_many_files_and_partitions_are_routed_too(self, engine, storage):
+        count = 300
+        frame = self._keyed(engine, *((f"k{number}", f"p{number}", number) for number in range(count)))
+        plan = Routes(
+            bucket_of_file=(),
+            partitions=tuple(f"p{number}" for number in range(count)),
+            first_bucket=tuple(range(count)),
+            buckets_count=(1,) * count,
+            task_of_bucket=tuple(number % 7 for number in range(count)),
+        )
+        routed = engine.route(frame, None, plan)
+        assert rows_of(engine, routed, "fare", BUCKET, TASK) == sorted(
+            ((number, number, number % 7) for number in range(count)), key=repr
+        )
+
+    def test_nothing_is_routed_from_nothing(self, engine, storage):
+        for moves in Moves:
+            by_partition = moves is Moves.IMPOSSIBLE
+            assert self._routed(engine, storage, [], by_partition=by_partition, moves=moves) == []
+
+    # --- exchange, map
+
+    def _exchanged(self, engine: Engine, rows_count: int, tasks_count: int) -> object:
+        """Put row i into bucket 7 - i mod 8, and bucket b into task b mod 3; task 3 stays empty."""
+        numbers = range(rows_count)
+        table = pa.table(
+            {
+                "value": pa.array([f"v{number}" for number in numbers]),
+                ORDER: pa.array([rows_count - number for number in numbers], pa.int64()),
+                BUCKET: pa.array([7 - number % 8 for number in numbers], pa.int32()),
+                TASK: pa.array([(7 - number % 8) % 3 for number in numbers], pa.int32()),
+            }
+        )
+        return engine.exchange(engine.frame(table), tasks_count)
+
+    def test_a_task_sees_its_rows_by_bucket_and_order(self, engine, tmp_path):
+        (tmp_path / "calls").mkdir()
+        frame = engine.map(self._exchanged(engine, 500, 4), partial(look_at_task, str(tmp_path / "calls")), SEEN)
+        seen = engine.collect(frame).to_pylist()
+        assert len(seen) == 500
+        for task in range(3):
+            mine = sorted((row for row in seen if row["task"] == task), key=lambda row: row["place"])
+            assert {row["bucket"] for row in mine} == {bucket for bucket in range(8) if bucket % 3 == task}
+            pairs = [(row["bucket"], row["order"]) for row in mine]
+            assert pairs == sorted(pairs)
+
+    def test_map_runs_each_task_once_and_only_when_collected(self, engine, tmp_path):
+        calls = tmp_path / "calls"
+        calls.mkdir()
+        frame = engine.map(self._exchanged(engine, 50, 4), partial(look_at_task, str(calls)), SEEN)
+        assert os.listdir(calls) == []
+        engine.collect(frame)
+        assert Counter({path.name: len(path.read_text()) for path in calls.iterdir()}) == {"0": 1, "1": 1, "2": 1}
+
+    def test_an_empty_exchange_maps_to_nothing(self, engine, tmp_path):
+        frame = engine.map(self._exchanged(engine, 0, 4), partial(look_at_task, str(tmp_path)), SEEN)
+        assert engine.collect(frame) == SEEN.empty_table()
+
+    def test_an_error_in_a_mapped_task_arrives_as_itself(self, engine):
+        frame = engine.map(self._exchanged(engine, 10, 3), fail_in_map, SEEN)
+        with pytest.raises(WriteConflict, match="a stored file is newer") as caught:
+            engine.collect(frame)
+        assert caught.value.values == {"files": ["a", "b"]}
+
+    def test_mapped_rows_keep_their_types(self, engine):
+        schema = pa.schema([("t", pa.timestamp("us", "UTC")), ("m", pa.decimal128(9, 3)), ("l", pa.list_(pa.int16()))])
+        table = pa.table({"t": [0], "m": [None], "l": [[1, None]]}, schema=schema)
+        mapped = engine.map(engine.frame(table), echo, schema)
+        assert engine.collect(mapped).equals(table)
+
+    def test_range_sort_orders_rows_over_tasks(self, engine):
+        rows = [(f"k{number * 7919 % 100:02}", None if number == 5 else "rome", number) for number in range(100)]
+        frame = engine.range_sort(engine.frame(trips(*rows)), ["city", "id"], 3)
+        ids = engine.collect(frame).select(["city", "id"]).to_pylist()
+        assert ids[0]["city"] is None
+        assert [row["id"] for row in ids[1:]] == sorted(row["id"] for row in ids[1:])
+        assert len(ids) == 100
