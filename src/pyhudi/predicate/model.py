@@ -209,7 +209,6 @@ class Opaque:
     """A pyarrow expression: it is evaluated as pyarrow does, and prunes nothing."""
 
     expression: pc.Expression
-    columns: tuple[str, ...]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Opaque) and bool(self.expression.equals(other.expression))
@@ -309,13 +308,16 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> frozenset[str]:
-    """Give the dotted names of all columns an expression reads, as they are written in it."""
+    """Give the dotted names of all columns an expression reads, as they are written in it.
+
+    Raises: ExpressionError for a pyarrow expression, which tells only with a schema what it reads (`fields_of`).
+    """
     found: set[str] = set()
     for node in walk(expression):
         if isinstance(node, Column):
             found.add(node.name)
         elif isinstance(node, Opaque):
-            found.update(node.columns)
+            raise ExpressionError("write the filter as text, a pyarrow expression does not tell its columns")
     return frozenset(found)
 
 

@@ -1,0 +1,147 @@
+"""Arithmetic with Spark's result types: checked, so that overflow and division by zero are errors.
+
+Pure kernels. Start at `arithmetic`.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.errors import ExpressionError
+from pyhudi.predicate.arrow.casting import cast
+from pyhudi.predicate.arrow.values import Value, bounded_decimal, common_type, decimal_of, is_float, is_integer
+from pyhudi.predicate.model import Operator
+
+__all__ = ["arithmetic", "negative"]
+
+_CHECKED = {
+    Operator.ADD: pc.add_checked,
+    Operator.SUBTRACT: pc.subtract_checked,
+    Operator.MULTIPLY: pc.multiply_checked,
+    Operator.DIVIDE: pc.divide_checked,
+}
+
+
+def arithmetic(operator: Operator, left: Value, right: Value) -> Value:
+    """Compute one operator.
+
+    Shape:  n values and n values, or one for all -> n values; whole `/` whole is a double.
+    Nulls:  null if either side is, also where the divisor is zero.
+    Raises: ExpressionError on overflow, division by zero, and types that are no numbers.
+    """
+    for value in (left, right):
+        if not (_is_number(value.type) or pt.is_null(value.type)):
+            raise ExpressionError("compute with numbers only", operator=operator.value, type=str(value.type))
+    try:
+        return _computed(operator, left, right)
+    except (pa.ArrowException, ZeroDivisionError) as error:
+        why = str(error).splitlines()[0]
+        raise ExpressionError("this arithmetic has no result for some row", operator=operator.value, why=why) from error
+
+
+def negative(value: Value) -> Value:
+    """Change the sign.
+
+    Raises: ExpressionError on overflow, and for what is no number.
+    """
+    if pt.is_null(value.type):
+        return value
+    if not _is_number(value.type):
+        raise ExpressionError("compute with numbers only", operator="-", type=str(value.type))
+    try:
+        return pc.negate(value) if pt.is_decimal(value.type) else pc.negate_checked(value)
+    except pa.ArrowException as error:
+        raise ExpressionError("this arithmetic has no result for some row", operator="-", why=str(error)) from error
+
+
+def _computed(operator: Operator, left: Value, right: Value) -> Value:
+    if operator is Operator.DIV:
+        return _whole_quotient(left, right)
+    type_ = common_type(left.type, right.type)
+    if pt.is_decimal(type_):
+        return _decimal(operator, _as_decimal(left, type_), _as_decimal(right, type_))
+    if operator is Operator.DIVIDE:
+        type_ = pa.float64()
+    left, right = cast(left, type_), cast(right, type_)
+    if pt.is_null(type_):
+        return left
+    if operator is Operator.REMAINDER:
+        return _float_remainder(left, right) if is_float(type_) else _whole_remainder(left, right)
+    return _CHECKED[operator](left, right)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return is_integer(type) or is_float(type) or bool(pt.is_decimal128(type))
+
+
+def _as_decimal(value: Value, type: pa.DataType) -> Value:
+    return cast(value, type if pt.is_null(value.type) else decimal_of(value.type))
+
+
+def _whole_quotient(left: Value, right: Value) -> Value:
+    if is_float(left.type) or is_float(right.type) or pt.is_decimal(left.type) or pt.is_decimal(right.type):
+        raise ExpressionError("use div with whole numbers only", left=str(left.type), right=str(right.type))
+    return pc.divide_checked(cast(left, pa.int64()), cast(right, pa.int64()))
+
+
+def _whole_remainder(left: Value, right: Value) -> Value:
+    # x % -1 is 0, but the quotient of the smallest number overflows.
+    one, minus_one = pa.scalar(1, right.type), pa.scalar(-1, right.type)
+    right = pc.if_else(pc.equal(right, minus_one), one, right)
+    return pc.subtract(left, pc.multiply(pc.divide_checked(left, right), right))
+
+
+def _float_remainder(left: Value, right: Value) -> Value:
+    pc.divide_checked(left, right)  # raises for a zero divisor, and not beside a null
+    is_whole = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
+    arrays = [pa.array([v.as_py()], v.type) if isinstance(v, pa.Scalar) else v for v in (left, right)]
+    missing = pc.or_(pc.is_null(arrays[0]), pc.is_null(arrays[1])) if is_whole else pc.is_null(pc.add(left, right))
+    numbers = [pc.fill_null(array, 1.0).to_numpy(zero_copy_only=False) for array in arrays]
+    with np.errstate(all="ignore"):
+        found = np.fmod(numbers[0], numbers[1])
+    result = pa.array(found, left.type, mask=missing.to_numpy(zero_copy_only=False))
+    return result[0] if is_whole else result
+
+
+def _decimal(operator: Operator, left: Value, right: Value) -> Value:
+    result = _decimal_type(operator, left.type, right.type)
+    if operator is Operator.DIVIDE:
+        return _decimal_quotient(left, right, result)
+    if operator is Operator.REMAINDER:
+        return _decimal_remainder(left, right, result)
+    exact = (left.type.precision + right.type.precision + 1) > 38
+    if exact:
+        left, right = (value.cast(pa.decimal256(value.type.precision, value.type.scale)) for value in (left, right))
+    return cast(_CHECKED[operator](left, right), result)
+
+
+def _decimal_type(operator: Operator, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    match operator:
+        case Operator.MULTIPLY:
+            return bounded_decimal(p1 + p2 + 1, s1 + s2)
+        case Operator.DIVIDE:
+            scale = max(6, s1 + p2 + 1)
+            return bounded_decimal(p1 - s1 + s2 + scale, scale)
+        case Operator.REMAINDER:
+            return bounded_decimal(min(p1 - s1, p2 - s2) + max(s1, s2), max(s1, s2))
+        case _:
+            return bounded_decimal(max(s1, s2) + max(p1 - s1, p2 - s2) + 1, max(s1, s2))
+
+
+def _decimal_quotient(left: Value, right: Value, result: pa.DataType) -> Value:
+    # Arrow cuts its quotient off; with one digit more than wanted, rounding that digit is exact.
+    p1, s1, p2, s2 = left.type.precision, left.type.scale, right.type.precision, right.type.scale
+    scale = max(s1, result.scale - p2 + s2)
+    quotient_scale = max(4, scale + p2 - s2 + 1)
+    precision = min(p1 + scale - s1, 76 - quotient_scale - s2 + scale)
+    wide = left.cast(pa.decimal256(precision, scale))
+    return cast(pc.divide_checked(wide, right.cast(pa.decimal256(p2, s2))), result)
+
+
+def _decimal_remainder(left: Value, right: Value, result: pa.DataType) -> Value:
+    scale = max(left.type.scale, right.type.scale)
+    wide = [value.cast(pa.decimal256(min(38, value.type.precision + scale), scale)) for value in (left, right)]
+    whole = pc.trunc(pc.divide_checked(wide[0], wide[1])).cast(pa.decimal256(37, 0))
+    return cast(pc.subtract(wide[0].cast(pa.decimal256(75, scale)), pc.multiply(whole, wide[1])), result)
