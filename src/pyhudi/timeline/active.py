@@ -46,6 +46,7 @@ __all__ = [
     "timeline_zone",
 ]
 
+_NONCE_BYTES: Final = 16
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 _cache: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
@@ -102,34 +103,41 @@ def read_plan(state: TableState, instant: Instant) -> bytes:
     return state.storage.get(_path(state, file_name(requested, state.layout.timeline_layout)))
 
 
-def request(state: TableState, instant: Instant, plan_bytes: bytes = b"") -> bool:
-    """Announce an instant; False if its time is taken, so that the caller takes the next millisecond.
+def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None) -> Instant:
+    """Announce an instant, with the plan where its action has one.
 
     Two writers cannot tell two empty files apart, so one that is found there always counts as the other's.
 
     Locks:  the table lock is held.
-    Raises: PutUnknown, StorageUnavailable: it may be there; it then dies as a pending instant without a heartbeat.
+    Raises: PreconditionFailed if the time is taken: issue the next one. PutUnknown, StorageUnavailable: the file may be
+            there; it then dies as a pending instant without a heartbeat.
     """
-    _require(instant, State.REQUESTED)
-    return _create(state, file_name(instant, state.layout.timeline_layout), plan_bytes)
+    requested = _named(replace(instant, state=State.REQUESTED, completion_time=None), state)
+    state.storage.put(_path(state, requested.file_name), plan_bytes or b"", PutMode.CREATE)
+    return requested
 
 
-def start(state: TableState, instant: Instant, profile: CommitMetadata | None = None, nonce: bytes = b"") -> bool:
-    """Move a requested instant to inflight; False if somebody did already.
+def start(state: TableState, instant: Instant, profile: CommitMetadata | None = None) -> Instant:
+    """Move a requested instant to inflight.
 
     `profile` says what is planned for which file group, without paths; None, for services and bulk inserts, leaves the
-    file empty. In layout 1 it carries no nonce; in layout 2 `nonce` is its sync marker, 16 bytes.
+    file empty.
 
-    Raises: InstantNotFound if the request is gone: somebody rolled it back.
+    Raises: InstantNotFound if the request is gone: somebody rolled it back. PreconditionFailed if it was started.
     """
-    layout = state.layout.timeline_layout
-    requested = file_name(replace(instant, state=State.REQUESTED), layout)
+    requested = _named(replace(instant, state=State.REQUESTED, completion_time=None), state)
     try:
-        state.storage.head(_path(state, requested))
+        state.storage.head(_path(state, requested.file_name))
     except FileMissing as error:
-        raise InstantNotFound("the request of this instant is gone; it was rolled back", instant=requested) from error
-    data = b"" if profile is None else encode_commit(profile, layout, nonce if layout == 2 else b"")
-    return _create(state, file_name(replace(instant, state=State.INFLIGHT), layout), data)
+        raise InstantNotFound(
+            "the request of this instant is gone; it was rolled back", instant=requested.file_name
+        ) from error
+    layout = state.layout.timeline_layout
+    nonce = state.env.random_bytes(_NONCE_BYTES) if layout == 2 else b""
+    inflight = _named(replace(requested, state=State.INFLIGHT), state)
+    data = b"" if profile is None else encode_commit(profile, layout, nonce)
+    state.storage.put(_path(state, inflight.file_name), data, PutMode.CREATE)
+    return inflight
 
 
 def complete(
@@ -138,26 +146,22 @@ def complete(
     metadata: CommitMetadata | RollbackMetadata,
     completion_time: InstantTime,
     nonce: bytes,
-) -> Instant | None:
+) -> Instant:
     """Publish an instant: what it wrote is visible from here on, for everybody, or not at all.
 
-    Gives the completed instant, or None if another file has the name: in layout 2 try the next millisecond, in layout 1
-    somebody else completed this instant. `nonce` is 16 bytes nobody else draws; they make the file provably ours, and a
-    second call with the same arguments finds it and succeeds.
+    `nonce` is 16 bytes nobody else draws; they make the file provably ours, so that a lost reply is settled by reading
+    back, and a second call with the same arguments finds it and succeeds. Gives the instant as the next listing shows
+    it.
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
-    Raises: CommitUnknown if storage did not say and reading back did not settle it. Never guess: ask later.
+    Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 somebody
+            else completed this instant. CommitUnknown if storage did not say and reading back did not settle it.
     Spec:   Writer Expectations 4; format/timeline 2.6.
     """
-    layout = state.layout.timeline_layout
-    done = replace(
-        instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time, file_name=""
-    )
-    name = file_name(done, layout)
-    data = _encode(metadata, layout, nonce)
-    if not _publish(state, _path(state, name), data, done):
-        return None
-    return _as_stored(state, replace(done, file_name=name))
+    done = replace(instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time)
+    done = _named(done, state)
+    _publish(state, done, _encode(metadata, state.layout.timeline_layout, nonce))
+    return _as_stored(state, done)
 
 
 def remove_pending(state: TableState, instant: Instant) -> None:
@@ -193,33 +197,29 @@ def _told_apart(state: TableState, instant: Instant) -> Instant:
 
 
 def _encode(metadata: CommitMetadata | RollbackMetadata, layout: int, nonce: bytes) -> bytes:
-    if len(nonce) != 16:
-        raise InternalError("a nonce has 16 bytes", length=len(nonce))
+    if len(nonce) != _NONCE_BYTES:
+        raise InternalError(f"a nonce has {_NONCE_BYTES} bytes", length=len(nonce))
     if isinstance(metadata, RollbackMetadata):
         return encode_rollback_metadata(metadata, nonce)
     return encode_commit(metadata, layout, nonce)
 
 
-def _create(state: TableState, name: str, data: bytes) -> bool:
-    try:
-        state.storage.put(_path(state, name), data, PutMode.CREATE)
-    except PreconditionFailed:
-        return False
-    return True
+def _named(instant: Instant, state: TableState) -> Instant:
+    return replace(instant, file_name=file_name(instant, state.layout.timeline_layout))
 
 
-def _publish(state: TableState, path: str, data: bytes, instant: Instant) -> bool:
+def _publish(state: TableState, instant: Instant, data: bytes) -> None:
     """Create the completed file; whatever storage answers, end with a definite result or CommitUnknown."""
+    path = _path(state, instant.file_name)
     try:
         state.storage.put(path, data, PutMode.CREATE)
-    except PreconditionFailed:
-        return _stored(state, path, instant) == data
-    except (PutUnknown, StorageUnavailable) as error:
+    except (PreconditionFailed, PutUnknown, StorageUnavailable) as error:
         stored = _stored(state, path, instant)
-        if stored is None:
+        if stored == data:
+            return
+        if stored is None and not isinstance(error, PreconditionFailed):
             raise _unknown(instant) from error
-        return stored == data
-    return True
+        raise PreconditionFailed("another completed file has this name", path=path) from error
 
 
 def _stored(state: TableState, path: str, instant: Instant) -> bytes | None:
@@ -248,11 +248,6 @@ def _as_stored(state: TableState, instant: Instant) -> Instant:
     except (FileMissing, StorageUnavailable):
         return instant
     return replace(instant, completion_time=format_instant(status.modified_ms, timeline_zone(state)))
-
-
-def _require(instant: Instant, wanted: State) -> None:
-    if instant.state is not wanted:
-        raise InternalError("this instant is in another state", state=str(instant.state), wanted=str(wanted))
 
 
 def _remember(key: tuple[str, str, str], metadata: CommitMetadata) -> None:

@@ -1,0 +1,114 @@
+"""Which files are in which partition, asked of storage.
+
+A `Listing` is any callable from a partition to its files, so that callers do not know whether storage or a metadata
+table answers. A directory is a partition when it holds partition metadata. Start at `storage_listing` and
+`list_partitions`.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from pyhudi.errors import CorruptData, FileMissing, PreconditionFailed
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
+from pyhudi.formats.properties import format_properties, java_date, parse_properties
+from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus, PutMode, check_path
+from pyhudi.timeline.instant import InstantTime
+
+__all__ = [
+    "Listing",
+    "decode_partition_metadata",
+    "encode_partition_metadata",
+    "ensure_partition_metadata",
+    "list_files",
+    "list_partitions",
+    "storage_listing",
+]
+
+Listing = Callable[[PartitionPath], list[FileStatus]]
+"""Give the data files of a partition, of every instant, sorted by path."""
+
+_THREADS: Final = 16
+
+
+def storage_listing(state: TableState) -> Listing:
+    """Make the listing that asks storage. Cost: one directory listing a partition."""
+
+    def files_of(partition: PartitionPath) -> list[FileStatus]:
+        files = state.storage.list_directory(partition).files
+        return [status for status in files if not is_partition_metadata(status.name)]
+
+    return files_of
+
+
+def list_partitions(state: TableState) -> list[PartitionPath]:
+    """List every partition, at any depth, sorted.
+
+    A partition has no partitions below it, so the walk stops there. Directories that begin with a dot are none.
+
+    Cost:   one directory listing for each directory on the way, several at once.
+    """
+    found: list[PartitionPath] = []
+    level = [""]
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
+        while level:
+            below: list[str] = []
+            for path, content in zip(level, threads.map(state.storage.list_directory, level), strict=True):
+                if any(is_partition_metadata(status.name) for status in content.files):
+                    found.append(PartitionPath(path))
+                else:
+                    below += [name for name in content.directories if not _is_hidden(name)]
+            level = below
+    return sorted(found)
+
+
+def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[PartitionPath, list[FileStatus]]:
+    """List several partitions at once, as `filegroup.view` takes them."""
+    wanted = list(partitions)
+    if len(wanted) == 1:
+        return {wanted[0]: listing(wanted[0])}
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
+        return dict(zip(wanted, threads.map(listing, wanted), strict=True))
+
+
+def ensure_partition_metadata(state: TableState, partition: PartitionPath, instant: InstantTime) -> bool:
+    """Make a directory a partition; False if it was one. Never replaces what is there."""
+    now_ms = state.env.now_ms()
+    data = encode_partition_metadata(partition, instant, java_date(now_ms, state.env.zone()))
+    path = check_path(f"{partition}/{PARTITION_METADATA}" if partition else PARTITION_METADATA)
+    try:
+        state.storage.head(path)
+    except FileMissing:
+        pass
+    else:
+        return False
+    try:
+        state.storage.put(path, data, PutMode.CREATE)
+    except PreconditionFailed:
+        return False
+    return True
+
+
+def encode_partition_metadata(partition: PartitionPath, instant: InstantTime, written_at: str) -> bytes:
+    """Spell partition metadata. `written_at` is Java's text of a date.   Spec: format/timeline 5.4."""
+    depth = partition.count("/") + 1 if partition else 0
+    entries = {"commitTime": instant, "partitionDepth": str(depth)}
+    return format_properties(entries, ["partition metadata", written_at])
+
+
+def decode_partition_metadata(data: bytes, path: str) -> tuple[InstantTime, int]:
+    """Read partition metadata: the instant that made the partition, and its depth.
+
+    Raises: CorruptData naming `path`.
+    """
+    try:
+        entries = parse_properties(data)
+        return InstantTime(entries["commitTime"]), int(entries["partitionDepth"])
+    except (KeyError, ValueError) as error:
+        raise CorruptData("partition metadata cannot be read", file=path) from error
+
+
+def _is_hidden(directory: str) -> bool:
+    return directory.rsplit("/", 1)[-1].startswith(".")
