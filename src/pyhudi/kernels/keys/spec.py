@@ -1,6 +1,6 @@
-"""Key generators: from rows to record keys and partition paths.
+"""Which key generator a table uses, as values.
 
-Pure Arrow kernels. Start at `record_keys` and `partition_paths`; `KeySpec` says which generator a table uses.
+Start at `KeySpec`.
 """
 
 from dataclasses import dataclass
