@@ -28,7 +28,7 @@ from pyhudi.engine.api import (
 )
 from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
-from pyhudi.predicate import binary, column, literal
+from pyhudi.predicate import parse
 from pyhudi.storage.api import Storage
 from pyhudi.storage.local import LocalStorage
 
@@ -178,8 +178,8 @@ class EngineTests:
 
     def test_select_computes_exactly_the_columns_asked_for(self, engine):
         frame = engine.frame(trips(("a", "rome", 1), ("b", "oslo", 2)))
-        doubled = binary("*", column("fare"), literal(2, pa.int64()))
-        chosen = engine.select(frame, {"twice": doubled, "who": column("id")})
+        doubled = parse("fare * cast(2 as bigint)")
+        chosen = engine.select(frame, {"twice": doubled, "who": parse("id")})
         assert engine.schema(chosen).names == ["twice", "who"]
         assert rows_of(engine, chosen) == [(2, "a"), (4, "b")]
 
@@ -254,7 +254,7 @@ class EngineTests:
 
     def test_scan_projects_and_filters(self, engine, storage):
         files = [stored_trips(storage, "rome/f", ["a", "b"], 1), stored_trips(storage, "oslo/f", ["c"], 2)]
-        over = binary(">", column("fare"), literal(1, pa.int64()))
+        over = parse("fare > 1")
         frame = engine.scan(files, TRIPS, ["city", "id"], over)
         assert engine.schema(frame).names == ["city", "id"]
         assert rows_of(engine, frame) == [("oslo", "c")]
@@ -394,7 +394,7 @@ class EngineTests:
         assert all(order[fare] == number for fare, number in pairs)
 
     def test_a_row_whose_stored_record_elsewhere_is_newer_is_dropped(self, engine, storage):
-        loses = binary(">", column(STORED + "fare"), column("fare"))
+        loses = parse(f"{STORED}fare > fare")
         rows = [("d", "rome", 0), ("b", "rome", 0), ("d", "rome", 5), ("z", "rome", 0)]
         changes = {"moves": Moves.DELETE_AND_INSERT, "loses": loses, "buckets_count": (1, 1)}
         assert self._routed(engine, storage, rows, by_partition=False, columns=["fare"], **changes) == [

@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from pyhudi.kernels.keys import KeySpec
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
 from pyhudi.storage.api import Storage
 
@@ -140,6 +141,14 @@ class Engine(Protocol):
         """Compute columns from columns; the result has exactly these."""
         ...
 
+    def conform(self, frame: Frame, schema: pa.Schema) -> Frame:
+        """Bring a frame to a schema by column name: safe casts, null for columns that are not there, no others."""
+        ...
+
+    def newest(self, frame: Frame, spec: MergeSpec) -> Frame:
+        """Keep one row a KEY, whatever its partition, as `kernels.merge.newer_rows` chooses it."""
+        ...
+
     def with_keys(self, frame: Frame, spec: KeySpec) -> Frame:
         """Add KEY and PARTITION as the key generator says, and ORDER; columns of these names are replaced."""
         ...
@@ -204,8 +213,9 @@ class Routes:
     """Which bucket a row goes to: what the plan decided, as three small tables.
 
     A row whose key was located in file i goes to `bucket_of_file[i]`, and to each such bucket if several files hold
-    it. Any other row goes to one of its partition's insert buckets, `first + hash(key) mod count`, so that all rows of
-    one key meet. `task_of_bucket[b]` runs bucket b.
+    it. Any other row goes to the bucket in one of its partition's slots, `first_slot + hash(key) mod slots_count`, so
+    that all rows of one key meet. A row without a bucket (-1, or a partition that is not listed) is dropped.
+    `task_of_bucket[b]` runs bucket b.
 
     With DELETE_AND_INSERT a row found in another partition gives two: one with IS_MOVED and the stored PARTITION for
     the file that has it, and the row itself. Both keep its ORDER.
@@ -213,15 +223,16 @@ class Routes:
 
     bucket_of_file: tuple[int, ...]
     partitions: tuple[str, ...]
-    first_bucket: tuple[int, ...]
-    buckets_count: tuple[int, ...]
+    first_slot: tuple[int, ...]
+    slots_count: tuple[int, ...]
+    bucket_of_slot: tuple[int, ...]
     task_of_bucket: tuple[int, ...]
     moves: Moves = Moves.IMPOSSIBLE
     loses: Expression | None = None
     """True for a row whose stored record in another partition is newer (event time): with DELETE_AND_INSERT it is
     dropped, and so are its deletes. Reads columns of the frame and STORED ones."""
     hash_index_fields: tuple[str, ...] | None = None
-    """Bucket index: the bucket within the partition is Hudi's hash of these key fields, not any hash."""
+    """Bucket index: the slot within the partition is Hudi's hash of these key fields, not any hash."""
     key_fields: tuple[str, ...] = ()
     """The table's record key fields, to take `f1:v1,f2:v2` apart for `hash_index_fields`."""
 

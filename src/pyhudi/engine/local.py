@@ -31,8 +31,9 @@ from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
 from pyhudi.engine.routing import route
 from pyhudi.engine.scanning import Lookup, find_in_file, located_schema, scan_file, stored_schema
 from pyhudi.errors import InternalError
-from pyhudi.kernels.keys import KeySpec, partition_paths, record_keys
-from pyhudi.predicate import Expression, columns_of, evaluate
+from pyhudi.kernels.keys import KeySpec, keys_and_paths
+from pyhudi.predicate import Expression, evaluate, fields_of
+from pyhudi.schema.evolution import conform as conform_rows
 from pyhudi.storage.api import Storage
 
 __all__ = ["LocalEngine"]
@@ -118,7 +119,19 @@ class LocalEngine:
         """Add KEY and PARTITION by the key kernels, and the row number as ORDER."""
         rows = frame.table()
         order = pa.array(np.arange(rows.num_rows, dtype=np.int64))
-        return frame.putting({KEY: record_keys(spec, rows), PARTITION: partition_paths(spec, rows), ORDER: order})
+        keys, paths = keys_and_paths(spec, rows)
+        return frame.putting({KEY: keys, PARTITION: paths, ORDER: order})
+
+    def conform(self, frame: LocalFrame, schema: pa.Schema) -> LocalFrame:
+        """Cast column by column; columns that fit are not copied."""
+        return LocalFrame.of(conform_rows(frame.table(), schema, fill_missing=True))
+
+    def newest(self, frame: LocalFrame, spec: MergeSpec) -> LocalFrame:
+        """Choose row numbers by narrow columns."""
+        flags = [name for name in (*DELETE_COLUMNS, spec.delete_field) if name in frame.schema.names]
+        narrow = frame.narrow([*dict.fromkeys([KEY, *spec.ordering, *flags])])
+        kept = newer_rows(narrow[KEY], [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec))
+        return frame if kept is None else frame.taking(kept)
 
     def union(self, frames: Sequence[LocalFrame]) -> LocalFrame:
         """Concatenate frames without copying them."""
@@ -248,9 +261,9 @@ def _keys_by_partition(keyed: pa.Table) -> dict[str, pa.Array]:
 
 def _evaluate_pairs(expression: Expression, rows: LocalFrame, found: pa.Table) -> pa.Array:
     """Evaluate over rows beside the located rows they met; only the columns it reads are gathered."""
-    needed = {part for name in columns_of(expression) for part in (name, name.split(".")[0])}
-    pairs = rows.narrow([name for name in rows.schema.names if name in needed])
-    for name in found.schema.names:
-        if name.startswith(STORED):
-            pairs = pairs.append_column(name, found[name])
+    stored = pa.schema([field for field in found.schema if field.name.startswith(STORED)])
+    needed = fields_of(expression, pa.schema([*rows.schema, *stored]))
+    pairs = rows.narrow([name for name in needed if name not in stored.names])
+    for name in stored.names:
+        pairs = pairs.append_column(name, found[name])
     return evaluate(expression, pairs)

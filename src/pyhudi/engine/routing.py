@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyhudi.kernels.bucket import bucket_of
 
 from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
 from pyhudi.engine.frames import Indices
 from pyhudi.errors import InternalError
+from pyhudi.kernels.bucket import bucket_of
 from pyhudi.predicate import Expression
 
 __all__ = ["FindLosers", "Routed", "match", "route"]
@@ -37,7 +37,6 @@ def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindL
 
     Shape: keyed (KEY, PARTITION) -> rows in the input's order, with BUCKET, TASK, IS_MOVED, PARTITION.
     Cost: narrow columns only; a few sorts.
-    Raises: InternalError if a partition has no route.
     """
     rows, found = match(keyed, located, by_partition=routes.moves is Moves.IMPOSSIBLE)
     is_known = np.zeros(keyed.num_rows, dtype=np.bool_)
@@ -55,6 +54,7 @@ def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindL
     bucket = np.concatenate((stored_bucket, _insert_bucket(keyed.take(pa.array(new)), routes)))
     everything = np.concatenate((rows, new))
     order = np.argsort(everything, kind="stable")
+    order = order[bucket[order] >= 0]
     takes_stored = is_moved | (routes.moves is Moves.KEEP_PARTITION)
     partition_row = np.concatenate((np.where(takes_stored, keyed.num_rows + found, rows), new))
     partitions = pa.chunked_array([*keyed[PARTITION].chunks, *located[PARTITION].chunks], type=pa.string())
@@ -121,23 +121,23 @@ def _is_lost(
     is_lost = np.zeros(rows_count, dtype=np.bool_)
     if routes.loses is not None and len(rows):
         loses = pc.fill_null(find_losers(routes.loses, rows, found), False)
-        is_lost[rows[loses.to_numpy(zero_copy_only=False)]] = True
+        is_lost[rows[np.asarray(loses, dtype=np.bool_)]] = True
     return is_lost
 
 
 def _insert_bucket(keyed: pa.Table, routes: Routes) -> Indices:
+    """Find the bucket of rows that were not located; -1 where their partition has no slots."""
     place = pc.index_in(keyed[PARTITION], value_set=pa.array(routes.partitions, pa.string()))
-    if place.null_count:
-        missing = str(keyed[PARTITION].filter(pc.is_null(place))[0])
-        raise InternalError("a partition of the rows has no route", partition=missing)
-    partition = place.to_numpy().astype(np.int64)
-    first = np.array(routes.first_bucket, dtype=np.int64)[partition]
-    count = np.array(routes.buckets_count, dtype=np.int64)[partition]
+    partition = _numbers(place)
+    first = np.append(np.array(routes.first_slot, dtype=np.int64), len(routes.bucket_of_slot))[partition]
+    count = np.append(np.array(routes.slots_count, dtype=np.int64), 1)[partition]
+    buckets = np.append(np.array(routes.bucket_of_slot, dtype=np.int64), -1)
     if routes.hash_index_fields is not None:
-        return first + _hudi_bucket(keyed[KEY], count, routes)
+        return buckets[first + _hudi_bucket(keyed[KEY], count, routes)]
     code = _one(keyed[KEY]).dictionary_encode().indices.to_numpy().astype(np.uint64)
     spread = (code * _SPREAD) >> np.uint64(32)
-    return first + (spread % np.maximum(count, 1).astype(np.uint64)).astype(np.int64)
+    found: Indices = buckets[first + (spread % np.maximum(count, 1).astype(np.uint64)).astype(np.int64)]
+    return found
 
 
 def _hudi_bucket(keys: pa.ChunkedArray, count: Indices, routes: Routes) -> Indices:

@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.errors import CorruptData
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Expression, columns_of, evaluate
+from pyhudi.predicate import Expression, fields_of, mask
 from pyhudi.storage.api import Storage
 
 __all__ = [
     "LOCATED",
     "Lookup",
-    "columns_to_read",
     "find_in_file",
     "has_stored_keys",
     "located_schema",
@@ -52,21 +51,14 @@ def scan_file(
     Shape: `columns` of `schema`; a column that the file lacks is null.
     Raises: CorruptData, and what storage raises.
     """
-    read = columns if predicate is None else columns_to_read(schema, columns, predicate)
+    read = columns if predicate is None else tuple({*columns, *fields_of(predicate, schema)})
     wanted = pa.schema([schema.field(name) for name in read])
     with storage.open_input(file.path) as source:
         for batch in _batches(source, wanted, file.path):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
-                rows = rows.filter(evaluate(predicate, rows))
+                rows = rows.filter(mask(predicate, rows))
             yield from rows.select(columns).to_batches()
-
-
-def columns_to_read(schema: pa.Schema, columns: Sequence[str], predicate: Expression) -> tuple[str, ...]:
-    """Give the columns that a projection and a predicate need, in the order of the schema."""
-    named = {name.lower() for name in columns_of(predicate)}
-    needed = named | {name.split(".")[0] for name in named} | {name.lower() for name in columns}
-    return tuple(name for name in schema.names if name.lower() in needed)
 
 
 def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.Schema) -> pa.Table:
