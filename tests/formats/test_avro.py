@@ -160,7 +160,18 @@ NOTHINGS = {"type": "record", "name": "T", "fields": [{"name": "n", "type": {"ty
 
 
 @pytest.mark.parametrize(
-    "schema", [nested(70), laughing(60), RECURSIVE, NOTHINGS, "int", ["null"], {"type": "recordd"}]
+    "schema",
+    [
+        nested(70),
+        laughing(60),
+        RECURSIVE,
+        NOTHINGS,
+        "int",
+        ["null"],
+        {"type": "recordd"},
+        {"type": {"type": []}},
+        {"type": []},
+    ],
 )
 def test_schemas_that_would_exhaust_a_decoder_are_refused(schema: object) -> None:
     with pytest.raises(CorruptData):

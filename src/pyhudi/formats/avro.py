@@ -211,7 +211,7 @@ class _Weigher:
         kind = schema.get("type")
         if kind in _NAMED:
             return self._weigh_named(schema, namespace, depth)
-        if kind in {"array", "map"}:
+        if kind in ("array", "map"):  # a tuple: what a file says may not be hashable
             values, size = self.weigh(schema.get("items" if kind == "array" else "values"), namespace, depth + 1)
             if kind == "array" and size == 0:
                 raise CorruptData("Avro schema has a list of values without bytes")
@@ -233,7 +233,7 @@ class _Weigher:
         inner = str(schema.get("namespace") or (name.rpartition(".")[0] if "." in name else namespace))
         full = name if "." in name or not inner else f"{inner}.{name}"
         self.named[full] = None
-        if schema["type"] in {"record", "error"}:
+        if schema["type"] in ("record", "error"):
             fields = schema.get("fields")
             if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
                 raise CorruptData("Avro schema has a record without fields", name=name)
