@@ -11,14 +11,18 @@ from typing import Final, TypeVar
 
 from pyhudi.errors import CorruptData, OptionError, Unsupported
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField, TimestampSpec
+from pyhudi.options import Settings, option
 
 __all__ = [
     "COMMIT_TIME_STRATEGY",
+    "CONSISTENT_TIMESTAMPS",
     "CUSTOM_STRATEGY",
     "DEFAULT_PAYLOAD",
     "EVENT_TIME_STRATEGY",
     "KEYGEN_PACKAGE",
+    "NEW_KEY_ENCODING",
     "OVERWRITE_PAYLOAD",
+    "PARTITION_FIELDS",
     "MergeMode",
     "TableConfig",
     "TableType",
@@ -38,6 +42,20 @@ CUSTOM_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
 DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD: Final = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
 KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
+
+PARTITION_FIELDS: Final = option(
+    "hoodie.datasource.write.partitionpath.field", "", "Partition fields; with the custom generator as `field:TYPE`."
+)
+CONSISTENT_TIMESTAMPS: Final = option(
+    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+    False,
+    "Timestamps in keys are written as text instead of a number.",
+)
+NEW_KEY_ENCODING: Final = option(
+    "hoodie.write.complex.keygen.new.encoding",
+    False,
+    "Versions 6 and 8: a complex key of one field leaves the field name out.",
+)
 
 _KEYGEN_CLASSES: Final = {
     "SimpleKeyGenerator": KeyGenerator.SIMPLE,
@@ -166,35 +184,28 @@ class TableConfig:
         )
 
 
-def key_spec(
-    config: TableConfig,
-    *,
-    partition_types: Mapping[str, str] | None = None,
-    has_prefixed_single_key: bool | None = None,
-    has_consistent_timestamps: bool = False,
-    function: str = "",
-    key_prefix: str = "",
-) -> KeySpec:
+def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
     """Say how a table makes keys and paths, as the kernels need it.
 
-    `partition_types` gives SIMPLE or TIMESTAMP by field for CUSTOM tables of version 6, which do not store them.
-    `has_prefixed_single_key` is what the stored keys show; the table's own property goes before it, and version 9
-    always prefixes. `key_prefix` and `function` are passed through.
+    Settings tell what old tables do not store: the types of CUSTOM partition fields, whether timestamps are written
+    as text, and whether a single-field complex key leaves its field name out. What the stored keys show of the last
+    goes before the option; the caller, who reads them, replaces `has_prefixed_single_key`. So with `function` and
+    `key_prefix`.
 
     Raises: OptionError for a CUSTOM field whose type nobody tells; CorruptData for a type that does not exist.
+    Spec:   format/files 8.
     """
+    options = settings or Settings()
     return KeySpec(
         generator=config.key_generator,
         record_key=config.record_key,
-        partition=_partition_fields(config, partition_types or {}),
+        partition=_partition_fields(config, custom_fields(options.get(PARTITION_FIELDS))),
         is_hive_style=config.is_hive_style,
         is_url_encoded=config.is_url_encoded,
         has_slash_dates=config.has_slash_dates,
-        has_prefixed_single_key=_has_prefix(config, has_prefixed_single_key),
-        has_consistent_timestamps=has_consistent_timestamps,
+        has_prefixed_single_key=_has_prefix(config, options),
+        has_consistent_timestamps=options.get(CONSISTENT_TIMESTAMPS),
         timestamp=config.timestamp,
-        function=function,
-        key_prefix=key_prefix,
     )
 
 
@@ -330,7 +341,7 @@ def _custom_field(element: str, types: Mapping[str, str]) -> PartitionField:
     if not kind:
         raise OptionError(
             "this table does not store the types of its custom partition fields; give them as field:TYPE",
-            option="hoodie.datasource.write.partitionpath.field",
+            option=PARTITION_FIELDS.key,
             field=name,
         )
     if kind not in {"SIMPLE", "TIMESTAMP"}:
@@ -338,7 +349,7 @@ def _custom_field(element: str, types: Mapping[str, str]) -> PartitionField:
     return PartitionField(name=name, is_timestamp=kind == "TIMESTAMP")
 
 
-def _has_prefix(config: TableConfig, seen: bool | None) -> bool:
+def _has_prefix(config: TableConfig, options: Settings) -> bool:
     if config.complex_key_encoding:
         return config.complex_key_encoding != "VALUE_ONLY"
-    return config.table_version >= 9 or seen is None or seen
+    return config.table_version >= 9 or not options.get(NEW_KEY_ENCODING)

@@ -1,0 +1,151 @@
+"""The properties that a new table starts with: exactly the keys which its version writes.
+
+Pure. Start at `new_properties`; `state.properties_file` writes them.
+
+Spec: format/timeline 1.4, 1.5.
+"""
+
+from typing import Final
+
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.state.config import (
+    COMMIT_TIME_STRATEGY,
+    DEFAULT_PAYLOAD,
+    EVENT_TIME_STRATEGY,
+    KEYGEN_PACKAGE,
+    OVERWRITE_PAYLOAD,
+    MergeMode,
+    custom_fields,
+)
+from pyhudi.state.creation import NewTable
+from pyhudi.state.layout import layout_of
+
+__all__ = ["new_properties"]
+
+_CLASS_OF: Final = {
+    KeyGenerator.SIMPLE: "SimpleKeyGenerator",
+    KeyGenerator.COMPLEX: "ComplexKeyGenerator",
+    KeyGenerator.TIMESTAMP: "TimestampBasedKeyGenerator",
+    KeyGenerator.CUSTOM: "CustomKeyGenerator",
+    KeyGenerator.NON_PARTITION: "NonpartitionedKeyGenerator",
+    KeyGenerator.GLOBAL_DELETE: "GlobalDeleteKeyGenerator",
+}
+_ORDER: Final = (
+    "hoodie.datasource.write.drop.partition.columns",
+    "hoodie.table.partition.fields",
+    "hoodie.table.type",
+    "hoodie.archivelog.folder",
+    "hoodie.populate.meta.fields",
+    "hoodie.compaction.payload.class",
+    "hoodie.record.merge.mode",
+    "hoodie.record.merge.strategy.id",
+    "hoodie.timeline.layout.version",
+    "hoodie.timeline.path",
+    "hoodie.timeline.history.path",
+    "hoodie.table.timeline.timezone",
+    "hoodie.table.version",
+    "hoodie.table.initial.version",
+    "hoodie.table.format",
+    "hoodie.table.recordkey.fields",
+    "hoodie.table.precombine.field",
+    "hoodie.table.ordering.fields",
+    "hoodie.database.name",
+    "hoodie.datasource.write.partitionpath.urlencode",
+    "hoodie.table.keygenerator.class",
+    "hoodie.table.keygenerator.type",
+    "hoodie.table.name",
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.slash.separated.date.partitioning",
+    "hoodie.compaction.record.merger.strategy",
+    "hoodie.table.checksum",
+    "hoodie.table.create.schema",
+)
+
+
+def new_properties(new: NewTable) -> dict[str, str]:
+    """Give the properties that a table of this version starts with, in the order they are written.
+
+    The checksum is not among them; writing the file adds it at its place.
+
+    Spec: format/timeline 1.4, 1.5; the order of version 6 is that of the version-6 layout document.
+    """
+    spelled = _shared(new)
+    spelled |= _of_version_6(new) if new.table_version == 6 else _of_layout_2(new)
+    return {key: spelled[key] for key in _ORDER if spelled.get(key)} | {
+        key: text for key, text in sorted(new.timebased.items()) if text
+    }
+
+
+def _shared(new: NewTable) -> dict[str, str]:
+    return {
+        "hoodie.table.name": new.name,
+        "hoodie.database.name": new.database,
+        "hoodie.table.type": new.table_type,
+        "hoodie.table.version": str(new.table_version),
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.timeline.layout.version": str(layout_of(new.table_version).timeline_layout),
+        "hoodie.table.timeline.timezone": "UTC" if new.timeline_zone == "UTC" else "",
+        "hoodie.table.create.schema": new.create_schema,
+        "hoodie.table.recordkey.fields": ",".join(new.record_key),
+        "hoodie.datasource.write.hive_style_partitioning": _flag(new.is_hive_style),
+        "hoodie.datasource.write.partitionpath.urlencode": _flag(new.is_url_encoded),
+        "hoodie.datasource.write.drop.partition.columns": _flag(new.drops_partition_columns),
+        "hoodie.populate.meta.fields": "" if new.populates_meta_fields else "false",
+        "hoodie.table.checksum": "0",
+    }
+
+
+def _of_version_6(new: NewTable) -> dict[str, str]:
+    """Add what only version 6 writes; its payload class says how rows merge where the ordering field does not."""
+    inferred = MergeMode.EVENT_TIME_ORDERING if new.ordering else MergeMode.COMMIT_TIME_ORDERING
+    is_said = new.merge_mode is not inferred
+    return {
+        "hoodie.table.partition.fields": ",".join(element.partition(":")[0] for element in new.partition_by),
+        "hoodie.table.precombine.field": ",".join(new.ordering),
+        "hoodie.table.keygenerator.class": _class_of(new),
+        "hoodie.compaction.payload.class": _payload_of(new.merge_mode) if is_said else "",
+    }
+
+
+def _of_layout_2(new: NewTable) -> dict[str, str]:
+    spelled = {
+        "hoodie.table.partition.fields": _typed_fields(new),
+        "hoodie.table.initial.version": str(new.table_version),
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.table.keygenerator.type": new.key_generator,
+        "hoodie.record.merge.mode": new.merge_mode,
+    }
+    if new.key_generator is KeyGenerator.USER_PROVIDED:
+        spelled["hoodie.table.keygenerator.class"] = new.key_generator_class
+    if new.table_version >= 9:
+        slashes = _flag(new.has_slash_dates) if new.has_slash_dates else ""
+        return spelled | {
+            "hoodie.table.ordering.fields": ",".join(new.ordering),
+            "hoodie.table.format": "native",
+            "hoodie.datasource.write.slash.separated.date.partitioning": slashes,
+        }
+    is_event_time = new.merge_mode is MergeMode.EVENT_TIME_ORDERING
+    return spelled | {
+        "hoodie.table.precombine.field": ",".join(new.ordering),
+        "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
+        "hoodie.record.merge.strategy.id": EVENT_TIME_STRATEGY if is_event_time else COMMIT_TIME_STRATEGY,
+    }
+
+
+def _typed_fields(new: NewTable) -> str:
+    if new.key_generator is not KeyGenerator.CUSTOM:
+        return ",".join(new.partition_by)
+    return ",".join(f"{name}:{kind}" for name, kind in custom_fields(",".join(new.partition_by)).items())
+
+
+def _payload_of(mode: MergeMode) -> str:
+    return DEFAULT_PAYLOAD if mode is MergeMode.EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
+
+
+def _class_of(new: NewTable) -> str:
+    return new.key_generator_class or KEYGEN_PACKAGE + _CLASS_OF[new.key_generator]
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
