@@ -144,21 +144,16 @@ def _string_to_utc(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _decimal_to_string(values: pa.Array, type: pa.DataType) -> pa.Array:
-    # Arrow writes small fractions with an exponent, Spark in full: whole and fraction are written apart.
+    # Arrow writes small fractions with an exponent, Spark in full: the unscaled number gets its point by position.
     scale = values.type.scale
     if scale <= 6:
         return values.cast(type)
-    wide = pc.abs(values.cast(pa.decimal256(76, scale)))
-    whole = pc.trunc(wide)
-    digits = pc.multiply(pc.subtract(wide, whole).cast(pa.decimal256(scale + 1, scale)), _power_of_ten(scale))
-    fraction = pc.utf8_lpad(digits.cast(pa.decimal256(scale + 2, 0)).cast(type), width=scale, padding="0")
-    sign = pc.if_else(pc.less(values, pa.scalar(0, values.type)), "-", "")
-    shown = pc.binary_join_element_wise(sign, whole.cast(pa.decimal256(76 - scale, 0)).cast(type), "")
-    return pc.binary_join_element_wise(shown, fraction, ".")
-
-
-def _power_of_ten(scale: int) -> pa.Scalar:
-    return pa.scalar(10**scale, pa.decimal256(scale + 1, 0))
+    size = pc.abs(values)
+    unscaled = pa.Array.from_buffers(pa.decimal128(38, 0), len(size), size.buffers(), offset=size.offset)
+    digits = pc.utf8_lpad(unscaled.cast(type), width=scale + 1, padding="0")
+    whole, fraction = pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale)
+    sign = pc.if_else(pc.less(values, pa.scalar(0, pa.decimal128(38, 0))), "-", "")
+    return pc.binary_join_element_wise(pc.binary_join_element_wise(sign, whole, ""), fraction, ".")
 
 
 def _timestamp_to_string(values: pa.Array, type: pa.DataType) -> pa.Array:

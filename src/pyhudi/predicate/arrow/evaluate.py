@@ -183,6 +183,8 @@ def _between(expression: Between, value: Value, rows: Rows) -> Value:
 
 
 def _in(expression: InList, value: Value, rows: Rows) -> Value:
+    if not expression.options:
+        return pa.scalar(False)
     options = [as_literal_of(node, _value(node, rows), value.type) for node in expression.options]
     if all(isinstance(option, pa.Scalar) for option in options) and isinstance(value, pa.Array):
         return is_among(value, options)
