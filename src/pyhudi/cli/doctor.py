@@ -4,8 +4,6 @@ Every check catches what it looks at, so that one broken thing does not hide the
 """
 
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,15 +14,14 @@ import pyarrow as pa
 
 import pyhudi
 from pyhudi.cli.checks import Check
+from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.errors import HudiError
 
-__all__ = ["examine", "java_version"]
+__all__ = ["examine"]
 
 PYTHON_FLOOR = (3, 11)
-JAVA_FLOOR = 17
 CORE = ("pyarrow", "numpy", "obstore", "fastavro", "typer", "rich")
 EXTRAS = ("pyspark", "pandas", "polars", "duckdb")
-_VERSION = re.compile(r'version "(\d+)')
 _WORKER = "import sys, pyarrow, pyhudi; print('%d.%d' % sys.version_info[:2], pyarrow.__version__)"
 
 
@@ -34,16 +31,6 @@ def examine(path: str, storage_options: Mapping[str, str]) -> list[Check]:
     if _installed("pyspark"):
         found += [_java(), _worker_python()]
     return found + (_table_checks(path, storage_options) if path else [])
-
-
-def java_version(java: str) -> int | None:
-    """Ask a java binary for its feature version; None if it does not answer."""
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = _VERSION.search(done.stderr + done.stdout)
-    return int(match[1]) if match else None
 
 
 def _python() -> Check:
@@ -78,8 +65,7 @@ def _extra_package(package: str) -> Check:
 
 
 def _java() -> Check:
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    home, java = os.environ.get("JAVA_HOME"), find_java()
     version = java_version(java) if java else None
     advice = "install Java 17 or newer and set JAVA_HOME: sudo apt-get install -y openjdk-17-jre-headless"
     if java is None or version is None:

@@ -1,0 +1,1 @@
+"""The demo: a pipeline on real data, each number checked against the source."""

@@ -1,0 +1,129 @@
+"""The two ways the demo's rows travel: as Arrow tables in this process, or as DataFrames on Spark.
+
+`hands_for` gives the way that was asked for, or the local one and the reason why.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
+from pyhudi.errors import InvalidInput
+
+__all__ = ["Hands", "LocalHands", "SparkHands", "hands_for", "why_no_spark"]
+
+
+class Hands(Protocol):
+    """How rows are handed to a table, and how a scan is counted."""
+
+    @property
+    def name(self) -> str:
+        """Give `local` or `spark`."""
+        ...
+
+    def give(self, rows: pa.Table) -> Any:  # noqa: ANN401 - what a write takes
+        """Make of Arrow rows what a write takes."""
+        ...
+
+    def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401 - a Scan
+        """Aggregate a scan. Shape: month, flights, dep_delay_sum; sorted by month."""
+        ...
+
+
+class LocalHands:
+    """Arrow tables, this process."""
+
+    name = "local"
+
+    def give(self, rows: pa.Table) -> pa.Table:
+        """Hand Arrow over as it is."""
+        return rows
+
+    def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
+        """Aggregate with Arrow."""
+        rows: pa.Table = scan.to_arrow()
+        grouped = rows.group_by("month").aggregate([([], "count_all"), ("dep_delay", "sum")])
+        return grouped.select(["month", "count_all", "dep_delay_sum"]).rename_columns(_BY_MONTH).sort_by("month")
+
+
+class SparkHands:
+    """DataFrames, Spark."""
+
+    name = "spark"
+
+    def __init__(self, session: Any) -> None:  # noqa: ANN401 - a SparkSession; pyspark is optional
+        """Take the session to work in."""
+        self.session = session
+
+    def give(self, rows: pa.Table) -> Any:  # noqa: ANN401
+        """Make a DataFrame."""
+        return self.session.createDataFrame(rows)
+
+    def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
+        """Aggregate on Spark."""
+        frame = scan.to_spark(self.session).groupBy("month").agg({"*": "count", "dep_delay": "sum"})
+        counted = frame.select("month", "count(1)", "sum(dep_delay)").toDF(*_BY_MONTH)
+        return counted.toArrow().sort_by("month")
+
+
+_BY_MONTH = ["month", "flights", "dep_delay_sum"]
+
+
+@contextmanager
+def hands_for(engine: str) -> Iterator[tuple[Hands, str]]:
+    """Open the engine that was asked for; give it, and why it is another one where that is so.
+
+    Raises: InvalidInput for an engine that is neither `spark` nor `local`.
+    """
+    if engine not in {"spark", "local"}:
+        raise InvalidInput("an engine is spark or local", engine=engine)
+    reason = why_no_spark() if engine == "spark" else ""
+    if engine == "local" or reason:
+        yield LocalHands(), reason
+        return
+    session = _spark_session()
+    try:
+        yield SparkHands(session), ""
+    finally:
+        session.stop()
+
+
+def why_no_spark() -> str:
+    """Say what keeps Spark from running here and the one command that helps; empty if nothing does."""
+    if find_spec("pyspark") is None:
+        return "pyspark is not installed: pip install 'pyhudi[spark]'"
+    java = find_java()
+    version = java_version(java) if java else None
+    if version is None or version < JAVA_FLOOR:
+        return f"Spark needs Java {JAVA_FLOOR} or newer: sudo apt-get install -y openjdk-17-jre-headless"
+    return ""
+
+
+def _spark_session() -> Any:  # noqa: ANN401
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers run what we run
+    builder = SparkSession.builder.appName("pyhudi demo").master("local[*]")
+    for key, value in _SPARK_CONF.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+_SPARK_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.log.level": "ERROR",
+}

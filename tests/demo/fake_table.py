@@ -1,0 +1,60 @@
+"""A table of Python values behind the calls the demo makes: slow, plain, and right unless told otherwise."""
+
+from types import SimpleNamespace
+
+import pyarrow as pa
+
+from pyhudi.demo.flights import KEY, SCHEMA
+
+
+class FakeScan:
+    def __init__(self, rows, columns):
+        self._rows = pa.Table.from_pylist(rows, schema=SCHEMA).select(columns or SCHEMA.names)
+
+    def to_arrow(self):
+        return self._rows
+
+    def count(self):
+        return self._rows.num_rows
+
+
+class FakeTable:
+    """Keeps every version as {key: row}, and the keys each commit touched."""
+
+    def __init__(self, path, forgets_deletes=False):
+        self.state = SimpleNamespace(storage=SimpleNamespace(url=path))
+        self._versions = [("0", {}, set())]
+        self._forgets_deletes = forgets_deletes
+
+    def _commit(self, rows, touched, **counts):
+        instant = f"{len(self._versions):017d}"
+        self._versions.append((instant, rows, touched))
+        zero = {"inserted": 0, "updated": 0, "deleted": 0}
+        return SimpleNamespace(instant=instant, phases={"write": 0.25, "commit": 0.5}, **(zero | counts))
+
+    def upsert(self, records):
+        now = dict(self._versions[-1][1])
+        given = {tuple(row[name] for name in KEY): row for row in records.to_pylist()}
+        updated = len(given.keys() & now.keys())
+        return self._commit(now | given, set(given), inserted=len(given) - updated, updated=updated)
+
+    insert = upsert
+
+    def delete(self, records):
+        gone = {tuple(row[name] for name in KEY) for row in records.to_pylist()}
+        now = self._versions[-1][1]
+        kept = now if self._forgets_deletes else {key: row for key, row in now.items() if key not in gone}
+        return self._commit(kept, set(), deleted=len(now) - len(kept))
+
+    def scan(self, columns=None, filter=None, as_of=None):
+        version = next(rows for instant, rows, _ in reversed(self._versions) if as_of is None or instant <= as_of)
+        rows = list(version.values())
+        if filter:
+            month = int(filter.removeprefix("month = "))
+            rows = [row for row in rows if row["month"] == month]
+        return FakeScan(rows, columns)
+
+    def changes(self, after):
+        now = self._versions[-1][1]
+        keys = set().union(*(touched for instant, _, touched in self._versions if instant > after))
+        return FakeScan([row for key, row in now.items() if key in keys], None)
