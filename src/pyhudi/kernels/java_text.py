@@ -61,8 +61,8 @@ def java_text(
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Tell whether Arrow spells the type as Java does."""
-    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-    is_number = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind)
+    is_string: bool = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    is_number: bool = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind)
     return is_string or is_number or pa.types.is_null(kind)
 
 

@@ -99,7 +99,7 @@ def _order(keys: pa.Table) -> pa.Array:
 
 
 def _differs_from_last(bounds: pa.Table, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
-    differs = np.arange(bounds.num_rows) == 0
+    differs: npt.NDArray[np.bool_] = np.equal(np.arange(bounds.num_rows), 0)
     for column in _sort_columns(bounds, columns).columns if bounds.num_rows else []:
         unequal = pc.not_equal(column.slice(0, bounds.num_rows - 1), column.slice(1))
         # Where one of two is null, the column of what is there differs.

@@ -92,7 +92,7 @@ def key_elements(keys: pa.Array | pa.ChunkedArray, fields: Sequence[str] = ()) -
 def _field_values(array: pa.Array, fields: Sequence[str]) -> pa.Array:
     # Two characters that no text holds mark the end of a name and the start of the next field.
     marked = pc.replace_substring_regex(array, "(?s)^([^:]*):", "\\1\ufdd0")
-    marked = pc.replace_substring_regex(marked, "(?s),([^,:]*):", "\ufdd1\\1\ufdd0")
+    marked = pc.replace_substring_regex(marked, "(?s),([^,:\ufdd0]*):", "\ufdd1\\1\ufdd0")
     lists = pc.split_pattern(marked, "\ufdd1")
     pairs = pc.split_pattern(lists.flatten(), "\ufdd0", max_splits=1)
     names, values = pc.list_element(pairs, 0), pc.list_element(pairs, 1)

@@ -1,0 +1,74 @@
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyhudi.errors import CorruptData, InvalidInput
+from pyhudi.kernels.bucket import bucket_file_id, bucket_number, bucket_of
+
+UUID = "334e26e9-8355-45cc-97c6-c31daf0df330"
+
+
+def buckets(keys, fields=("id",), *, hashed=(), count=8):
+    return bucket_of(pa.array(keys, pa.string()), hashed, fields, count).to_pylist()
+
+
+def test_simple_keys_have_their_known_buckets():
+    assert buckets(["1", UUID]) == [80 % 8, 1880221155 % 8]
+    assert buckets(["1", UUID], count=1_000_000) == [80, 1880221155 % 1_000_000]
+
+
+def test_composite_keys_hash_their_values():
+    assert buckets(["x:a,y:b"], ["x", "y"], count=1_000_000) == [4066]
+    assert buckets(["x:a,y:b"], ["x", "y"], hashed=["x"], count=1_000_000) == [31 + ord("a")]
+
+
+def test_keys_of_both_kinds_may_be_mixed():
+    assert buckets(["1", "x:a,y:b", "1"], ["x", "y"], count=10_000) == [80, 4066, 80]
+
+
+def test_no_keys_have_no_buckets():
+    assert buckets([]) == []
+
+
+@pytest.mark.parametrize(("keys", "hashed", "count"), [([None], (), 8), (["a"], ("other",), 8), (["a"], (), 0)])
+def test_bad_calls_are_refused(keys, hashed, count):
+    with pytest.raises(InvalidInput):
+        buckets(keys, hashed=hashed, count=count)
+
+
+def test_a_file_id_begins_with_its_bucket():
+    file_id = bucket_file_id(42, UUID)
+    assert file_id == "00000042-8355-45cc-97c6-c31daf0df330-0"
+    assert bucket_number(file_id) == 42
+
+
+@pytest.mark.parametrize("number", [-1, 10**8])
+def test_a_bucket_has_eight_digits(number):
+    with pytest.raises(InvalidInput):
+        bucket_file_id(number, UUID)
+
+
+@pytest.mark.parametrize("file_id", ["", "123", UUID, "+0000001-x", "\u0660\u0660\u0660\u0660\u0660\u0660\u0660\u0661-x"])
+def test_other_file_ids_have_no_bucket(file_id):
+    with pytest.raises(CorruptData):
+        bucket_number(file_id)
+
+
+def java_hash_of(elements):
+    total = 1
+    for element in elements:
+        inner = 0
+        for unit in memoryview(element.encode("utf-16-le")).cast("H") if element else ():
+            inner = inner * 31 + unit
+        total = total * 31 + inner
+    return total & 0x7FFFFFFF
+
+
+VALUES = st.text(st.characters(exclude_characters=":,", exclude_categories=["Cs"]), min_size=1, max_size=5)
+
+
+@given(st.lists(st.tuples(VALUES, VALUES)), st.integers(1, 100))
+def test_buckets_equal_the_reference(rows, count):
+    keys = [f"a:{a},b:{b}" for a, b in rows]
+    assert buckets(keys, ["a", "b"], count=count) == [java_hash_of(row) % count for row in rows]
