@@ -30,7 +30,7 @@ from pyhudi.predicate.parse import parse
 __all__ = ["Filter", "to_expression"]
 
 Filter: TypeAlias = str | Expression | pc.Expression | Sequence[Any] | None
-"""SQL text, a tree, a pyarrow expression, `[("city", "=", "sf")]` (all must hold), or lists of those (any must hold)."""
+"""SQL text, a tree, a pyarrow expression, `[("city", "=", "sf")]` (all hold), or lists of those (any holds)."""
 
 _OPERATORS = {operator.value: operator for operator in Operator if operator.is_comparison} | {
     "==": Operator.EQUAL,

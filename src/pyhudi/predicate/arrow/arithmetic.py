@@ -110,10 +110,14 @@ def _decimal(operator: Operator, left: Value, right: Value) -> Value:
         return _decimal_quotient(left, right, result)
     if operator is Operator.REMAINDER:
         return _decimal_remainder(left, right, result)
-    exact = (left.type.precision + right.type.precision + 1) > 38
-    if exact:
-        left, right = (value.cast(pa.decimal256(value.type.precision, value.type.scale)) for value in (left, right))
+    if left.type.precision + right.type.precision >= 38:
+        left, right = _wide(left, 75 - right.type.precision), _wide(right, 75)
     return cast(_CHECKED[operator](left, right), result)
+
+
+def _wide(value: Value, limit: int) -> Value:
+    """Take a decimal to the wider kind, with at most so many digits: Arrow computes result types from them."""
+    return value.cast(pa.decimal256(min(value.type.precision, limit), value.type.scale))
 
 
 def _decimal_type(operator: Operator, left: pa.DataType, right: pa.DataType) -> pa.DataType:

@@ -152,7 +152,7 @@ def _decimal_to_string(values: pa.Array, type: pa.DataType) -> pa.Array:
     unscaled = pa.Array.from_buffers(pa.decimal128(38, 0), len(size), size.buffers(), offset=size.offset)
     digits = pc.utf8_lpad(unscaled.cast(type), width=scale + 1, padding="0")
     whole, fraction = pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale)
-    sign = pc.if_else(pc.less(values, pa.scalar(0, pa.decimal128(38, 0))), "-", "")
+    sign = pc.if_else(pc.less(pc.sign(values), 0), "-", "")
     return pc.binary_join_element_wise(pc.binary_join_element_wise(sign, whole, ""), fraction, ".")
 
 
