@@ -4,7 +4,7 @@ import ast
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +22,11 @@ class Module:
     path: Path
     text: str
     tree: ast.Module
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Give the text as lines."""
+        return self.text.splitlines()
 
     @property
     def room(self) -> str:

@@ -31,7 +31,7 @@ BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.AsyncFor
 
 def _code_lines(module: Module, node: FunctionNode) -> int:
     """Count lines from `def` on that are neither blank, comment nor docstring."""
-    lines = module.text.splitlines()
+    lines = module.lines
     skipped: set[int] = set()
     for inner in ast.walk(node):
         if isinstance(inner, FunctionNode | ast.ClassDef) and ast.get_docstring(inner) is not None:
@@ -70,7 +70,7 @@ def test_functions_are_short():
 
 def test_modules_are_short():
     def find(module: Module) -> Iterator[Violation]:
-        if (lines := len(module.text.splitlines())) > MODULE_LINES:
+        if (lines := len(module.lines)) > MODULE_LINES:
             yield Violation(module.name, lines)
 
     judge("module_lines", find)
@@ -311,9 +311,15 @@ def _mirrors(module: Module) -> list[str]:
 
 
 @cache
+def _homes() -> dict[str, str]:
+    """Tell where a name that a module shows comes from."""
+    return {f"{one.name}.{name}": source for one in modules() for _, source, name in _imports(one.tree) if name}
+
+
+@cache
 def _imported_by_tests(room: str) -> set[str]:
     """Give the modules that the tests of a room import from, directly or through the package that shows their names."""
-    homes = {f"{one.name}.{name}": source for one in modules() for _, source, name in _imports(one.tree) if name}
+    homes = _homes()
     imported = set[str]()
     for folder in (ROOT / "tests" / room, ROOT / "tests" / "conformance"):
         for path in folder.rglob("*.py"):

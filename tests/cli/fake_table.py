@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 
+from pyhudi.env import FixedEnv
 from pyhudi.errors import ExpressionError
+from pyhudi.storage.memory import MemoryStorage
 
 ROWS = pa.table({"id": ["a", "b", "c"], "fare": [1.0, 2.5, None], "raw": [b"\x01", b"\x02", None]})
 
@@ -44,8 +46,7 @@ class FakeTable:
             files=lambda: files,
             partitions=lambda: pa.table({"partition": [""]}),
         )
-        traits = SimpleNamespace(has_atomic_create=True, has_cas=False, has_guard=True)
-        self.state = SimpleNamespace(storage=SimpleNamespace(url="file:///trips", traits=traits))
+        self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv())
         self.scans = []
 
     def scan(self, columns=None, filter=None, as_of=None):

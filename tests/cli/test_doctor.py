@@ -5,7 +5,8 @@ import pytest
 
 from pyhudi.cli import doctor
 from pyhudi.cli.main import TO_FIX, main
-from pyhudi.errors import StorageUnavailable
+from pyhudi.errors import PermissionDenied, StorageUnavailable
+from pyhudi.storage.probe import WriterCapability
 
 
 @pytest.fixture
@@ -71,14 +72,25 @@ def test_a_missing_core_package_is_to_be_fixed_and_an_extra_one_noted():
 
 def test_a_table_is_examined_too(table, no_processes):
     checks = by_subject(doctor.examine("trips", {}))
-    assert checks["storage"].found.startswith("file:///trips; atomic create: yes")
+    assert "several writers: yes; compare and swap: yes" in checks["storage"].found
     assert checks["lock"].found == "flock on this host; free"
     assert checks["pending"].verdict == "fine"
 
 
-def test_a_store_without_atomic_create_asks_for_one_writer(table, no_processes):
-    table.state.storage.traits.has_atomic_create = False
-    assert "one writer" in by_subject(doctor.examine("trips", {}))["storage"].advice
+def test_a_store_that_bears_one_writer_asks_for_one(table, no_processes, monkeypatch):
+    poor = WriterCapability(has_many_writers=False, has_cas=False, reason="conditions are ignored")
+    monkeypatch.setattr(doctor, "probe_writes", lambda storage, env: poor)
+    check = by_subject(doctor.examine("trips", {}))["storage"]
+    assert "conditions are ignored" in check.found
+    assert "one writer" in check.advice
+
+
+def test_a_store_that_can_only_be_read_is_noted(table, no_processes, monkeypatch):
+    def refuse(storage, env):
+        raise PermissionDenied("storage refused the access")
+
+    monkeypatch.setattr(doctor, "probe_writes", refuse)
+    assert by_subject(doctor.examine("trips", {}))["storage"].verdict == "note"
 
 
 def test_one_broken_thing_does_not_hide_the_others(table, no_processes, monkeypatch):

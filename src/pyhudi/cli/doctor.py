@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyhudi
 from pyhudi.cli.checks import Check
 from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
-from pyhudi.errors import HudiError
+from pyhudi.errors import HudiError, PermissionDenied
+from pyhudi.storage.probe import probe_writes
 
 __all__ = ["examine"]
 
@@ -131,18 +132,16 @@ def _guarded(subject: str, look: Callable[[Any, str], Check], table: Any, path: 
 
 
 def _storage(table: Any, path: str) -> Check:  # noqa: ANN401
-    storage = table.state.storage
-    traits = storage.traits
-    has = {
-        "atomic create": traits.has_atomic_create,
-        "compare and swap": traits.has_cas,
-        "file locks": traits.has_guard,
-    }
-    found = ", ".join(f"{name}: {'yes' if value else 'no'}" for name, value in has.items())
-    if not traits.has_atomic_create:
-        advice = "this store cannot publish a file once only: use one writer at a time"
-        return Check(subject="storage", verdict="note", found=f"{storage.url}; {found}", advice=advice)
-    return Check(subject="storage", verdict="fine", found=f"{storage.url}; {found}")
+    state = table.state
+    try:
+        can = probe_writes(state.storage, state.env)
+    except PermissionDenied:
+        return Check(subject="storage", verdict="note", found=f"{state.storage.url}; it can only be read")
+    swaps = f"compare and swap: {'yes' if can.has_cas else 'no'}"
+    if can.has_many_writers:
+        return Check(subject="storage", verdict="fine", found=f"{state.storage.url}; several writers: yes; {swaps}")
+    found = f"{state.storage.url}; several writers: no, because {can.reason}; {swaps}"
+    return Check(subject="storage", verdict="note", found=found, advice="run one writer at a time")
 
 
 def _lock(table: Any, path: str) -> Check:  # noqa: ANN401
