@@ -1,0 +1,244 @@
+"""Base files written as a stream of batches.
+
+Small batches are gathered into row groups; a file whose writing fails never gets a footer. Start at `write_base_file`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as t
+
+from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.options import Settings, one_of, option, whole
+
+__all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file"]
+
+CODEC = option(
+    "hoodie.parquet.compression.codec",
+    "zstd",
+    "Codec of base files. Files of any codec are read.",
+    parse=one_of("zstd", "gzip", "snappy", "lz4_raw", "brotli", "uncompressed"),
+)
+BLOCK_SIZE = option(
+    "hoodie.parquet.block.size", 120 << 20, "Units: bytes. Rows in memory that make a row group.", parse=whole
+)
+PAGE_SIZE = option("hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a page before compression.", parse=whole)
+
+_LEVELS = {"zstd": 1, "gzip": 6}
+_SAMPLE_ROWS = 20_000
+_LOW_CARDINALITY = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetOptions:
+    """How a base file is laid out."""
+
+    codec: str = "zstd"
+    level: int | None = 1
+    block_bytes: int = 120 << 20
+    """Units: bytes of Arrow memory that make a row group."""
+    page_bytes: int = 1 << 20
+    row_group_rows: int = 1 << 20
+    """Most rows of a row group."""
+    dictionary_columns: tuple[str, ...] | None = None
+    """None: the columns in which a sample of the first row group repeats itself."""
+    statistics_columns: tuple[str, ...] | None = None
+    """None: all of them."""
+
+
+def parquet_options(settings: Settings) -> ParquetOptions:
+    """Read the layout from a call's settings.
+
+    Raises: OptionError.
+    """
+    codec = settings.get(CODEC)
+    return ParquetOptions(
+        codec="none" if codec == "uncompressed" else "lz4" if codec == "lz4_raw" else codec,
+        level=_LEVELS.get(codec),
+        block_bytes=max(1, settings.get(BLOCK_SIZE)),
+        page_bytes=max(1, settings.get(PAGE_SIZE)),
+    )
+
+
+def write_base_file(
+    sink: IO[bytes] | pa.NativeFile,
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    options: ParquetOptions,
+    footer: Callable[[], Mapping[str, str]],
+) -> int:
+    """Write batches as one file and give the number of its rows; `footer` is asked for key values at the end.
+
+    Columns may come as dictionaries; they are stored as what the schema says. If anything raises, the sink holds no
+    readable file and must be thrown away.
+
+    Shape:  any number of batches of `schema`, in the order they shall have.
+    Bytes:  parquet format 1, as Hudi's own files; timestamps in microseconds, decimals as fixed bytes, lists of three
+            levels, page index.
+    Cost:   at most one row group in memory.
+    Raises: SchemaMismatch if a batch is not of the schema, or a value does not fit parquet.
+    Spec:   format/files 4.
+    """
+    _require_storable(schema)
+    gate = _Gate(sink)
+    stream = _Stream(gate, schema, options)
+    try:
+        for batch in batches:
+            stream.add(batch)
+        stream.close(footer)
+    except HudiError:
+        gate.is_shut = True
+        raise
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        gate.is_shut = True
+        raise SchemaMismatch(f"rows cannot be written as parquet: {error}") from error
+    except BaseException:
+        gate.is_shut = True
+        raise
+    return stream.rows_count
+
+
+class _Gate:
+    """The sink, until it is shut: a parquet writer writes a footer even when it is thrown away."""
+
+    def __init__(self, sink: IO[bytes] | pa.NativeFile) -> None:
+        self.sink = sink
+        self.is_shut = False
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        if not self.is_shut:
+            self.sink.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Leave it to the owner of the sink."""
+
+    def close(self) -> None:
+        """Leave it to the owner of the sink."""
+
+
+class _Stream:
+    """Gathers batches into row groups; opens the file when the first group shows how columns come."""
+
+    def __init__(self, gate: _Gate, schema: pa.Schema, options: ParquetOptions) -> None:
+        self.gate, self.schema, self.options = gate, schema, options
+        self.held: list[pa.RecordBatch] = []
+        self.held_rows = self.held_bytes = self.rows_count = 0
+        self.form = schema
+        self.file: pq.ParquetWriter | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Hold a batch, in pieces no larger than a row group; write what fills one."""
+        if batch.schema.names != self.schema.names:
+            raise SchemaMismatch("batch has other columns", names=batch.schema.names, expected=self.schema.names)
+        row_bytes = max(1, batch.nbytes // max(1, batch.num_rows))
+        most = max(1, min(self.options.row_group_rows, self.options.block_bytes // row_bytes))
+        for start in range(0, batch.num_rows, most):
+            piece = batch.slice(start, min(most, batch.num_rows - start))
+            if self.held_rows + piece.num_rows > self.options.row_group_rows:
+                self._flush()
+            self.held.append(piece)
+            self.held_rows += piece.num_rows
+            self.held_bytes += row_bytes * piece.num_rows
+            if self.held_rows >= self.options.row_group_rows or self.held_bytes >= self.options.block_bytes:
+                self._flush()
+
+    def close(self, footer: Callable[[], Mapping[str, str]]) -> None:
+        """Write what is held and the footer."""
+        self._flush()
+        file = self.file or self._open(self.schema.empty_table())
+        file.add_key_value_metadata(dict(footer()))
+        file.close()
+
+    def _flush(self) -> None:
+        if not self.held:
+            return
+        if self.file is None:
+            self.form = _form_of(self.held, self.schema)
+        arrays = [
+            pa.chunked_array([_as_form(batch.column(at), field.type) for batch in self.held], field.type)
+            for at, field in enumerate(self.form)
+        ]
+        table = pa.Table.from_arrays(arrays, schema=self.form).unify_dictionaries()
+        file = self.file or self._open(table)
+        file.write_table(table, row_group_size=max(1, table.num_rows))
+        self.rows_count += table.num_rows
+        self.held, self.held_rows, self.held_bytes = [], 0, 0
+
+    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+        chosen = self.options.dictionary_columns
+        names = _low_cardinality(first) if chosen is None else list(chosen)
+        stats = self.options.statistics_columns
+        self.file = pq.ParquetWriter(
+            pa.PythonFile(self.gate, mode="w"),
+            first.schema,
+            version="1.0",
+            compression=self.options.codec,
+            compression_level=self.options.level,
+            use_dictionary=names or False,
+            write_statistics=True if stats is None else list(stats),
+            data_page_size=self.options.page_bytes,
+            write_page_index=True,
+            store_schema=False,
+            use_compliant_nested_type=True,
+        )
+        return self.file
+
+
+def _form_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Schema:
+    """Give the schema with a dictionary where every batch brings one of strings or bytes."""
+    fields = []
+    for at, field in enumerate(schema):
+        is_text = t.is_string(field.type) or t.is_binary(field.type)
+        if is_text and all(t.is_dictionary(batch.schema.field(at).type) for batch in batches):
+            fields.append(field.with_type(pa.dictionary(pa.int32(), field.type)))
+        else:
+            fields.append(field)
+    return pa.schema(fields)
+
+
+def _as_form(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if array.type == wanted:
+        return array
+    if not t.is_dictionary(wanted):
+        if t.is_dictionary(array.type) and array.type.value_type == wanted:
+            return array.dictionary_decode()
+        if array.type.equals(wanted):
+            return array
+        raise SchemaMismatch("batch has another type than the file", type=str(array.type), expected=str(wanted))
+    if not t.is_dictionary(array.type):
+        return _as_form(array, wanted.value_type).dictionary_encode()
+    indices = array.indices.cast(wanted.index_type)
+    return pa.DictionaryArray.from_arrays(indices, _as_form(array.dictionary, wanted.value_type))
+
+
+def _low_cardinality(table: pa.Table) -> list[str]:
+    """Name the columns worth a dictionary: those that come as one, and those whose values repeat in a sample."""
+    rows = np.linspace(0, max(table.num_rows - 1, 0), min(table.num_rows, _SAMPLE_ROWS)).astype(np.int64)
+    return [field.name for field in table.schema if _repeats(table[field.name], rows)]
+
+
+def _repeats(column: pa.ChunkedArray, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+    if t.is_dictionary(column.type):
+        return True
+    if t.is_nested(column.type) or t.is_boolean(column.type) or not len(rows):
+        return False
+    sample = column.take(pa.array(rows)).drop_null()
+    return bool(pc.count_distinct(sample).as_py() <= _LOW_CARDINALITY * len(sample))
+
+
+def _require_storable(schema: pa.Schema) -> None:
+    """Refuse what Hudi on Spark cannot read; callers give the schema that tables store."""
+    for field in schema:
+        kind = field.type
+        is_odd = (
+            t.is_large_string(kind) or t.is_large_binary(kind) or t.is_dictionary(kind) or t.is_unsigned_integer(kind)
+        )
+        if is_odd or t.is_null(kind) or t.is_int8(kind) or t.is_int16(kind) or t.is_date64(kind):
+            raise SchemaMismatch("column is not of a type that tables store", column=field.name, type=str(kind))

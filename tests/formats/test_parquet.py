@@ -1,0 +1,386 @@
+import datetime as dt
+import gc
+import io
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.errors import CorruptData, HudiError, OptionError, SchemaMismatch, StorageUnavailable
+from pyhudi.formats import bloom
+from pyhudi.formats.parquet import (
+    ParquetOptions,
+    base_file_footer,
+    base_file_key_values,
+    dictionary_columns,
+    iter_batches,
+    parquet_options,
+    read_footer,
+    row_group_stats,
+    row_groups_matching,
+    write_base_file,
+)
+from pyhudi.options import Settings
+
+EVERYTHING = pa.schema(
+    [
+        ("b", pa.bool_()),
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("f", pa.float32()),
+        ("d", pa.float64()),
+        ("s", pa.string()),
+        ("y", pa.binary()),
+        ("m", pa.decimal128(10, 2)),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("local", pa.timestamp("us")),
+        ("tags", pa.list_(pa.field("element", pa.string()))),
+        ("props", pa.map_(pa.string(), pa.int64())),
+        ("place", pa.struct([("x", pa.float64()), ("names", pa.list_(pa.field("element", pa.string())))])),
+    ]
+)
+ROW = {
+    "b": True, "i": 1, "l": 2, "f": 0.5, "d": 0.25, "s": "\u00e9", "y": b"\xff", "m": Decimal("-1.25"),
+    "day": dt.date(2020, 2, 29), "at": dt.datetime(2020, 1, 1, 0, 0, 0, 1, dt.UTC), "local": dt.datetime(1960, 1, 1),
+    "tags": ["a", None], "props": [("k", 1), ("n", None)], "place": {"x": 1.0, "names": ["n"]},
+}  # fmt: skip
+
+
+def written(table: pa.Table, *, batch_rows: int = 1000, key_values: dict[str, str] | None = None, **options) -> bytes:
+    sink = io.BytesIO()
+    batches = table.to_batches(max_chunksize=batch_rows)
+    rows = write_base_file(sink, batches, table.schema, ParquetOptions(**options), lambda: key_values or {})
+    assert rows == table.num_rows
+    return sink.getvalue()
+
+
+def source(data: bytes) -> pa.NativeFile:
+    return pa.BufferReader(data)
+
+
+def rows_of(data: bytes, **how) -> pa.Table:
+    return pa.Table.from_batches(iter_batches(source(data), **how))
+
+
+def numbers(count: int) -> pa.Table:
+    return pa.table(
+        {"n": list(range(count)), "s": [f"key-{n:06d}" for n in range(count)], "low": ["a", "b"] * (count // 2)}
+    )
+
+
+def test_every_stored_type_survives() -> None:
+    table = pa.Table.from_pylist([ROW, dict.fromkeys(ROW), ROW], schema=EVERYTHING)
+    data = written(table)
+    assert read_footer(source(data)).schema.equals(EVERYTHING)
+    assert rows_of(data).equals(table)
+
+
+def test_physical_types_are_those_hudi_reads() -> None:
+    metadata = pq.read_metadata(source(written(pa.Table.from_pylist([ROW], schema=EVERYTHING))))
+    leaves = {metadata.schema.column(at).path: metadata.schema.column(at) for at in range(metadata.num_columns)}
+    assert leaves["m"].physical_type == "FIXED_LEN_BYTE_ARRAY"
+    assert leaves["m"].length == 5
+    assert leaves["day"].physical_type == "INT32"
+    assert leaves["at"].physical_type == leaves["local"].physical_type == "INT64"
+    assert '"isAdjustedToUTC":true,"timeUnit":"microseconds"' in leaves["at"].logical_type.to_json()
+    assert '"isAdjustedToUTC":false,"timeUnit":"microseconds"' in leaves["local"].logical_type.to_json()
+    assert {"tags.list.element", "props.key_value.key", "place.names.list.element"} <= set(leaves)
+    assert metadata.format_version == "1.0"
+    assert b"ARROW:schema" not in (metadata.metadata or {})
+
+
+def test_small_batches_become_large_row_groups() -> None:
+    footer = read_footer(source(written(numbers(10_000), batch_rows=7, row_group_rows=4000)))
+    assert [footer.metadata.row_group(at).num_rows for at in range(3)] == [3997, 3997, 2006]
+
+
+def test_large_batches_are_cut_to_row_groups() -> None:
+    footer = read_footer(source(written(numbers(10_000), batch_rows=10_000, row_group_rows=4000)))
+    assert [footer.metadata.row_group(at).num_rows for at in range(3)] == [4000, 4000, 2000]
+    bounded = read_footer(source(written(numbers(10_000), batch_rows=10_000, block_bytes=20_000)))
+    assert bounded.metadata.num_row_groups > 3
+    assert bounded.rows_count == 10_000
+
+
+def test_a_file_without_rows_keeps_schema_and_key_values() -> None:
+    footer = read_footer(source(written(EVERYTHING.empty_table(), key_values={"k": "\u00e9"})))
+    assert (footer.rows_count, footer.metadata.num_row_groups, footer.key_values["k"]) == (0, 0, "\u00e9")
+    assert footer.schema.equals(EVERYTHING)
+
+
+def test_footer_is_asked_after_the_last_batch() -> None:
+    order: list[str] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in numbers(10).to_batches(max_chunksize=4):
+            order.append("batch")
+            yield batch
+
+    sink = io.BytesIO()
+    write_base_file(sink, batches(), numbers(10).schema, ParquetOptions(), lambda: order.append("footer") or {"k": "v"})
+    assert order == ["batch", "batch", "batch", "footer"]
+    assert read_footer(source(sink.getvalue())).key_values == {"k": "v"}
+
+
+def test_dictionary_only_where_values_repeat() -> None:
+    footer = read_footer(source(written(numbers(20_000))))
+    assert {name: form.is_dictionary for name, form in footer.columns.items()} == {"n": False, "s": False, "low": True}
+    assert dictionary_columns(footer) == ("low",)
+    assert footer.columns["low"].compression == "ZSTD"
+    chosen = read_footer(source(written(numbers(20_000), dictionary_columns=())))
+    assert dictionary_columns(chosen) == ()
+
+
+def test_a_dictionary_that_overflowed_is_not_taken_for_one() -> None:
+    table = pa.table({"s": [f"{n:0100d}" for n in range(30_000)] + ["x"] * 1_000_000})
+    for version in ("1.0", "2.6"):
+        sink = io.BytesIO()
+        pq.write_table(table, sink, version=version)
+        assert dictionary_columns(read_footer(source(sink.getvalue()))) == (() if version == "1.0" else ("s",))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.6"])
+def test_dictionaries_of_other_writers_are_seen(version: str) -> None:
+    sink = io.BytesIO()
+    pq.write_table(numbers(50_000), sink, version=version)
+    assert dictionary_columns(read_footer(source(sink.getvalue()))) == ("low",)
+
+
+def test_dictionary_columns_are_written_as_strings_and_read_back_as_dictionaries() -> None:
+    low = pa.chunked_array(
+        [pa.array(["a", "b"] * 50).dictionary_encode(), pa.array(["c", None] * 50).dictionary_encode()]
+    )
+    batches = pa.table({"low": low}).to_batches()
+    sink = io.BytesIO()
+    schema = pa.schema([("low", pa.string())])
+    write_base_file(sink, batches, schema, ParquetOptions(), dict)
+    assert read_footer(source(sink.getvalue())).schema.equals(schema)
+    assert read_footer(source(sink.getvalue())).columns["low"].is_dictionary
+    assert rows_of(sink.getvalue())["low"].to_pylist() == low.to_pylist()
+    [batch] = iter_batches(source(sink.getvalue()), read_dictionary=["low"])
+    assert batch.schema.field("low").type == pa.dictionary(pa.int32(), pa.string())
+
+
+def test_columns_may_change_their_form_from_batch_to_batch() -> None:
+    schema = pa.schema([("s", pa.string())])
+    forms = [
+        pa.array(["a", "b"]),
+        pa.array(["a", "b"]).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), pa.array(["z"])),
+    ]
+    for order in (forms, forms[::-1], forms[1:]):
+        sink = io.BytesIO()
+        batches = [pa.record_batch([array], ["s"]) for array in order]
+        write_base_file(sink, batches, schema, ParquetOptions(row_group_rows=2), dict)
+        assert rows_of(sink.getvalue())["s"].to_pylist() == [value for array in order for value in array.to_pylist()]
+
+
+def test_statistics_and_page_index_are_written() -> None:
+    all_of_them = pq.read_metadata(source(written(numbers(100)))).row_group(0)
+    assert all(all_of_them.column(at).is_stats_set for at in range(3))
+    assert all_of_them.column(0).has_offset_index
+    assert all_of_them.column(0).has_column_index
+    only = pq.read_metadata(source(written(numbers(100), statistics_columns=("s",)))).row_group(0)
+    assert [only.column(at).is_stats_set for at in range(3)] == [False, True, False]
+
+
+@pytest.mark.parametrize("fails", ["batches", "footer", "type"])
+def test_a_failed_write_leaves_no_readable_file(fails: str) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from numbers(5000).to_batches(max_chunksize=1000)
+        if fails == "batches":
+            raise StorageUnavailable("gone")
+        if fails == "type":
+            yield pa.record_batch([["x"], ["x"], ["x"]], ["n", "s", "low"])
+
+    def footer() -> dict[str, str]:
+        raise StorageUnavailable("gone")
+
+    sink = io.BytesIO()
+    with pytest.raises((StorageUnavailable, SchemaMismatch)):
+        write_base_file(
+            sink,
+            batches(),
+            numbers(2).schema,
+            ParquetOptions(row_group_rows=1000),
+            footer if fails == "footer" else dict,
+        )
+    gc.collect()
+    with pytest.raises(CorruptData):
+        read_footer(source(sink.getvalue()))
+
+
+def test_an_error_of_the_sink_arrives_as_it_is() -> None:
+    class Broken(io.BytesIO):
+        def write(self, data) -> int:
+            raise StorageUnavailable("no answer")
+
+    with pytest.raises(StorageUnavailable, match="no answer"):
+        write_base_file(Broken(), numbers(10).to_batches(), numbers(10).schema, ParquetOptions(), dict)
+
+
+def test_batches_of_another_schema_are_refused() -> None:
+    for batch in (pa.record_batch({"m": [1]}), pa.record_batch({"n": ["x"]})):
+        with pytest.raises(SchemaMismatch):
+            write_base_file(io.BytesIO(), [batch], pa.schema([("n", pa.int64())]), ParquetOptions(), dict)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.int8(), pa.uint32(), pa.null(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_schemas_that_tables_do_not_store_are_refused(kind: pa.DataType) -> None:
+    with pytest.raises(SchemaMismatch, match="column='x'"):
+        write_base_file(io.BytesIO(), [], pa.schema([("x", kind)]), ParquetOptions(), dict)
+
+
+def test_columns_row_groups_and_batches_are_chosen() -> None:
+    table = numbers(1000)
+    data = written(table, row_group_rows=300, batch_rows=300)
+    footer = read_footer(source(data))
+    assert rows_of(data, columns=["s", "absent"], footer=footer).equals(table.select(["s"]))
+    assert rows_of(data, row_groups=[1, 3]).equals(pa.concat_tables([table.slice(300, 300), table.slice(900)]))
+    assert [batch.num_rows for batch in iter_batches(source(data), batch_rows=600)] == [600, 400]
+    assert sum(batch.num_rows for batch in iter_batches(source(data), columns=[])) == 1000
+    assert list(iter_batches(source(data), row_groups=[])) == []
+
+
+def test_row_groups_that_cannot_match_are_left_out() -> None:
+    data = written(numbers(1000), row_group_rows=250, batch_rows=250)
+    footer = read_footer(source(data))
+    assert row_groups_matching(footer, {}) == [0, 1, 2, 3]
+    assert row_groups_matching(footer, {"n": (250, 499)}) == [1]
+    assert row_groups_matching(footer, {"n": (249, 250)}) == [0, 1]
+    assert row_groups_matching(footer, {"n": (None, -1)}) == []
+    assert row_groups_matching(footer, {"s": ("key-000600", None), "n": (None, 800)}) == [2, 3]
+    assert row_groups_matching(footer, {"absent": (1, 2), "n": ("text", None)}) == [0, 1, 2, 3]
+    assert [(stats.least, stats.greatest, stats.nulls_count) for stats in row_group_stats(footer, "n")][1] == (
+        250,
+        499,
+        0,
+    )
+
+
+def test_row_groups_of_nulls_match_no_range_and_nan_is_above_all() -> None:
+    table = pa.table({"d": pa.array([None, None, 1.0, float("nan")])})
+    footer = read_footer(source(written(table, row_group_rows=2, batch_rows=2)))
+    assert row_groups_matching(footer, {"d": (None, None)}) == [0, 1]
+    assert row_groups_matching(footer, {"d": (5.0, None)}) == [1]
+    assert row_groups_matching(footer, {"d": (5.0, 6.0)}) == []
+
+
+values = st.none() | st.integers(-50, 50)
+
+
+@given(st.lists(values, max_size=40), st.none() | st.integers(-60, 60), st.none() | st.integers(-60, 60))
+@settings(deadline=None, max_examples=60)
+def test_no_matching_row_is_pruned(column: list[int | None], low: int | None, high: int | None) -> None:
+    data = written(pa.table({"n": pa.array(column, pa.int64())}), row_group_rows=4, batch_rows=4)
+    kept = row_groups_matching(read_footer(source(data)), {"n": (low, high)})
+
+    def lies_inside(value: int | None) -> bool:
+        return value is not None and (low is None or value >= low) and (high is None or value <= high)
+
+    for at, value in enumerate(column):
+        assert at // 4 in kept or not lies_inside(value)
+
+
+def test_hudis_entries_are_written_and_found() -> None:
+    keys = pa.array([f"k{n}" for n in range(100)])
+    filter_ = bloom.build(keys, "DYNAMIC_V0", entries=200)
+    entries = base_file_key_values(bloom=filter_, min_key="k0", max_key="k99", avro_schema="{}")
+    assert list(entries) == [
+        "org.apache.hudi.bloomfilter", "hoodie_bloom_filter_type_code",
+        "hoodie_min_record_key", "hoodie_max_record_key", "parquet.avro.schema",
+    ]  # fmt: skip
+    footer = base_file_footer(read_footer(source(written(numbers(2), key_values=entries))).key_values)
+    assert (footer.min_key, footer.max_key, footer.bloom_type) == ("k0", "k99", "DYNAMIC_V0")
+    found = footer.bloom()
+    assert found is not None
+    assert bloom.might_contain(found, keys).to_pylist() == [True] * 100
+
+
+def test_files_without_hudis_entries_have_none() -> None:
+    footer = base_file_footer({"com.uber.hoodie.bloomfilter": "eA=="})
+    assert (footer.bloom_text, footer.min_key) == ("eA==", None)
+    assert base_file_footer({}).bloom() is None
+    assert base_file_key_values() == {}
+    assert base_file_key_values(bloom=None, min_key=None, max_key=None) == {}
+
+
+@pytest.mark.parametrize(
+    ("codec", "stored"),
+    [
+        ("gzip", "GZIP"),
+        ("snappy", "SNAPPY"),
+        ("UNCOMPRESSED", "UNCOMPRESSED"),
+        ("zstd", "ZSTD"),
+        ("lz4_raw", "LZ4"),
+        ("brotli", "BROTLI"),
+    ],
+)
+def test_the_codec_is_an_option(codec: str, stored: str) -> None:
+    options = parquet_options(
+        Settings({"hoodie.parquet.compression.codec": codec, "hoodie.parquet.block.size": "1000"})
+    )
+    sink = io.BytesIO()
+    write_base_file(sink, numbers(1000).to_batches(), numbers(2).schema, options, dict)
+    footer = read_footer(source(sink.getvalue()))
+    assert footer.columns["n"].compression == stored
+    assert footer.metadata.num_row_groups > 5
+    with pytest.raises(OptionError):
+        parquet_options(Settings({"hoodie.parquet.compression.codec": "lzo"}))
+
+
+def test_lists_of_two_levels_are_read() -> None:
+    sink = io.BytesIO()
+    table = pa.table({"tags": [["a"], [], None]})
+    pq.write_table(table, sink, use_compliant_nested_type=False, store_schema=False)
+    assert rows_of(sink.getvalue())["tags"].to_pylist() == [["a"], [], None]
+
+
+def test_int96_timestamps_are_read_as_microseconds() -> None:
+    sink = io.BytesIO()
+    when = dt.datetime(1500, 1, 1)
+    pq.write_table(pa.table({"at": pa.array([when], pa.timestamp("us"))}), sink, use_deprecated_int96_timestamps=True)
+    assert rows_of(sink.getvalue())["at"].to_pylist() == [when]
+
+
+def test_footer_survives_pickling() -> None:
+    import pickle
+
+    data = written(numbers(100))
+    footer = pickle.loads(pickle.dumps(read_footer(source(data))))
+    assert rows_of(data, footer=footer).num_rows == 100
+
+
+def test_damaged_files_give_rows_or_typed_errors() -> None:
+    data = written(numbers(200), key_values={"k": "v"})
+    for position in range(0, len(data), 13):
+        for flip in (0x01, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= flip
+            try:
+                assert sum(batch.num_rows for batch in iter_batches(source(bytes(damaged)))) == 200
+                row_groups_matching(read_footer(source(bytes(damaged))), {"n": (1, 2), "s": ("a", "b")})
+            except HudiError:
+                continue
+
+
+@pytest.mark.parametrize("cut", [0, 4, 11, 100, -1, -8])
+def test_cut_files_are_corrupt_data(cut: int) -> None:
+    with pytest.raises(CorruptData):
+        read_footer(source(written(numbers(200))[:cut]))
+
+
+def test_errors_of_the_source_arrive_as_they_are() -> None:
+    class Gone(io.BytesIO):
+        def read(self, size: int = -1) -> bytes:
+            raise StorageUnavailable("no answer")
+
+    with pytest.raises(StorageUnavailable, match="no answer"):
+        read_footer(pa.PythonFile(Gone(written(numbers(10))), mode="r"))
