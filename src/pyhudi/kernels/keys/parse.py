@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData
 from pyhudi.kernels.distinct import texts_of
 
-__all__ = ["key_elements", "parse_record_key"]
+__all__ = ["key_elements", "parse_record_key", "split_plain_keys"]
 
 
 def parse_record_key(
@@ -33,12 +33,18 @@ def parse_record_key(
     array = column.cast(pa.string()).combine_chunks()
     if len(fields) == 1 and not has_prefixed_single_key:
         return [array]
-    fast = _one_separator_each(array, fields)
-    return [_unmark(values) for values in (_by_expression(array, fields) if fast is None else fast)]
+    return split_plain_keys(array, fields) or [_unmark(values) for values in _by_expression(array, fields)]
 
 
-def _one_separator_each(array: pa.Array, fields: Sequence[str]) -> list[pa.Array] | None:
-    """Split at commas, where no value holds one; none where one may."""
+def split_plain_keys(array: pa.Array, fields: Sequence[str]) -> list[pa.Array] | None:
+    """Split keys at commas where no value holds one; none where one does, or a key is null or of other fields.
+
+    For such keys `parse_record_key` and `key_elements` agree.
+
+    Shape:  n keys -> k columns of n strings.
+    Nulls:  `__null__` gives null, `__empty__` an empty string.
+    Spec:   format/files 8.1.
+    """
     if array.null_count or not _all(pc.equal(pc.count_substring(array, ","), len(fields) - 1)):
         return None
     pieces = pc.split_pattern(array, ",").flatten()
@@ -47,7 +53,7 @@ def _one_separator_each(array: pa.Array, fields: Sequence[str]) -> list[pa.Array
         column = pieces.take(pa.array(np.arange(i, len(pieces), len(fields))))
         if not _all(pc.starts_with(column, f"{field}:")):
             return None
-        columns.append(pc.utf8_slice_codeunits(column, start=len(field) + 1))
+        columns.append(_unmark(pc.utf8_slice_codeunits(column, start=len(field) + 1)))
     return columns
 
 
@@ -90,12 +96,12 @@ def key_elements(keys: pa.Array | pa.ChunkedArray, fields: Sequence[str] = ()) -
 
 
 def _field_values(array: pa.Array, fields: Sequence[str]) -> pa.Array:
-    # Two characters that no text holds mark the end of a name and the start of the next field.
-    marked = pc.replace_substring_regex(array, "(?s)^([^:]*):", "\\1\ufdd0")
-    marked = pc.replace_substring_regex(marked, "(?s),([^,:\ufdd0]*):", "\ufdd1\\1\ufdd0")
-    lists = pc.split_pattern(marked, "\ufdd1")
-    pairs = pc.split_pattern(lists.flatten(), "\ufdd0", max_splits=1)
-    names, values = pc.list_element(pairs, 0), pc.list_element(pairs, 1)
+    # Two bytes that UTF-8 never holds mark the end of a name and the start of the next field.
+    marked = pc.replace_substring_regex(array.cast(pa.binary()), b"(?s)^([^:]*):", b"\\1\xff")
+    marked = pc.replace_substring_regex(marked, b"(?s),([^,:\xff]*):", b"\xfe\\1\xff")
+    lists = pc.split_pattern(marked, b"\xfe")
+    pairs = pc.split_pattern(lists.flatten(), b"\xff")
+    names, values = (pc.list_element(pairs, i).cast(pa.string()) for i in (0, 1))
     wanted = pc.is_in(names, pa.array(list(fields), pa.string())) if any(fields) else pa.repeat(True, len(names))
     parents = pc.list_parent_indices(lists)
     none = np.bincount(parents.to_numpy(), weights=wanted.to_numpy(zero_copy_only=False), minlength=len(array)) == 0

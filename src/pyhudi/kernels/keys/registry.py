@@ -19,7 +19,10 @@ _FUNCTIONS: dict[str, KeyFunction] = {}
 
 
 def register_key_generator(name: str, function: KeyFunction) -> None:
-    """Make a function known as a key generator; a name registered again means the new function."""
+    """Make a function known as a key generator; a name registered again means the new function.
+
+    Raises: OptionError for an empty name.
+    """
     if not name:
         raise OptionError("a key generator needs a name")
     _FUNCTIONS[name] = function
