@@ -86,7 +86,7 @@ def decode_commit(data: bytes, file_name: str) -> CommitMetadata:
         return CommitMetadata(operation=WriteOperation.UNKNOWN)
     record = read_record(data, file_name)
     try:
-        return _from_record(record, is_json=not data.startswith(AVRO_MAGIC))
+        return _from_record(record)
     except (TypeError, ValueError, AttributeError) as error:
         raise CorruptData("this instant's metadata is not commit metadata", file=file_name) from error
 
@@ -186,7 +186,7 @@ def _runtime(stat: WriteStat) -> dict[str, int | None] | None:
     return {name: value or 0 for name, value in times.items()}
 
 
-def _from_record(record: Mapping[str, Any], *, is_json: bool) -> CommitMetadata:
+def _from_record(record: Mapping[str, Any]) -> CommitMetadata:
     stats = _mapping(record.get("partitionToWriteStats"))
     replaced = record.get("partitionToReplaceFileIds")
     operation = record.get("operationType")
@@ -215,7 +215,9 @@ def _operation(text: object) -> WriteOperation | None:
 def _stat(record: object) -> WriteStat:
     found = _mapping(record)
     values: dict[str, Any] = {
-        own: _typed(found.get(name), _text if name in _TEXTS else _number) for name, own in _SCALARS.items()
+        own: _typed(found.get(name), _text if name in _TEXTS else _number)
+        for name, own in _SCALARS.items()
+        if name != "cdcStats"
     }
     runtime = _mapping(found.get("runtimeStats"))
     values |= {own: _typed(runtime.get(name), _number) for name, own in _RUNTIME.items()}
