@@ -28,7 +28,7 @@ def bucket_of(
     Shape:  n keys -> n int32 in [0, buckets_count).
     Nulls:  a null value inside a composite key counts as 0; a null key is refused.
     Raises: InvalidInput for a hash field that is no key field, a null key, or less than one bucket.
-    Cost:   one pass over the bytes for keys of one field; and for keys whose values hold no comma; else about 1 µs a key.
+    Cost:   one pass over the bytes; about 1 µs a composite key if some value holds a comma.
     Spec:   format/files 9.1.
     """
     unknown = [field for field in hash_fields if field not in key_fields]
