@@ -39,12 +39,13 @@ class FakeTable:
         self.schema = ROWS.schema
         self.latest_instant = "20260101000000001"
         instants = pa.table({"requested_time": [f"2026010100000000{i}" for i in range(3)], "action": ["commit"] * 3})
+        extra = pa.array([[("schema", "{}")]] * 3, pa.map_(pa.string(), pa.string()))
         files = pa.table({"path": ["x.parquet", "y.parquet"], "size_bytes": [10, 20]})
         self.inspect = SimpleNamespace(
             timeline=lambda: instants,
-            commits=lambda: instants,
+            commits=lambda: instants.append_column("extra_metadata", extra),
             files=lambda: files,
-            partitions=lambda: pa.table({"partition": [""]}),
+            partitions=lambda: pa.table({"partition": [""], "file_groups": [2], "size_bytes": [30]}),
         )
         self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv())
         self.scans = []

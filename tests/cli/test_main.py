@@ -51,13 +51,21 @@ def test_show_as_json_is_one_document(table, capsys):
     assert facts["size (bytes)"] == 30
 
 
-@pytest.mark.parametrize("command", ["timeline", "commits"])
-def test_lists_of_instants_keep_the_last_rows(command, table, capsys):
-    assert main([command, "trips", "-n", "1"]) == 0
+def test_the_timeline_keeps_the_last_rows(table, capsys):
+    assert main(["timeline", "trips", "-n", "1"]) == 0
     shown = capsys.readouterr().out
     assert "20260101000000002" in shown
     assert "20260101000000001" not in shown
     assert "last 1 of 3" in shown
+
+
+def test_commits_show_their_extra_metadata_only_as_json(table, capsys):
+    assert main(["commits", "trips", "-n", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "first 1 of 3" in shown
+    assert "extra_metadata" not in shown
+    assert main(["commits", "trips", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["extra_metadata"] == {"schema": "{}"}
 
 
 def test_files_are_listed_as_json(table, capsys):

@@ -83,20 +83,21 @@ def timeline(
 
 @app.command()
 def commits(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None, limit: Limit = 50) -> None:
-    """List the commits: rows written, updated, deleted."""
+    """List the commits, newest first: rows inserted, updated, deleted."""
     from pyhudi.cli.output import print_table
     from pyhudi.cli.tables import open_table
 
-    print_table(open_table(table, storage_option).inspect.commits(), limit, keep="last", as_json=json)
+    print_table(open_table(table, storage_option).inspect.commits(), limit, as_json=json, details=("extra_metadata",))
 
 
 @app.command()
 def files(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None, limit: Limit = 100) -> None:
-    """List the files that hold the current rows."""
+    """List the data files in storage, older versions too."""
     from pyhudi.cli.output import print_table
     from pyhudi.cli.tables import open_table
 
-    print_table(open_table(table, storage_option).inspect.files(), limit, as_json=json)
+    details = ("partition", "file_id")  # the path says both
+    print_table(open_table(table, storage_option).inspect.files(), limit, as_json=json, details=details)
 
 
 @app.command()

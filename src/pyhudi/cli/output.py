@@ -5,7 +5,7 @@ Only what was asked for goes to stdout. On a terminal tables are fitted to its w
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -35,14 +35,16 @@ def print_table(
     keep: Literal["first", "last"] = "first",
     as_json: bool = False,
     has_more: bool = False,
+    details: Sequence[str] = (),
 ) -> None:
-    """Print rows of a table, the first or the last `limit` of them."""
+    """Print rows of a table, the first or the last `limit` of them; `details` are columns that only JSON shows."""
     total = table.num_rows
     if limit and total > limit:
         table = table.slice(0, limit) if keep == "first" else table.slice(total - limit)
     if as_json:
-        print_json(table.to_pylist())
+        print_json(table.to_pylist(maps_as_pydicts="lossy"))
         return
+    table = table.drop_columns([name for name in details if name in table.column_names])
     columns = [column.to_pylist() for column in table.itercolumns()]
     print_grid(table.column_names, zip(*columns, strict=True), numbers=_numbers(table.schema))
     if has_more:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import pyhudi
 from pyhudi.errors import InvalidInput
@@ -30,7 +31,7 @@ def storage_options(options: Sequence[str] | None) -> dict[str, str]:
 
 def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
     """Say what a table is, as facts in the order they are shown."""
-    config, files = table.config, table.inspect.files()
+    config, partitions = table.config, table.inspect.partitions()
     return {
         "name": config.name,
         "type": str(config.table_type),
@@ -40,9 +41,9 @@ def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
         "ordered by": list(config.ordering_fields),
         "merge mode": str(config.merge_mode),
         "latest instant": table.latest_instant,
-        "partitions": table.inspect.partitions().num_rows,
-        "files": files.num_rows,
-        "size (bytes)": _total(files, "size_bytes"),
+        "partitions": partitions.num_rows,
+        "file groups": _total(partitions, "file_groups"),
+        "size (bytes)": _total(partitions, "size_bytes"),
         "columns": {field.name: str(field.type) for field in table.schema},
     }
 
@@ -64,7 +65,4 @@ def first_rows(scan: Any, limit: int) -> tuple[pa.Table, bool]:  # noqa: ANN401
 
 
 def _total(table: pa.Table, column: str) -> int:
-    if column not in table.column_names:
-        return 0
-    total = pa.compute.sum(table[column]).as_py()
-    return int(total or 0)
+    return int(pc.sum(table[column]).as_py() or 0)
