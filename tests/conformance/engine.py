@@ -28,6 +28,7 @@ from pyhudi.engine.api import (
 )
 from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import parse
 from pyhudi.storage.api import Storage
 from pyhudi.storage.local import LocalStorage
@@ -115,8 +116,9 @@ def route_plan(**changes: object) -> Routes:
     plan = {
         "bucket_of_file": (0, 1, 2),
         "partitions": ("rome", "oslo"),
-        "first_bucket": (3, 5),
-        "buckets_count": (2, 1),
+        "first_slot": (0, 2),
+        "slots_count": (2, 1),
+        "bucket_of_slot": (3, 4, 5),
         "task_of_bucket": (0, 0, 1, 1, 1, 0),
     }
     return Routes(**{**plan, **changes})
@@ -219,6 +221,33 @@ class EngineTests:
             ("id:__null__,fare:2", "city=__HIVE_DEFAULT_PARTITION__/fare=2"),
             ("id:a,fare:1", "city=rome/fare=1"),
         ]
+
+    def test_conform_brings_rows_to_a_schema_by_name(self, engine):
+        table = pa.table({"extra": ["x"], "fare": pa.array([3], pa.int32()), "id": ["a"]})
+        frame = engine.conform(engine.frame(table), TRIPS)
+        assert engine.schema(frame).names == TRIPS.names
+        assert rows_of(engine, frame) == [("a", None, 3)]
+
+    def test_newest_keeps_one_row_a_key(self, engine):
+        rows = [("a", "rome", 5), ("a", "oslo", 9), ("a", "rome", 9), ("a", "nice", 1), ("b", "rome", None)]
+        frame = engine.with_keys(engine.frame(trips(*rows)), SIMPLE)
+        assert rows_of(engine, engine.newest(frame, MergeSpec()), "id", "city") == [("a", "nice"), ("b", "rome")]
+        kept = engine.newest(frame, MergeSpec(ordering=("fare",)))
+        assert rows_of(engine, kept, "id", "city", "fare") == [("a", "rome", 9), ("b", "rome", None)]
+
+    @pytest.mark.parametrize(
+        ("fares", "kept"), [([7, None, 3], "2"), ([7, 8, None], "2"), ([None, 3, 7], "2"), ([7, 3, 4], "0")]
+    )
+    def test_a_delete_without_ordering_value_beats_earlier_rows_only(self, engine, fares, kept):
+        rows = {
+            "id": ["a"] * 3,
+            "city": ["rome"] * 3,
+            "fare": pa.array(fares, pa.int64()),
+            "_hoodie_is_deleted": [fare is None for fare in fares],
+            "place": ["0", "1", "2"],
+        }
+        frame = engine.with_keys(engine.frame(pa.table(rows)), SIMPLE)
+        assert rows_of(engine, engine.newest(frame, MergeSpec(ordering=("fare",))), "place") == [(kept,)]
 
     def test_union_puts_frames_together(self, engine):
         one, two = engine.frame(trips(("a", "rome", 1))), engine.frame(trips(("b", "oslo", 2)))
@@ -346,8 +375,9 @@ class EngineTests:
 
     def test_new_keys_go_to_insert_buckets_of_their_partition(self, engine, storage):
         rows = [(f"k{number % 50}", "rome", number) for number in range(100)] + [("a", "nice", 1), ("x", "oslo", 1)]
-        plan = {"partitions": ("rome", "oslo", "nice"), "first_bucket": (3, 5, 6), "buckets_count": (2, 1, 1)}
-        routed = self._routed(engine, storage, rows, **plan, task_of_bucket=(0, 0, 1, 1, 1, 0, 2))
+        plan = {"partitions": ("rome", "oslo", "nice"), "first_slot": (0, 2, 3), "slots_count": (2, 1, 1)}
+        buckets = {"bucket_of_slot": (3, 4, 5, 6), "task_of_bucket": (0, 0, 1, 1, 1, 0, 2)}
+        routed = self._routed(engine, storage, rows, **plan, **buckets)
         assert len(routed) == 102
         homes = {}
         for who, _, partition, bucket, task, is_moved in routed:
@@ -359,13 +389,13 @@ class EngineTests:
 
     def test_route_without_an_index_inserts_everything(self, engine):
         frame = self._keyed(engine, ("a", "rome", 1), ("a", "oslo", 2))
-        routed = engine.route(frame, None, route_plan(bucket_of_file=(), buckets_count=(1, 1)))
+        routed = engine.route(frame, None, route_plan(bucket_of_file=(), slots_count=(1, 1)))
         assert rows_of(engine, routed, "id", BUCKET, TASK, IS_MOVED) == [("a", 3, 1, False), ("a", 5, 0, False)]
 
     def test_a_moved_record_is_deleted_there_and_inserted_here(self, engine, storage):
         rows = [("d", "rome", 9), ("a", "rome", 1)]
         routed = self._routed(
-            engine, storage, rows, by_partition=False, moves=Moves.DELETE_AND_INSERT, buckets_count=(1, 1)
+            engine, storage, rows, by_partition=False, moves=Moves.DELETE_AND_INSERT, slots_count=(1, 1)
         )
         assert routed == [
             ("a", 1, "oslo", 2, 1, True),
@@ -396,7 +426,7 @@ class EngineTests:
     def test_a_row_whose_stored_record_elsewhere_is_newer_is_dropped(self, engine, storage):
         loses = parse(f"{STORED}fare > fare")
         rows = [("d", "rome", 0), ("b", "rome", 0), ("d", "rome", 5), ("z", "rome", 0)]
-        changes = {"moves": Moves.DELETE_AND_INSERT, "loses": loses, "buckets_count": (1, 1)}
+        changes = {"moves": Moves.DELETE_AND_INSERT, "loses": loses, "slots_count": (1, 1)}
         assert self._routed(engine, storage, rows, by_partition=False, columns=["fare"], **changes) == [
             ("b", 0, "rome", 0, 0, False),
             ("b", 0, "rome", 1, 0, False),
@@ -418,7 +448,8 @@ class EngineTests:
         frame = self._keyed(
             engine, ("1", "rome", 1), ("334e26e9-8355-45cc-97c6-c31daf0df330", "rome", 2), ("1", "oslo", 3)
         )
-        plan = {"first_bucket": (0, 8), "buckets_count": (8, 3), "task_of_bucket": (0,) * 11, "bucket_of_file": ()}
+        plan = {"first_slot": (0, 8), "slots_count": (8, 3), "bucket_of_slot": tuple(range(11))}
+        plan |= {"task_of_bucket": (0,) * 11, "bucket_of_file": ()}
         routed = engine.route(frame, None, route_plan(**plan, hash_index_fields=("id",), key_fields=("id",)))
         assert rows_of(engine, routed, "fare", BUCKET) == [(1, 0), (2, 3), (3, 8 + 80 % 3)]
 
@@ -428,14 +459,23 @@ class EngineTests:
         plan = Routes(
             bucket_of_file=(),
             partitions=tuple(f"p{number}" for number in range(count)),
-            first_bucket=tuple(range(count)),
-            buckets_count=(1,) * count,
+            first_slot=tuple(range(count)),
+            slots_count=(1,) * count,
+            bucket_of_slot=tuple(range(count)),
             task_of_bucket=tuple(number % 7 for number in range(count)),
         )
         routed = engine.route(frame, None, plan)
         assert rows_of(engine, routed, "fare", BUCKET, TASK) == sorted(
             ((number, number, number % 7) for number in range(count)), key=repr
         )
+
+    def test_rows_without_a_bucket_are_dropped(self, engine, storage):
+        rows = [("a", "rome", 1), ("b", "rome", 2), ("x", "rome", 3), ("y", "oslo", 4), ("z", "nice", 5)]
+        changes = {"bucket_of_file": (-1, 1, 2), "bucket_of_slot": (-1, -1, 5), "slots_count": (2, 1)}
+        assert self._routed(engine, storage, rows, **changes) == [
+            ("b", 2, "rome", 1, 0, False),
+            ("y", 4, "oslo", 5, 0, False),
+        ]
 
     def test_nothing_is_routed_from_nothing(self, engine, storage):
         for moves in Moves:

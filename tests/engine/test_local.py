@@ -106,14 +106,6 @@ def test_exchange_refuses_a_task_that_does_not_exist(engine):
         engine.exchange(engine.frame(_wide(10, 10)), 1)
 
 
-def test_a_route_for_every_partition_is_needed(engine):
-    from tests.conformance.engine import SIMPLE, route_plan
-
-    frame = engine.with_keys(engine.frame(trips(("a", "nowhere", 1))), SIMPLE)
-    with pytest.raises(InternalError, match="nowhere"):
-        engine.route(frame, None, route_plan())
-
-
 def test_map_functions_see_batches_of_bounded_size(engine):
     sizes = []
 

@@ -32,6 +32,7 @@ from pyhudi.engine.routing import route
 from pyhudi.engine.scanning import Lookup, find_in_file, located_schema, scan_file, stored_schema
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
+from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
 from pyhudi.predicate import Expression, evaluate, fields_of
 from pyhudi.schema.evolution import conform as conform_rows
 from pyhudi.storage.api import Storage

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
 from pyhudi.engine.frames import Indices
-from pyhudi.errors import InternalError
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.predicate import Expression
 

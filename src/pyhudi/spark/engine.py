@@ -1,0 +1,299 @@
+"""Spark as an engine: the core's functions over DataFrames, by public API of pyspark.sql alone.
+
+The same code serves a classic session and Spark Connect. What Spark can do itself (scans, joins, routing) it is told;
+rows reach Python only in `map`. Start at `SparkEngine`.
+"""
+
+import re
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyhudi.engine.api import (
+    BUCKET,
+    FILE_INDEX,
+    KEY,
+    ORDER,
+    PARTITION,
+    TASK,
+    Attempt,
+    Result,
+    Routes,
+    ScanFile,
+    Task,
+)
+from pyhudi.engine.frames import arrow_table, conform
+from pyhudi.engine.scanning import located_schema, scan_file, stored_schema
+from pyhudi.errors import InvalidInput, PathNotShared
+from pyhudi.kernels.keys import KeySpec
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.predicate import Expression, fields_of, to_sql
+from pyhudi.spark.failures import mapped
+from pyhudi.spark.keys import named, with_keys
+from pyhudi.spark.placing import by_number
+from pyhudi.spark.routing import route
+from pyhudi.spark.scanning import can_scan, key_scan, native_scan
+from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark
+from pyhudi.spark.shaping import conformed, newest
+from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
+from pyhudi.spark.types import from_spark, nullable, to_spark
+from pyhudi.storage.api import Storage
+
+__all__ = ["SparkEngine"]
+
+_DESCRIPTION = "spark.job.description"
+_TASKS_A_SLOT = 3
+"""A Python task costs some 60 ms to start, so many small ones share it."""
+_BROADCAST_ROWS = 1_000_000
+"""Located keys up to so many are sent to every executor, so that wide rows are not shuffled for the join."""
+
+
+class SparkEngine:
+    """Runs functions in Spark's workers, and keeps frames as DataFrames."""
+
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+        """Work in a session, on files of `storage`.
+
+        Raises: PackageMissing; PathNotShared for a table in this process's memory.
+        """
+        require_pyspark()
+        if not storage.traits.is_picklable:
+            raise PathNotShared("spark's workers cannot reach a table in this process's memory", url=storage.url)
+        self._spark = spark
+        self._storage = storage
+        self._counted: weakref.WeakKeyDictionary[DataFrame, int] = weakref.WeakKeyDictionary()
+
+    @staticmethod
+    def of(rows: DataFrame, storage: Storage) -> "SparkEngine":
+        """Make the engine for a DataFrame's session."""
+        return SparkEngine(rows.sparkSession, storage)
+
+    @property
+    def name(self) -> str:
+        """Give `spark`."""
+        return "spark"
+
+    @cached_property
+    def parallelism_tasks(self) -> int:
+        """Give how many tasks Spark runs at once, as far as it tells."""
+        if not is_connect(self._spark):
+            return int(self._spark.sparkContext.defaultParallelism)
+        with mapped():
+            # A range has one partition a slot, and that is the one thing a Connect client can see.
+            return int(self._spark.range(0, 10_000).select(F.spark_partition_id()).distinct().count())
+
+    @contextmanager
+    def describe(self, step: str) -> Iterator[None]:
+        """Name the jobs inside: in Spark's UI on classic sessions, as a tag on Connect. Thread-local, and undone."""
+        if is_connect(self._spark):
+            tag = re.sub(r"[,\s]+", " ", f"pyhudi: {step}")
+            self._spark.addTag(tag)
+            try:
+                yield
+            finally:
+                self._spark.removeTag(tag)
+            return
+        context = self._spark.sparkContext
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setLocalProperty(_DESCRIPTION, step)
+        try:
+            yield
+        finally:
+            context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # none removes it
+
+    def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+        """Run a function over tasks in workers; one job."""
+        if not tasks:
+            return []
+        with mapped():
+            work = self._work(tasks).mapInArrow(partial(run_tasks, function=function), to_spark(WORK))
+            return unpacked_results(work.toArrow())
+
+    def rows(
+        self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
+    ) -> DataFrame:
+        """Make a DataFrame of what a function yields for each task, in workers."""
+        if not tasks:
+            return self.frame(schema.empty_table())
+        target = to_spark(schema)
+        work = partial(row_tasks, function=function, schema=from_spark(target))
+        with mapped():
+            return self._work(tasks).mapInArrow(work, target)
+
+    def scan(
+        self, files: Sequence[ScanFile], schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None
+    ) -> DataFrame:
+        """Read base files by Spark's own scan, or by tasks where Spark has no file system for the storage."""
+        names = tuple(schema.names if columns is None else columns)
+        wanted = pa.schema([schema.field(name) for name in names])
+        if not files:
+            return self.frame(wanted.empty_table())
+        if not self._is_native(files[0]):
+            read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
+            return self.rows(read, files, wanted)
+        extra = [] if predicate is None else [name for name in fields_of(predicate, schema) if name not in names]
+        with mapped():
+            rows = native_scan(
+                self._spark, self._storage, files, pa.schema([*wanted, *(schema.field(name) for name in extra)])
+            )
+            return (rows if predicate is None else rows.where(to_sql(predicate))).select(*map(named, names))
+
+    def frame(self, rows: object) -> DataFrame:
+        """Take a DataFrame as it is, or send Arrow rows to Spark."""
+        if isinstance(rows, DataFrame):
+            return rows
+        table = arrow_table(rows)
+        sent = conform(table, from_spark(to_spark(table.schema)))
+        with mapped():
+            return self._spark.createDataFrame(sent, to_spark(table.schema))
+
+    def schema(self, frame: DataFrame) -> pa.Schema:
+        """Tell the Arrow schema in which tasks see a DataFrame."""
+        with mapped():
+            return from_spark(frame.schema)
+
+    def select(self, frame: DataFrame, columns: Mapping[str, Expression]) -> DataFrame:
+        """Let Spark compute each column."""
+        with mapped():
+            return frame.select(*(F.expr(to_sql(value)).alias(name) for name, value in columns.items()))
+
+    def conform(self, frame: DataFrame, schema: pa.Schema) -> DataFrame:
+        """Cast columns to a schema by name, natively."""
+        with mapped():
+            return conformed(frame, schema)
+
+    def newest(self, frame: DataFrame, spec: MergeSpec) -> DataFrame:
+        """Keep one row a KEY by a window; rows are shuffled once, within the JVM."""
+        with mapped():
+            return newest(frame, spec)
+
+    def with_keys(self, frame: DataFrame, spec: KeySpec) -> DataFrame:
+        """Add KEY and PARTITION, natively where Spark spells values as Hudi does, and ORDER."""
+        with mapped():
+            return with_keys(frame, spec)
+
+    def union(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """Put DataFrames after each other, columns by name."""
+        whole = frames[0]
+        with mapped():
+            for frame in frames[1:]:
+                whole = whole.unionByName(frame)
+            return whole
+
+    def count(self, frame: DataFrame, by: Sequence[str]) -> pa.Table:
+        """Count rows by columns; one job."""
+        with mapped():
+            counted = frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows"))
+            table = self.collect(counted)
+        self._counted[frame] = sum(table["rows"].to_pylist())
+        return conform(table, nullable(table.schema))
+
+    def locate(
+        self,
+        frame: DataFrame,
+        files: Sequence[ScanFile],
+        spec: KeySpec,
+        *,
+        by_partition: bool,
+        columns: Sequence[str] = (),
+    ) -> DataFrame:
+        """Scan the key columns of the files and keep the keys that the frame has; Spark chooses the join.
+
+        One row a stored key is kept by a semi join, so duplicates within the frame do not multiply.
+        """
+        with mapped():
+            stored = stored_schema(self._storage, files, self.schema(frame), columns)
+            if not files:
+                return self.frame(located_schema(stored).empty_table())
+            on = [KEY, PARTITION] if by_partition else [KEY]
+            keys = frame.select(*on)
+            if not self._is_native(files[0]):
+                raise InvalidInput("spark has no file system for this storage", url=self._storage.url)
+            found = key_scan(self._spark, self._storage, files, spec, stored).join(keys, on, "left_semi")
+            found = found.select(
+                KEY, PARTITION, FILE_INDEX, *(named(name) for name in located_schema(stored).names[3:])
+            )
+            return found.dropDuplicates([KEY, PARTITION, FILE_INDEX])
+
+    def route(self, frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
+        """Compute buckets and tasks by expressions."""
+        with mapped():
+            if located is not None and self._counted.get(located, _BROADCAST_ROWS + 1) <= _BROADCAST_ROWS:
+                located = F.broadcast(located)
+            return route(frame, located, routes)
+
+    def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
+        """Shuffle rows once to exactly the task that is said, and sort them there."""
+        with mapped():
+            return by_number(frame, tasks_count, TASK).sortWithinPartitions(BUCKET, ORDER)
+
+    def range_sort(self, frame: DataFrame, columns: Sequence[str], tasks_count: int) -> DataFrame:
+        """Sort by ranges that Spark samples."""
+        keys = [named(name) for name in columns]
+        with mapped():
+            return frame.repartitionByRange(max(tasks_count, 1), *keys).sortWithinPartitions(*keys)
+
+    def map(
+        self,
+        frame: DataFrame,
+        function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        schema: pa.Schema,
+    ) -> DataFrame:
+        """Run a function over the rows of each partition, in workers.
+
+        Raises: PathNotShared, WorkerMismatch before the first rows go to workers on other hosts.
+        """
+        self._check_workers()
+        target = to_spark(schema)
+        with mapped():
+            source = nullable(from_spark(frame.schema))
+            work = partial(map_task, function=function, source=source, target=from_spark(target))
+            return frame.mapInArrow(work, target)
+
+    @contextmanager
+    def hold(self, frame: DataFrame) -> Iterator[DataFrame]:
+        """Keep a DataFrame in Spark's cache while the context is open; one that is cached already stays so."""
+        with mapped():
+            if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
+                held = None
+            else:
+                held = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield frame if held is None else held
+        finally:
+            if held is not None:
+                held.unpersist()
+
+    def collect(self, frame: DataFrame) -> pa.Table:
+        """Bring a DataFrame here as Arrow; one job."""
+        with mapped():
+            return conform(frame.toArrow(), from_spark(frame.schema))
+
+    def _work(self, tasks: Sequence[object]) -> DataFrame:
+        slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
+        sent = self._spark.createDataFrame(packed_tasks(tasks), to_spark(WORK))
+        return by_number(sent, slots, INDEX)
+
+    def _is_native(self, file: ScanFile) -> bool:
+        known: dict[str, bool] = _NATIVE.setdefault(self._spark, {})
+        scheme = self._storage.url.partition("://")[0]
+        if scheme not in known:
+            known[scheme] = can_scan(self._spark, self._storage, file)
+        return known[scheme]
+
+    def _check_workers(self) -> None:
+        if is_local(self._spark) or self._storage.url in _CHECKED.get(self._spark, ()):
+            return
+        token = re.sub(r"\W", "-", self._spark.conf.get("spark.app.id", None) or "connect")
+        check_workers(self.run, self._storage, token)
+        _CHECKED.setdefault(self._spark, set()).add(self._storage.url)
+
+
+_NATIVE: weakref.WeakKeyDictionary[SparkSession, dict[str, bool]] = weakref.WeakKeyDictionary()
+_CHECKED: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()

@@ -1,0 +1,110 @@
+"""Bring errors from Spark's workers, and Spark's own, to the caller as errors of pyhudi.
+
+An error of a task travels in the text of Spark's exception as kind, message and values in JSON, never as a pickle:
+that text can also hold rows. Start at `carried` (in workers) and `mapped` (on the driver).
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+
+from pyhudi import errors
+from pyhudi.errors import (
+    CorruptData,
+    Environment,
+    ExpressionError,
+    FileMissing,
+    HudiError,
+    InternalError,
+    PackageMissing,
+    WorkerMismatch,
+)
+
+__all__ = ["carried", "carrying_text", "error_of", "mapped"]
+
+_MARK = re.compile(r"\[\[pyhudi-error:([A-Za-z0-9+/=]+)\]\]")
+_LONGEST_TEXT = 2_000
+
+_KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
+    (r"PYTHON_VERSION_MISMATCH", WorkerMismatch, "set PYSPARK_PYTHON to the driver's Python before Spark starts"),
+    (r"No module named '(pyhudi|pyarrow|numpy)", WorkerMismatch, "install pyhudi where Spark's workers run Python"),
+    (r"PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION", PackageMissing, "install pyhudi[spark]"),
+    (r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException", FileMissing, "a file is not in storage"),
+    (r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|not a Parquet file", CorruptData, "spark cannot read a base file"),
+    (
+        r"UNRESOLVED_COLUMN|DATATYPE_MISMATCH|CAST_INVALID_INPUT|DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW",
+        ExpressionError,
+        "fix the expression, spark refuses it",
+    ),
+)
+
+
+class _CarriedError(RuntimeError):
+    """What a worker raises: the text of an error of pyhudi, and the error itself in a form that text can hold."""
+
+
+@contextmanager
+def carried() -> Iterator[None]:
+    """Raise errors of pyhudi so that they survive the way through Spark."""
+    try:
+        yield
+    except HudiError as error:
+        raise _CarriedError(carrying_text(error)) from error
+
+
+@contextmanager
+def mapped() -> Iterator[None]:
+    """Turn what Spark raises into errors of pyhudi.
+
+    Raises: the error of the task, if one was carried; else WorkerMismatch, PackageMissing, FileMissing, CorruptData,
+    ExpressionError, InternalError (a task's own bug) or Environment.
+    """
+    try:
+        yield
+    except HudiError:
+        raise
+    except Exception as error:
+        if not _is_sparks(error):
+            raise
+        raise error_of(error) from error
+
+
+def carrying_text(error: HudiError) -> str:
+    """Spell an error so that `error_of` finds it in any text around."""
+    content = {"kind": type(error).__name__, "message": error.message, "values": error.values}
+    packed = base64.b64encode(json.dumps(content, default=str).encode()).decode()
+    return f"{error} [[pyhudi-error:{packed}]]"
+
+
+def error_of(error: BaseException) -> HudiError:
+    """Read an error of pyhudi out of one of Spark's."""
+    text = str(error)
+    if (found := _MARK.search(text)) is not None:
+        return _unpacked(found[1])
+    for pattern, kind, message in _KNOWN:
+        if re.search(pattern, text):
+            return kind(message, spark=_shortened(text))
+    if type(error).__name__ == "PythonException":
+        return InternalError("a task failed", spark=_shortened(text))
+    return Environment("spark could not do a step", spark=_shortened(text))
+
+
+def _unpacked(packed: str) -> HudiError:
+    content = json.loads(base64.b64decode(packed))
+    kind = getattr(errors, content["kind"], InternalError) if content["kind"] in errors.__all__ else InternalError
+    made: HudiError = kind(content["message"], **content["values"])
+    return made
+
+
+def _shortened(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return text.strip() if len(text) <= _LONGEST_TEXT else "\n".join([*lines[:3], "...", *lines[-3:]])[:_LONGEST_TEXT]
+
+
+def _is_sparks(error: BaseException) -> bool:
+    is_foreign = type(error).__module__.split(".")[0] in {"py4j", "grpc", "pyspark"}
+    return isinstance(error, PySparkException) or is_foreign

@@ -1,0 +1,142 @@
+"""Decide which bucket every row goes to, as Spark expressions: Spark's rendering of `Routes`.
+
+The plan's small tables travel as literals. A row crosses to Python nowhere here, but for the narrow keys of the bucket
+index. Start at `route`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.kernels.bucket import bucket_of
+from pyhudi.predicate import Expression, to_sql
+from pyhudi.predicate.model import Column as Named
+from pyhudi.spark.keys import named
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["route"]
+
+_FOUND = "_pyhudi_found"
+_FILE = "_pyhudi_found_file"
+_HOME = "_pyhudi_found_partition"
+_FIRST = "_pyhudi_first"
+_COUNT = "_pyhudi_count"
+_FEW = 16
+"""Up to so many partitions are spelled as a `case`; more are joined."""
+
+
+def route(frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
+    """Add BUCKET, TASK and IS_MOVED, and rows for what is deleted elsewhere; PARTITION becomes where a row goes."""
+    columns = frame.columns
+    targeted = _untargeted(frame) if located is None else _targeted(frame, located, routes)
+    spread = _with_slots(targeted, routes)
+    slot = (F.col(_FIRST) + _slot_number(routes)).cast("int")
+    stored = _element(routes.bucket_of_file, F.col(_FILE))
+    bucket = F.when(F.col(_FILE).isNotNull(), stored).otherwise(_element(routes.bucket_of_slot, slot))
+    routed = spread.withColumn(BUCKET, bucket).where(F.col(BUCKET) >= 0)
+    routed = routed.withColumn(TASK, _element(routes.task_of_bucket, F.col(BUCKET)))
+    return routed.select(*map(named, columns), BUCKET, TASK, IS_MOVED)
+
+
+def _untargeted(frame: DataFrame) -> DataFrame:
+    return frame.withColumns({_FILE: F.lit(None).cast("int"), IS_MOVED: F.lit(False)})
+
+
+def _targeted(frame: DataFrame, located: DataFrame, routes: Routes) -> DataFrame:
+    """Give a row once for each place it goes to: _FILE (null: a new file), PARTITION, IS_MOVED."""
+    key = F.col(KEY).alias("_pyhudi_key")
+    if routes.moves is Moves.DELETE_AND_INSERT:
+        return _with_deletes(frame, located.withColumnRenamed(KEY, "_pyhudi_key"), routes.loses)
+    found = located.select(key, F.col(PARTITION).alias(_HOME), F.col(FILE_INDEX).alias(_FILE))
+    is_same = F.col(KEY) == F.col("_pyhudi_key")
+    if routes.moves is Moves.IMPOSSIBLE:
+        is_same = is_same & (F.col(PARTITION) == F.col(_HOME))
+    joined = frame.join(found, is_same, "left")
+    home = F.coalesce(F.col(_HOME), F.col(PARTITION))
+    return joined.withColumns({PARTITION: home, IS_MOVED: F.lit(False)})
+
+
+def _with_deletes(frame: DataFrame, located: DataFrame, loses: Expression | None) -> DataFrame:
+    stored = [name for name in located.columns if name.startswith(STORED)]
+    one = F.struct(F.col(FILE_INDEX).alias("f"), F.col(PARTITION).alias("p"), *map(named, stored))
+    homes = located.groupBy("_pyhudi_key").agg(F.collect_list(one).alias(_FOUND))
+    joined = frame.join(homes, F.col(KEY) == F.col("_pyhudi_key"), "left")
+    condition = "false" if loses is None else _inside(loses, "_pyhudi_one")
+    here = f"struct(cast(null as int) as f, {PARTITION} as p, false as m)"
+    targets = f"""
+        case when {_FOUND} is null then array({here})
+             when exists({_FOUND}, _pyhudi_one -> _pyhudi_one.p <> {PARTITION} and coalesce({condition}, false))
+             then cast(array() as array<struct<f: int, p: string, m: boolean>>)
+             else concat(
+                 transform({_FOUND}, x -> struct(x.f as f, x.p as p, x.p <> {PARTITION} as m)),
+                 case when exists({_FOUND}, x -> x.p = {PARTITION})
+                      then cast(array() as array<struct<f: int, p: string, m: boolean>>) else array({here}) end)
+        end"""
+    exploded = joined.withColumn(_HOME, F.explode(F.expr(targets)))
+    return exploded.withColumns(
+        {_FILE: F.col(f"{_HOME}.f"), PARTITION: F.col(f"{_HOME}.p"), IS_MOVED: F.col(f"{_HOME}.m")}
+    )
+
+
+def _inside(loses: Expression, variable: str) -> str:
+    """Spell a condition whose stored columns are fields of a lambda's variable."""
+    return to_sql(
+        loses, lambda column: Named(parts=(variable, *column.parts)) if column.parts[0].startswith(STORED) else column
+    )
+
+
+def _with_slots(frame: DataFrame, routes: Routes) -> DataFrame:
+    """Add where the slots of a row's partition begin and how many they are; null for partitions without."""
+    if len(routes.partitions) > _FEW:
+        table = pa.table(
+            {
+                "_pyhudi_partition": pa.array(routes.partitions, pa.string()),
+                _FIRST: pa.array(routes.first_slot, pa.int32()),
+                _COUNT: pa.array(routes.slots_count, pa.int32()),
+            }
+        )
+        small = F.broadcast(frame.sparkSession.createDataFrame(table))
+        return frame.join(small, F.col(PARTITION) == F.col("_pyhudi_partition"), "left")
+    first, count = F.lit(None).cast("int"), F.lit(None).cast("int")
+    for place, partition in enumerate(routes.partitions):
+        is_this = F.col(PARTITION) == partition
+        first = F.when(is_this, routes.first_slot[place]).otherwise(first)
+        count = F.when(is_this, routes.slots_count[place]).otherwise(count)
+    return frame.withColumns({_FIRST: first, _COUNT: count})
+
+
+def _slot_number(routes: Routes) -> Column:
+    count = F.greatest(F.col(_COUNT), F.lit(1))
+    if routes.hash_index_fields is None:
+        return F.pmod(F.xxhash64(KEY), count.cast("long"))
+    import pandas as pd  # only the bucket index needs it
+
+    hash_fields, key_fields = routes.hash_index_fields, routes.key_fields
+
+    def compute(columns: pd.DataFrame) -> pd.Series:
+        return _hudi_buckets(columns, hash_fields, key_fields)
+
+    return F.pandas_udf(compute, "int")(F.struct(F.col(KEY).alias("key"), F.coalesce(count, F.lit(1)).alias("count")))
+
+
+def _hudi_buckets(columns: "pd.DataFrame", hash_fields: tuple[str, ...], key_fields: tuple[str, ...]) -> "pd.Series":
+    keys, counts = pa.array(columns["key"], pa.string()), columns["count"].to_numpy()
+    buckets = columns["count"].astype("int32").copy()
+    for count in set(counts.tolist()):
+        is_this = counts == count
+        buckets[is_this] = bucket_of(keys.filter(pa.array(is_this)), hash_fields, key_fields, int(count)).to_numpy()
+    return buckets
+
+
+def _element(values: Sequence[int], place: Column) -> Column:
+    """Look a number up in a literal list; Spark folds the text into an array once."""
+    listed = (
+        F.split(F.lit(",".join(map(str, values))), ",").cast("array<int>") if values else F.array().cast("array<int>")
+    )
+    return F.get(listed, place)

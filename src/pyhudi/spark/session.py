@@ -1,0 +1,131 @@
+"""What we need of a Spark session, and the traps of starting one.
+
+Start at `require_pyspark`; `check_workers` asks the workers themselves.
+"""
+
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from pyhudi.errors import FileMissing, PackageMissing, PathNotShared, WorkerMismatch
+from pyhudi.storage.api import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Worker", "check_workers", "is_connect", "is_local", "require_pyspark", "set_worker_python"]
+
+_FLOOR = (4, 0)
+_PROBE_TASKS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What a worker runs."""
+
+    python: str
+    """Major and minor version."""
+    pyhudi: str
+    probe: bytes | None
+    """What it read of the driver's file; none if it found nothing."""
+
+
+def require_pyspark() -> None:
+    """Check that a pyspark is there which we can work with.
+
+    Raises: PackageMissing with what to install.
+    """
+    for package in ("pyspark", "pandas"):
+        if importlib.util.find_spec(package) is None:
+            raise PackageMissing("install pyhudi[spark] to work on spark", package=package)
+    import pyspark
+
+    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if version < _FLOOR:
+        raise PackageMissing("install pyspark 4.0 or newer", package="pyspark", version=pyspark.__version__)
+
+
+def set_worker_python() -> None:
+    """Let workers run this interpreter, where Spark will start in this process and nobody said otherwise.
+
+    Spark reads the variable when a session starts, and takes `python3` from PATH without it: another interpreter
+    wherever a virtual environment is not activated.
+    """
+    submitted = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    elsewhere = ("SPARK_REMOTE" in os.environ, "PYSPARK_GATEWAY_PORT" in os.environ, "--remote" in submitted)
+    is_cluster = "--master" in submitted and "--master local" not in submitted
+    is_cluster = is_cluster or not os.environ.get("MASTER", "local").startswith("local")
+    if not any(elsewhere) and not is_cluster and not _has_session():
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def is_connect(spark: "SparkSession") -> bool:
+    """Tell whether a session speaks to a server by Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local(spark: "SparkSession") -> bool:
+    """Tell whether workers run on this host for certain."""
+    return (
+        not is_connect(spark)
+        and spark.sparkContext.master.startswith(("local[", "local"))
+        and "cluster" not in (spark.sparkContext.master)
+    )
+
+
+def check_workers(
+    run: Callable[[Callable[[int], Worker], Sequence[int]], list[Worker]], storage: Storage, token: str
+) -> None:
+    """Ask workers which Python and pyhudi they run, and to read a file this process writes.
+
+    Raises: WorkerMismatch, PathNotShared.
+    """
+    path = f".hoodie/.temp/pyhudi-probe-{token}"
+    is_shared = storage.traits.is_shared
+    if not is_shared:
+        storage.put(path, token.encode())
+    try:
+        workers = run(partial(_probe, storage=None if is_shared else storage, path=path), range(_PROBE_TASKS))
+    finally:
+        if not is_shared:
+            storage.delete(path)
+    require_same(workers, None if is_shared else token.encode(), storage.url)
+
+
+def require_same(workers: Sequence[Worker], probe: bytes | None, url: str) -> None:
+    """Compare what workers run with what runs here.
+
+    Raises: WorkerMismatch, PathNotShared.
+    """
+    here = _probe(0, storage=None, path="")
+    for worker in workers:
+        if worker.python != here.python:
+            raise WorkerMismatch(
+                "set PYSPARK_PYTHON to the driver's Python before Spark starts", worker=worker.python, here=here.python
+            )
+        if worker.pyhudi != here.pyhudi:
+            raise WorkerMismatch("install the same pyhudi on workers", worker=worker.pyhudi, here=here.pyhudi)
+        if worker.probe != probe:
+            raise PathNotShared("use a path that all workers see as the driver does", url=url)
+
+
+def _probe(task: int, *, storage: Any, path: str) -> Worker:  # noqa: ANN401 - a storage or none, pickled
+    try:
+        probe = None if storage is None else storage.get(path)
+    except FileMissing:
+        probe = None
+    return Worker(python=".".join(platform.python_version_tuple()[:2]), pyhudi=metadata.version("pyhudi"), probe=probe)
+
+
+def _has_session() -> bool:
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None

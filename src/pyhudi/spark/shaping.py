@@ -1,0 +1,107 @@
+"""Bring DataFrames to a schema, and keep one row a key: what precedes a write, as Spark expressions.
+
+Start at `conformed` and `newest`.
+"""
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from pyhudi.engine.api import KEY, ORDER
+from pyhudi.errors import SchemaMismatch
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.schema.evolution import conform
+from pyhudi.spark.keys import fail_if, named
+from pyhudi.spark.types import from_spark, to_spark
+
+__all__ = ["conformed", "newest"]
+
+_IS_DELETED = "_hoodie_is_deleted"
+_OPERATION = "_hoodie_operation"
+_LAST_DELETE = "_pyhudi_last_delete"
+_LAST = "_pyhudi_last"
+_PLACE = "_pyhudi_place"
+_RANK = "_pyhudi_rank"
+
+
+def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
+    """Cast columns to a schema by name; those that are missing are null, others are left out.
+
+    Raises: now, what schema evolution says of the types; when it runs, SchemaMismatch for a value that does not fit.
+    """
+    present = from_spark(frame.schema)
+    conform(present.empty_table(), schema, fill_missing=True)
+    columns = []
+    for field in to_spark(schema).fields:
+        if field.name not in present.names:
+            value = F.lit(None).cast(field.dataType)
+        elif frame.schema[field.name].dataType == field.dataType:
+            value = named(field.name)
+        else:
+            value = _fitting(named(field.name), field)
+        columns.append(value.alias(field.name))
+    return frame.select(*columns)
+
+
+def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
+    """Keep one row a KEY: the greatest ordering value, then the later row.
+
+    A delete without ordering value beats every earlier row of its key and loses to every later one.   Spec:
+    format/files 6.2, 6.3.
+    """
+    columns = frame.columns
+    placed = frame.withColumn(_PLACE, named(ORDER) if ORDER in columns else F.monotonically_increasing_id())
+    by_key = Window.partitionBy(named(KEY))
+    ordering = [_filled(named(name), frame.schema[name].dataType) for name in spec.ordering]
+    is_final = F.lit(False)
+    if ordering:
+        unordered = _is_delete(frame, spec)
+        for name in spec.ordering:
+            unordered = unordered & _is_default(named(name), frame.schema[name].dataType)
+        last_delete = F.max(F.when(unordered, F.col(_PLACE))).over(by_key)
+        placed = placed.withColumns({_LAST_DELETE: last_delete, _LAST: F.max(_PLACE).over(by_key)})
+        is_final = F.col(_LAST) == F.col(_LAST_DELETE)
+        is_beaten = F.when(is_final, F.col(_PLACE) < F.col(_LAST)).otherwise(F.col(_PLACE) <= F.col(_LAST_DELETE))
+        placed = placed.where(~F.coalesce(is_beaten, F.lit(False)))
+    order = by_key.orderBy(*(value.desc() for value in ordering), F.col(_PLACE).desc())
+    return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).select(*map(named, columns))
+
+
+def _fitting(value: Column, field: spark.StructField) -> Column:
+    tried = value.try_cast(field.dataType)
+    error = SchemaMismatch(
+        "a value does not fit the column's type", column=field.name, type=field.dataType.simpleString()
+    )
+    return fail_if(value.isNotNull() & tried.isNull(), error, tried)
+
+
+def _is_delete(frame: DataFrame, spec: MergeSpec) -> Column:
+    flags = F.lit(False)
+    if _IS_DELETED in frame.columns:
+        flags = flags | (named(_IS_DELETED) == F.lit(True))
+    if _OPERATION in frame.columns:
+        flags = flags | named(_OPERATION).isin("D", "-U")
+    if spec.delete_field and spec.delete_field in frame.columns:
+        flags = flags | (named(spec.delete_field).cast("string") == spec.delete_marker)
+    return F.coalesce(flags, F.lit(False))
+
+
+def _is_default(value: Column, kind: spark.DataType) -> Column:
+    """Tell where there is no ordering value: null, or, as in Java, the 32-bit integer 0."""
+    return value.isNull() | (value == 0) if isinstance(kind, spark.IntegerType) else value.isNull()
+
+
+def _filled(value: Column, kind: spark.DataType) -> Column:
+    """Put the smallest natural value in place of null, as Hudi's default ordering value is 0."""
+    if isinstance(kind, spark.StringType | spark.BinaryType):
+        return F.coalesce(value, F.lit("").cast(kind))
+    if isinstance(kind, spark.BooleanType):
+        return F.coalesce(value, F.lit(False))
+    if isinstance(kind, spark.DateType):
+        return F.coalesce(value, F.date_from_unix_date(F.lit(0)))
+    if isinstance(kind, spark.TimestampType):
+        return F.coalesce(value, F.timestamp_micros(F.lit(0)))
+    if isinstance(kind, spark.TimestampNTZType):
+        return F.coalesce(value, F.lit("1970-01-01 00:00:00").cast(kind))
+    return F.coalesce(value, F.lit(0).cast(kind))

@@ -1,0 +1,77 @@
+"""What runs in Spark's Python workers: functions over Arrow batches.
+
+Everything here is a module-level function, so that it travels by name. Nothing here has a session. Start at
+`run_tasks` and `map_task`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.serializers import CloudPickleSerializer
+
+from pyhudi.engine.api import Attempt
+from pyhudi.engine.frames import conform
+from pyhudi.spark.failures import carried
+
+__all__ = ["INDEX", "PAYLOAD", "WORK", "map_task", "packed_tasks", "row_tasks", "run_tasks", "unpacked_results"]
+
+INDEX = "index"
+PAYLOAD = "payload"
+WORK = pa.schema([(INDEX, pa.int32()), (PAYLOAD, pa.binary())])
+"""A task or a result on its way: its place, and its pickle. Only our own driver and workers write these."""
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def packed_tasks(tasks: Sequence[object]) -> pa.Table:
+    """Make rows of tasks.   Shape: WORK."""
+    pickler = CloudPickleSerializer()
+    numbers = pa.array(range(len(tasks)), pa.int32())
+    return pa.table([numbers, pa.array([pickler.dumps(task) for task in tasks], pa.binary())], schema=WORK)
+
+
+def unpacked_results(results: pa.Table) -> list[Any]:
+    """Give the results in order of their tasks.   Shape: WORK."""
+    pickler = CloudPickleSerializer()
+    return [pickler.loads(payload) for payload in results.sort_by(INDEX)[PAYLOAD].to_pylist()]
+
+
+def run_tasks(batches: Batches, *, function: Callable[[Any], object]) -> Batches:
+    """Run a function over tasks and yield their results.   Shape: WORK -> WORK."""
+    pickler = CloudPickleSerializer()
+    for place, task in _tasks(batches):
+        with carried():
+            result = function(task)
+        yield pa.record_batch([pa.array([place], pa.int32()), pa.array([pickler.dumps(result)])], schema=WORK)
+
+
+def row_tasks(batches: Batches, *, function: Callable[[Any], Batches], schema: pa.Schema) -> Batches:
+    """Yield the rows a function gives for each task.   Shape: WORK -> `schema`."""
+    for _, task in _tasks(batches):
+        with carried():
+            for batch in function(task):
+                yield conform(batch, schema)
+
+
+def map_task(
+    batches: Batches, *, function: Callable[[Attempt, Batches], Batches], source: pa.Schema, target: pa.Schema
+) -> Batches:
+    """Run a function over the rows of this task.   Shape: `source` -> `target`."""
+    context = TaskContext.get()
+    attempt = Attempt(
+        task=context.partitionId() if context is not None else 0,
+        attempt=context.attemptNumber() if context is not None else 0,
+    )
+    rows = (conform(batch, source) for batch in batches if batch.num_rows)
+    with carried():
+        for batch in function(attempt, rows):
+            yield conform(batch, target)
+
+
+def _tasks(batches: Batches) -> Iterator[tuple[int, Any]]:
+    pickler = CloudPickleSerializer()
+    for batch in batches:
+        for place, payload in zip(batch[INDEX].to_pylist(), batch[PAYLOAD].to_pylist(), strict=True):
+            yield place, pickler.loads(payload)

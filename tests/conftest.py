@@ -1,0 +1,48 @@
+"""One Spark session for the whole run, started when the first test asks for it."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Workers import test functions by name, so they need this directory; and the interpreter of this process.
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+os.environ.setdefault("PYTHONWARNINGS", "ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+}
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME", "")
+    return shutil.which("java") is not None or (bool(home) and (Path(home) / "bin" / "java").exists())
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """Give the one classic session; the test fails where Java is missing."""
+    if not _has_java():
+        pytest.fail("the spark tests need Java 17 or newer; install it and put it on PATH", pytrace=False)
+    from pyspark.sql import SparkSession
+
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    builder = SparkSession.builder.master("local[2]").appName("pyhudi-tests")
+    session = builder.config(map={**SETTINGS, "spark.sql.warehouse.dir": warehouse}).getOrCreate()
+    yield session
+    session.stop()
