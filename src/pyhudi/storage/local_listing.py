@@ -44,14 +44,13 @@ def _read_directory(fd: int, prefix: str, files: list[FileStatus]) -> list[str]:
         for entry in entries:
             path = f"{prefix}/{entry.name}" if prefix else entry.name
             if entry.is_dir(follow_symlinks=False):
-                if not _is_hidden(fd, path):
-                    directories.append(path)
+                directories.append(path)
                 continue
             with suppress(FileNotFoundError):  # removed since the directory was read
                 found = entry.stat(follow_symlinks=False)
                 posix.require_plain(found.st_mode, path)
                 files.append(file_status(path, found))
-    return directories
+    return [path for path in directories if not _is_hidden(fd, path)]
 
 
 def _is_hidden(fd: int, path: str) -> bool:

@@ -1,0 +1,46 @@
+"""A server that speaks S3, in this process."""
+
+import itertools
+import logging
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from pyhudi.env import Env
+from pyhudi.storage.address import parse_address
+from pyhudi.storage.credentials import read_options
+from pyhudi.storage.object_store import ObjectStorage
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """Start moto on a free port, make a bucket, and keep every client away from metadata services."""
+    boto3 = pytest.importorskip("boto3")
+    server_class = pytest.importorskip("moto.server").ThreadedMotoServer
+    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+    saved = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith("AWS_")}
+    os.environ.update(AWS_EC2_METADATA_DISABLED="true")
+    server = server_class(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    names = {"aws_access_key_id": "dummy", "aws_secret_access_key": "dummy", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=endpoint, **names).create_bucket(Bucket="bucket")
+    yield endpoint
+    server.stop()
+    os.environ.pop("AWS_EC2_METADATA_DISABLED")
+    os.environ.update(saved)
+
+
+def s3_options(endpoint: str) -> dict[str, str]:
+    """Give what opens the server's bucket."""
+    return {"key": "dummy", "secret": "dummy", "endpoint_url": endpoint, "region": "us-east-1"}
+
+
+def open_s3(endpoint: str, env: Env | None = None) -> ObjectStorage:
+    """Open a prefix of the bucket nobody used before."""
+    address = parse_address(f"s3a://bucket/tables/trips {next(_numbers)}/")
+    return ObjectStorage(address, read_options(address.kind, s3_options(endpoint)), env)
