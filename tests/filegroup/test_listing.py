@@ -1,0 +1,78 @@
+from datetime import timedelta, timezone
+
+import pytest
+from tests.new_states import new_state
+
+from pyhudi.env import FixedEnv
+from pyhudi.errors import CorruptData, InvalidInput
+from pyhudi.filegroup.listing import (
+    decode_partition_metadata,
+    encode_partition_metadata,
+    ensure_partition_metadata,
+    list_files,
+    list_partitions,
+    storage_listing,
+)
+from pyhudi.formats.properties import java_date
+
+CHINA = timezone(timedelta(hours=8), "CST")
+T = "20250928205430030"
+
+
+@pytest.mark.parametrize(("partition", "depth"), [("", 0), ("city=chennai", 1), ("2023/04/03/12", 4)])
+def test_the_documents_partition_metadata_is_reproduced_byte_for_byte(partition, depth):
+    data = encode_partition_metadata(partition, T, java_date(1_759_064_078_000, CHINA))
+    wanted = f"#partition metadata\n#Sun Sep 28 20:54:38 CST 2025\ncommitTime={T}\npartitionDepth={depth}\n"
+    assert data == wanted.encode()
+    assert decode_partition_metadata(data, "x") == (T, depth)
+
+
+@pytest.mark.parametrize("data", [b"", b"commitTime=1\n", b"commitTime=1\npartitionDepth=deep\n", b"\\u12"])
+def test_partition_metadata_that_cannot_be_read_is_named(data):
+    with pytest.raises(CorruptData, match=r"p/\.hoodie_partition_metadata"):
+        decode_partition_metadata(data, "p/.hoodie_partition_metadata")
+
+
+def test_partition_metadata_is_made_once():
+    state = new_state()
+    assert ensure_partition_metadata(state, "city=x", T)
+    first = state.storage.get("city=x/.hoodie_partition_metadata")
+    assert not ensure_partition_metadata(state, "city=x", "20260101000000000")
+    assert state.storage.get("city=x/.hoodie_partition_metadata") == first
+
+
+@pytest.mark.parametrize("partition", ["..", "a/../../b", "/etc"])
+def test_a_partition_never_leaves_the_table(partition):
+    with pytest.raises(InvalidInput):
+        ensure_partition_metadata(new_state(), partition, T)
+
+
+def test_partitions_are_directories_with_partition_metadata_at_any_depth():
+    state = new_state(env=FixedEnv())
+    for partition in ("city=b", "city=a", "2023/04/03/12", "2023/04/03/13"):
+        ensure_partition_metadata(state, partition, T)
+    state.storage.put("city=c/stray.parquet", b"")
+    state.storage.put(".hidden/deep/.hoodie_partition_metadata", b"")
+    state.storage.put(".hoodie/metadata/files/.hoodie_partition_metadata", b"")
+    state.storage.put("other/format/.hoodie_partition_metadata.parquet", b"")
+    assert list_partitions(state) == ["2023/04/03/12", "2023/04/03/13", "city=a", "city=b", "other/format"]
+
+
+def test_a_table_without_partitions_is_one_partition():
+    state = new_state()
+    assert list_partitions(state) == []
+    ensure_partition_metadata(state, "", T)
+    assert list_partitions(state) == [""]
+
+
+def test_files_of_partitions_are_listed_without_their_metadata():
+    state = new_state()
+    for partition in ("city=a", "city=b"):
+        ensure_partition_metadata(state, partition, T)
+        state.storage.put(f"{partition}/x.parquet", b"12")
+        state.storage.put(f"{partition}/.y.log.1", b"")
+    found = list_files(storage_listing(state), ["city=a", "city=b"])
+    assert {name: [one.path for one in files] for name, files in found.items()} == {
+        "city=a": ["city=a/.y.log.1", "city=a/x.parquet"],
+        "city=b": ["city=b/.y.log.1", "city=b/x.parquet"],
+    }

@@ -1,0 +1,224 @@
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.errors import Unsupported
+from pyhudi.filegroup.model import BaseFile, FileSlice
+from pyhudi.filegroup.names import base_file_name, log_file_name, parse_file
+from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.instant import InstantTime, collapse, parse_name
+from pyhudi.timeline.view import Timeline, as_of, is_committed, timeline_of
+
+
+def day(number: int) -> InstantTime:
+    return InstantTime(f"202501{number:02}000000000")
+
+
+def timeline(*names: str, layout: int = 2) -> Timeline:
+    """Spell instants as `3_5.commit`: days of January."""
+    spelled = []
+    for name in names:
+        times, _, rest = name.partition(".")
+        spelled.append(parse_name("_".join(day(int(one)) for one in times.split("_")) + f".{rest}"))
+    return timeline_of(collapse(one for one in spelled if one is not None), layout)
+
+
+def status(name: str, partition: str = "p") -> FileStatus:
+    return FileStatus(path=f"{partition}/{name}" if partition else name, size_bytes=1, modified_ms=0)
+
+
+def base(at: int, group: str = "a-0", token: str = "0-0-0") -> FileStatus:
+    return status(base_file_name(group, token, day(at)))
+
+
+def log(at: int, version: int = 1, group: str = "a-0", token: str = "0-0-0", suffix: str = "") -> FileStatus:
+    return status(log_file_name(group, day(at), version, token, suffix))
+
+
+def shown(slices: list[FileSlice]) -> list[tuple[str, int, int | None, list[tuple[int, int]]]]:
+    return [
+        (
+            one.group.file_id,
+            int(one.base_instant[6:8]),
+            int(one.base.instant[6:8]) if one.base else None,
+            [(int(entry.instant[6:8]), entry.version) for entry in one.logs],
+        )
+        for one in slices
+    ]
+
+
+def test_the_newest_committed_base_file_of_each_group_is_shown():
+    seen = timeline("1_2.commit", "3_4.commit", "5.commit.requested")
+    files = {"p": [base(1), base(3), base(5), base(1, "b-0"), base(5, "c-0")]}
+    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 3, 3, []), ("b-0", 1, 1, [])]
+
+
+def test_files_of_instants_that_nobody_knows_are_hidden_unless_archived():
+    seen = timeline("3_4.commit")
+    assert shown(latest_file_slices({"p": [base(9), base(2, "b-0")]}, seen, {})) == [("b-0", 2, 2, [])]
+
+
+def test_a_table_is_read_as_it_was_at_a_point():
+    seen = timeline("1_2.commit", "3_9.commit", "4_5.commit")
+    files = {"p": [base(1), base(3), base(1, "b-0"), base(4, "b-0")]}
+    assert shown(latest_file_slices(files, seen, {}, day(6))) == [("a-0", 1, 1, []), ("b-0", 4, 4, [])]
+
+
+def test_replaced_groups_are_hidden_from_the_replacement_on():
+    seen = timeline("1_2.commit", "3_4.replacecommit")
+    files, replaced = {"p": [base(1), base(3, "b-0")], "q": []}, {("p", "a-0"): day(3)}
+    assert shown(latest_file_slices(files, seen, replaced)) == [("b-0", 3, 3, [])]
+    assert shown(latest_file_slices(files, seen, replaced, day(3))) == [("a-0", 1, 1, [])]
+    assert shown(latest_file_slices({"q": [base(1)]}, seen, replaced)) == [("a-0", 1, 1, [])]
+
+
+def test_of_two_base_files_of_one_instant_the_committed_one_is_kept():
+    seen = timeline("1_2.commit")
+    files = {"p": [base(1, token="1-0-0"), base(1, token="2-0-0")]}
+    named = latest_file_slices(files, seen, {}, None, lambda *_: f"p/a-0_1-0-0_{day(1)}.parquet")
+    assert [one.base.write_token for one in named if one.base] == ["1-0-0"]
+    guessed = latest_file_slices({"p": files["p"][::-1]}, seen, {})
+    assert [one.base.write_token for one in guessed if one.base] == ["2-0-0"]
+
+
+def test_a_log_belongs_to_the_slice_before_its_completion():
+    """The quick start of version 8: four logs before a compaction, one after, one that ran across it."""
+    seen = timeline("1_2.commit", "3_4.deltacommit", "5_8.deltacommit", "6_7.commit", "9_10.deltacommit")
+    files = {"p": [base(1), log(3), log(5), base(6), log(9)]}
+    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 6, 6, [(5, 1), (9, 1)])]
+    assert shown(latest_file_slices(files, seen, {}, day(5))) == [("a-0", 1, 1, [(3, 1)])]
+
+
+def test_a_pending_compaction_hides_no_log():
+    seen = timeline("1_2.commit", "3_4.deltacommit", "5.compaction.requested", "6_7.deltacommit")
+    assert shown(latest_file_slices({"p": [base(1), log(3), log(6), base(5)]}, seen, {})) == [
+        ("a-0", 1, 1, [(3, 1), (6, 1)])
+    ]
+
+
+def test_a_group_of_logs_only_is_keyed_by_its_first():
+    seen = timeline("2.deltacommit.requested", "3_4.deltacommit", "5_6.deltacommit")
+    assert shown(latest_file_slices({"p": [log(5, 2), log(5), log(2), log(3)]}, seen, {})) == [
+        ("a-0", 3, None, [(3, 1), (5, 1), (5, 2)])
+    ]
+
+
+def test_change_logs_are_no_part_of_a_slice():
+    seen = timeline("1_2.commit", "3_4.deltacommit")
+    assert shown(latest_file_slices({"p": [base(1), log(3, suffix=".cdc")]}, seen, {})) == [("a-0", 1, 1, [])]
+
+
+def test_a_log_of_an_odd_instant_counts_by_its_own_time():
+    seen = timeline_of(collapse([parse_name("00000000000000_20250109000000000.deltacommit")]), 2)
+    files = {
+        "p": [
+            status(base_file_name("a-0", "0-0-0", "00000000000000")),
+            status(log_file_name("a-0", "00000000000000", 1)),
+        ]
+    }
+    assert [len(one.logs) for one in latest_file_slices(files, seen, {})] == [1]
+
+
+def test_version_6_logs_belong_to_the_base_instant_in_their_names():
+    seen = timeline("1.commit", "3.commit", "4.deltacommit", layout=1)
+    files = {"p": [base(1), log(1), base(3), log(3, 2), log(3)]}
+    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 3, 3, [(3, 1), (3, 2)])]
+
+
+def test_version_6_reads_the_slice_of_a_pending_compaction_with_the_one_before():
+    seen = timeline("1.commit", "2.deltacommit", "5.compaction.requested", "6.deltacommit", layout=1)
+    assert shown(latest_file_slices({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [
+        ("a-0", 1, 1, [(1, 1), (5, 1)])
+    ]
+
+
+def test_version_6_log_only_groups_show_when_their_first_instant_is_committed():
+    seen = timeline("1.deltacommit", "3.deltacommit.requested", layout=1)
+    assert shown(latest_file_slices({"p": [log(1), log(3, group="b-0")]}, seen, {})) == [("a-0", 1, None, [(1, 1)])]
+
+
+def test_native_logs_are_refused():
+    with pytest.raises(Unsupported):
+        latest_file_slices({"p": [status(f"a-0_0-0-0_{day(1)}_1.log.parquet")]}, timeline("1_2.commit"), {})
+
+
+def by_the_rules(
+    files: list[FileStatus], seen: Timeline, replaced: dict[tuple[str, str], InstantTime]
+) -> list[FileSlice]:
+    """Build every slice by the rules of the format, one file at a time, and keep the newest of each group."""
+    parsed = [one for one in (parse_file("p", status) for status in files) if one is not None]
+    slices: dict[str, dict[str, tuple[list[BaseFile], list[object]]]] = {}
+    for one in parsed:
+        if isinstance(one, BaseFile) and is_committed(seen, one.instant):
+            slices.setdefault(one.file_id, {}).setdefault(one.instant, ([], []))[0].append(one)
+    logs = [
+        one for one in parsed if not isinstance(one, BaseFile) and is_committed(seen, one.instant) and not one.suffix
+    ]
+    for one in sorted(logs, key=lambda entry: (entry.instant, entry.version, entry.write_token)):
+        group = slices.setdefault(one.file_id, {})
+        done = seen.completed.get(one.instant)
+        completion = done.completion_time if done and done.completion_time else one.instant
+        below = [key for key in group if key <= completion]
+        key = max(below) if below else one.instant
+        group.setdefault(key, ([], []))[1].append(one)
+    newest = []
+    for file_id in sorted(slices):
+        gone = replaced.get(("p", file_id))
+        if gone is not None and is_committed(seen, gone):
+            continue
+        key = max(slices[file_id])
+        bases, entries = slices[file_id][key]
+        newest.append((file_id, int(key[6:8]), [one.name for one in bases], [one.name for one in entries]))
+    return newest
+
+
+_days = st.integers(1, 20)
+_groups = st.sampled_from(["a-0", "b-0", "c-0"])
+_history = st.lists(st.tuples(_days, st.integers(0, 8), st.booleans()), max_size=10, unique_by=lambda one: one[0])
+_files = st.lists(
+    st.builds(base, _days, _groups)
+    | st.builds(log, _days, st.integers(1, 2), _groups, st.just("0-0-0"), st.sampled_from(["", ".cdc"])),
+    max_size=25,
+    unique_by=lambda one: one.path,
+)
+
+
+@settings(max_examples=400)
+@given(_history, _files, st.dictionaries(_groups, _days, max_size=2), st.none() | st.integers(1, 28))
+def test_slicing_is_what_the_rules_say(history, files, gone, point):
+    seen = timeline(
+        *(f"{at}_{at + took}.commit" if is_done else f"{at}.commit.requested" for at, took, is_done in history)
+    )
+    replaced = {("p", group): day(at) for group, at in gone.items()}
+    cut = seen if point is None else as_of(seen, day(point))
+    found = latest_file_slices({"p": files}, seen, replaced, None if point is None else day(point))
+    assert [
+        (
+            one.group.file_id,
+            int(one.base_instant[6:8]),
+            [one.base.name] if one.base else [],
+            [entry.name for entry in one.logs],
+        )
+        for one in found
+    ] == by_the_rules(files, cut, replaced)
+
+
+def test_a_hundred_thousand_files_are_sliced_at_once():
+    """A guard against slow growth, with room for a busy machine; the aim is half a second."""
+    seen = timeline(*(f"{at}_{at}.commit" for at in range(1, 11)))
+    files = {
+        f"p={part}": [
+            FileStatus(
+                path=f"p={part}/{base_file_name(f'{part}-{group}-0', '0-0-0', day(at))}", size_bytes=1, modified_ms=0
+            )
+            for group in range(100)
+            for at in range(1, 11)
+        ]
+        for part in range(100)
+    }
+    started = time.process_time()
+    assert len(latest_file_slices(files, seen, {})) == 10_000
+    assert time.process_time() - started < 2
