@@ -1,0 +1,10 @@
+"""Rows, tables and old files whose schemas differ: fit, merge, project.
+
+Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema after a write that changes it, and
+`project` reads old files with today's schema. Start at `conform`.
+"""
+
+from pyhudi.schema.evolution.fit import conform, project
+from pyhudi.schema.evolution.merge import evolve
+
+__all__ = ["conform", "evolve", "project"]
