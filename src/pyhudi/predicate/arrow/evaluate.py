@@ -258,8 +258,17 @@ def _call(expression: Call, rows: Rows) -> Value:
             return pc.if_else(pc.fill_null(_value(same, rows), False), pa.scalar(None, first.type), first)
         case "coalesce":
             return _coalesce(nodes, rows)
+        case "round" | "substring" as name:
+            return apply(name, [_value(nodes[0], rows), *[_constant(node, name) for node in nodes[1:]]])
         case name:
             return apply(name, [_value(node, rows) for node in nodes])
+
+
+def _constant(node: Expression, name: str) -> pa.Scalar:
+    """Give an argument that must be one number for all rows, because it decides the type of the result."""
+    if not isinstance(node, Literal):
+        raise ExpressionError("write a number for this argument", function=name)
+    return pa.scalar(node.value, node.type)
 
 
 def _coalesce(nodes: Sequence[Expression], rows: Rows) -> Value:

@@ -45,13 +45,10 @@ def _number(value: Value, name: str) -> Value:
     return cast(value, pa.float64()) if pt.is_null(type_) else value
 
 
-def _constant(value: Value, name: str) -> int | None:
-    """Give an argument that must be one whole number for all rows; an empty array stands for no rows."""
-    if isinstance(value, pa.Array) and len(value) > 0:
-        raise ExpressionError("write a number, not a column, for this argument", function=name)
+def _constant(value: pa.Scalar, name: str) -> int | None:
     if not (is_integer(value.type) or pt.is_null(value.type)):
         raise ExpressionError("give a whole number", function=name, type=str(value.type))
-    return 1 if isinstance(value, pa.Array) else value.as_py()
+    return None if value.as_py() is None else int(value.as_py())
 
 
 def _cased(change: Callable[[str], str], ascii_change: Callable[[Value], Value]) -> Callable[[Value], Value]:
@@ -88,7 +85,7 @@ def _concat(*values: Value) -> Value:
     return pc.binary_join_element_wise(*[cast(value, pa.string()) for value in values], "")
 
 
-def _substring(value: Value, start: Value, length: Value | None = None) -> Value:
+def _substring(value: Value, start: pa.Scalar, length: pa.Scalar | None = None) -> Value:
     text = _text(value, "substring")
     first = _constant(start, "substring")
     count = 2**31 if length is None else _constant(length, "substring")
@@ -123,7 +120,7 @@ def _one_digit_more(type: pa.DataType) -> pa.DataType:
     return type if type.precision == 38 else pa.decimal128(type.precision + 1, type.scale)
 
 
-def _round(value: Value, digits: Value | None = None) -> Value:
+def _round(value: Value, digits: pa.Scalar | None = None) -> Value:
     number = _number(value, "round")
     count = 0 if digits is None else _constant(digits, "round")
     if count is None:
