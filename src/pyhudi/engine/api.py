@@ -36,6 +36,7 @@ __all__ = [
     "Routes",
     "ScanFile",
     "engine_for",
+    "engine_on",
 ]
 
 Frame = Any
@@ -100,6 +101,16 @@ class Engine(Protocol):
     @property
     def parallelism_tasks(self) -> int:
         """Give how many tasks run at once."""
+        ...
+
+    @property
+    def has_placed_rows(self) -> bool:
+        """Tell whether a frame's rows already lie in tasks, so that they can be written where they are."""
+        ...
+
+    @property
+    def session_options(self) -> Mapping[str, str]:
+        """Give the `hoodie.*` options of the session the engine belongs to."""
         ...
 
     def describe(self, step: str) -> AbstractContextManager[None]:
@@ -235,6 +246,12 @@ class Routes:
     """Bucket index: the slot within the partition is Hudi's hash of these key fields, not any hash."""
     key_fields: tuple[str, ...] = ()
     """The table's record key fields, to take `f1:v1,f2:v2` apart for `hash_index_fields`."""
+
+
+def engine_on(spark: object, storage: Storage) -> Engine:
+    """Make the engine of a Spark session."""
+    made: Engine = importlib.import_module("pyhudi.spark.engine").SparkEngine(spark, storage)
+    return made
 
 
 def engine_for(rows: object, storage: Storage) -> Engine:

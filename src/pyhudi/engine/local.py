@@ -66,6 +66,16 @@ class LocalEngine:
         """Give the number of threads."""
         return self._threads
 
+    @property
+    def has_placed_rows(self) -> bool:
+        """Give False: a table in memory is cut as a write needs it."""
+        return False
+
+    @property
+    def session_options(self) -> Mapping[str, str]:
+        """Give none: this process is no session."""
+        return {}
+
     @contextmanager
     def describe(self, step: str) -> Iterator[None]:
         """Log the step."""
@@ -125,7 +135,8 @@ class LocalEngine:
 
     def conform(self, frame: LocalFrame, schema: pa.Schema) -> LocalFrame:
         """Cast column by column; columns that fit are not copied."""
-        return LocalFrame.of(conform_rows(frame.table(), schema, fill_missing=True))
+        known = frame.table().select([name for name in frame.schema.names if name in schema.names])
+        return LocalFrame.of(conform_rows(known, schema, fills_missing=True))
 
     def newest(self, frame: LocalFrame, spec: MergeSpec) -> LocalFrame:
         """Choose row numbers by narrow columns."""

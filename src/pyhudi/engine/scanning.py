@@ -5,17 +5,19 @@ Module-level functions with picklable tasks, so that either engine can run them.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.errors import CorruptData
+from pyhudi.formats.parquet import Footer, iter_batches, read_footer, row_group_stats
 from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.predicate import Expression, fields_of, mask
+from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
 __all__ = [
@@ -30,8 +32,6 @@ __all__ = [
 
 LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
 """What every look-up gives, before stored columns."""
-
-_BATCH_ROWS = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ def scan_file(
     """
     read = columns if predicate is None else tuple({*columns, *fields_of(predicate, schema)})
     wanted = pa.schema([schema.field(name) for name in read])
-    with storage.open_input(file.path) as source:
-        for batch in _batches(source, wanted, file.path):
+    with _naming(file.path), storage.open_input(file.path) as source:
+        for batch in _batches(source, wanted, read_footer(source)):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
                 rows = rows.filter(mask(predicate, rows))
@@ -69,9 +69,8 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     Cost: the key column, and for files with a hit the stored columns; the smaller side is hashed.
     Raises: CorruptData, and what storage raises.
     """
-    path = lookup.file.path
-    with storage.open_input(path) as source:
-        found, rows = _common(lookup.keys, _stored_keys(source, spec, path))
+    with _naming(lookup.file.path), storage.open_input(lookup.file.path) as source:
+        found, rows = _common(lookup.keys, _stored_keys(source, spec))
         count = len(found)
         columns = [
             found,
@@ -79,7 +78,9 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
             pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
         ]
         if len(stored):
-            columns += _read(source, stored, path).take(rows).columns if count else stored.empty_table().columns
+            columns += (
+                _read(source, stored, read_footer(source)).take(rows).columns if count else stored.empty_table().columns
+            )
     return pa.table(columns, schema=located_schema(stored))
 
 
@@ -98,13 +99,13 @@ def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, 
 
 def has_stored_keys(storage: Storage, path: str) -> bool:
     """Tell from a file's footer whether every row of it carries its key."""
-    with storage.open_input(path) as source:
-        return _has_keys(_open(source, path))
+    with _naming(path), storage.open_input(path) as source:
+        return _has_keys(read_footer(source))
 
 
 def _schema_of(storage: Storage, path: str) -> pa.Schema:
-    with storage.open_input(path) as source:
-        return _open(source, path).schema_arrow
+    with _naming(path), storage.open_input(path) as source:
+        return read_footer(source).schema
 
 
 def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
@@ -119,57 +120,40 @@ def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array
     return keys.take(pa.array(code)), pa.array(rows[first])
 
 
-def _stored_keys(source: pa.NativeFile, spec: KeySpec, path: str) -> pa.ChunkedArray:
-    file = _open(source, path)
-    if _has_keys(file):
-        return _read(source, pa.schema([(KEY, pa.string())]), path)[KEY]
+def _stored_keys(source: pa.NativeFile, spec: KeySpec) -> pa.ChunkedArray:
+    footer = read_footer(source)
+    only_key = pa.schema([(KEY, pa.string())])
+    if _has_keys(footer):
+        return _read(source, only_key, footer)[KEY]
     names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
-    wanted = pa.schema([file.schema_arrow.field(name) for name in names if name in file.schema_arrow.names])
-    computed = record_keys(spec, _read(source, wanted, path))
-    if KEY not in file.schema_arrow.names:
+    wanted = pa.schema([footer.schema.field(name) for name in names if name in footer.schema.names])
+    computed = record_keys(spec, _read(source, wanted, footer))
+    if KEY not in footer.schema.names:
         return computed
-    return pc.coalesce(_read(source, pa.schema([(KEY, pa.string())]), path)[KEY], computed)
+    return pc.coalesce(_read(source, only_key, footer)[KEY], computed)
 
 
-def _has_keys(file: pq.ParquetFile) -> bool:
-    names = file.schema_arrow.names
-    if KEY not in names:
+def _has_keys(footer: Footer) -> bool:
+    if KEY not in footer.schema.names:
         return False
-    place = [file.schema.column(number).path for number in range(len(file.schema))].index(KEY)
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    statistics = [group.column(place).statistics for group in groups]
-    return all(one is not None and one.has_null_count and one.null_count == 0 for one in statistics)
+    return all(stats.nulls_count == 0 for stats in row_group_stats(footer, KEY))
 
 
-def _read(source: pa.NativeFile, wanted: pa.Schema, path: str) -> pa.Table:
-    return pa.Table.from_batches(_batches(source, wanted, path), schema=wanted)
+def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer) -> pa.Table:
+    return pa.Table.from_batches(_batches(source, wanted, footer), schema=wanted)
 
 
-def _batches(source: pa.NativeFile, wanted: pa.Schema, path: str) -> Iterator[pa.RecordBatch]:
+def _batches(source: pa.NativeFile, wanted: pa.Schema, footer: Footer) -> Iterator[pa.RecordBatch]:
     """Read columns in the types of a schema; absent ones are null."""
-    file = _open(source, path)
-    present = [name for name in wanted.names if name in file.schema_arrow.names]
+    present = [name for name in wanted.names if name in footer.schema.names]
+    for batch in iter_batches(source, present, footer=footer):
+        yield project(batch, wanted)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file in what its reading raises."""
     try:
-        for batch in file.iter_batches(_BATCH_ROWS, columns=present, use_threads=False):
-            yield _conformed(batch, wanted)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptData("base file cannot be decoded; restore it or roll its commit back", path=path) from error
-
-
-def _conformed(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    if batch.schema.equals(wanted):
-        return batch
-    names = set(batch.schema.names)
-    columns = [
-        batch[field.name].cast(field.type) if field.name in names else pa.nulls(batch.num_rows, field.type)
-        for field in wanted
-    ]
-    return pa.record_batch(columns, schema=wanted)
-
-
-def _open(source: pa.NativeFile, path: str) -> pq.ParquetFile:
-    source.seek(0)
-    try:
-        return pq.ParquetFile(source, pre_buffer=False)
-    except pa.ArrowException as error:
-        raise CorruptData("base file is not parquet; restore it or roll its commit back", path=path) from error
+        yield
+    except CorruptData as error:
+        raise type(error)(error.message, **error.values, path=path) from error

@@ -88,6 +88,17 @@ class SparkEngine:
             # A range has one partition a slot, and that is the one thing a Connect client can see.
             return int(self._spark.range(0, 10_000).select(F.spark_partition_id()).distinct().count())
 
+    @property
+    def has_placed_rows(self) -> bool:
+        """Give True: a DataFrame has partitions."""
+        return True
+
+    @cached_property
+    def session_options(self) -> Mapping[str, str]:
+        """Give the session's configuration that begins with `hoodie.`."""
+        with mapped():
+            return {key: value for key, value in self._spark.conf.getAll.items() if key.startswith("hoodie.")}
+
     @contextmanager
     def describe(self, step: str) -> Iterator[None]:
         """Name the jobs inside: in Spark's UI on classic sessions, as a tag on Connect. Thread-local, and undone."""

@@ -10,15 +10,14 @@ from pyspark.sql import types as spark
 
 from pyhudi.engine.api import KEY, ORDER
 from pyhudi.errors import SchemaMismatch
-from pyhudi.kernels.merge import MergeSpec
+from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec
 from pyhudi.schema.evolution import conform
 from pyhudi.spark.keys import fail_if, named
 from pyhudi.spark.types import from_spark, to_spark
 
 __all__ = ["conformed", "newest"]
 
-_IS_DELETED = "_hoodie_is_deleted"
-_OPERATION = "_hoodie_operation"
+_IS_DELETED, _OPERATION = DELETE_COLUMNS
 _LAST_DELETE = "_pyhudi_last_delete"
 _LAST = "_pyhudi_last"
 _PLACE = "_pyhudi_place"
@@ -31,7 +30,8 @@ def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     Raises: now, what schema evolution says of the types; when it runs, SchemaMismatch for a value that does not fit.
     """
     present = from_spark(frame.schema)
-    conform(present.empty_table(), schema, fill_missing=True)
+    known = [name for name in present.names if name in schema.names]
+    conform(present.empty_table().select(known), schema, fills_missing=True)
     columns = []
     for field in to_spark(schema).fields:
         if field.name not in present.names:
