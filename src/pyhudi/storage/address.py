@@ -93,9 +93,9 @@ def parse_address(text: str | os.PathLike[str]) -> Address:
         )
     if kind is StoreKind.LOCAL:
         return _local_url(found["slashes"], found["rest"])
-    if len(found["slashes"]) != 2:
+    if len(found["slashes"]) != 2 and not (kind is StoreKind.HDFS and len(found["slashes"]) == 3):
         raise InvalidInput("write two slashes after the scheme", scheme=found["scheme"])
-    return _remote(kind, found["rest"])
+    return _remote(kind, found["slashes"][2:] + found["rest"])
 
 
 def hadoop_url(url: str) -> str:

@@ -7,7 +7,7 @@ Start at `FaultyStorage` and `Fault`.
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -305,6 +305,10 @@ class _FailingSink:
         if self._rest_bytes < 0:
             raise _error_of(self._fault.kind, self._path, is_conditional=False)
         return self._sink.write(data)
+
+    def writelines(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            self.write(line)
 
     def tell(self) -> int:
         return self._sink.tell()

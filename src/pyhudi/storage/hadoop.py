@@ -23,6 +23,7 @@ from pyhudi.storage.os_errors import mapped
 __all__ = ["HadoopStorage", "open_hadoop"]
 
 _TEMPORARY = ".hoodie/.tmp"
+_NOTHING = Directory(files=(), directories=())
 
 
 class HadoopStorage:
@@ -59,8 +60,8 @@ class HadoopStorage:
 
     def get(self, path: str) -> bytes:
         """Read a whole file."""
-        with mapped(path), self._filesystem.open_input_stream(self._at(check_file(path))) as stream:
-            data: bytes = stream.read()
+        with self.open_input(path) as file, mapped(path):
+            data: bytes = file.read()
             return data
 
     def get_versioned(self, path: str) -> tuple[bytes, str]:
@@ -73,7 +74,7 @@ class HadoopStorage:
     def get_range(self, path: str, offset: int, length: int) -> bytes:
         """Read exactly `length` bytes."""
         check_range(path, offset, length)
-        with mapped(path), self.open_input(path) as file:
+        with self.open_input(path) as file, mapped(path):
             return require_length(file.read_at(length, offset) if length else b"", path, offset, length)
 
     def head(self, path: str) -> FileStatus:
@@ -106,6 +107,8 @@ class HadoopStorage:
         found = self._found(prefix, is_deep=False)
         files = sorted((self._status(info) for info in found if info.is_file), key=lambda status: status.path)
         directories = sorted(self._relative(info) for info in found if not info.is_file)
+        if ".hoodie" in directories and not prefix and self.list_directory(".hoodie") == _NOTHING:
+            directories.remove(".hoodie")  # only temporary files are in it
         return Directory(files=tuple(files), directories=tuple(directories))
 
     def delete(self, path: str) -> None:
@@ -125,12 +128,16 @@ class HadoopStorage:
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open a file for random reads."""
+        self.head(path)  # says plainly what Arrow says in a text: that this is a directory
         with mapped(path):
-            return self._filesystem.open_input_file(self._at(check_file(path)))
+            return self._filesystem.open_input_file(self._at(path))
 
     @contextmanager
     def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> Iterator[IO[bytes]]:
-        """Stream to a temporary file, and rename it when the context is left well."""
+        """Stream to a temporary file, and rename it when the context is left well.
+
+        A file that is replaced is missing for a moment: HDFS renames onto nothing.
+        """
         target, temporary = self._at(check_file(path)), self._at(f"{_TEMPORARY}/{self._env.uuid().hex}")
         with mapped(path, is_write=True):
             for directory in (self._at(_TEMPORARY), target.rpartition("/")[0]):

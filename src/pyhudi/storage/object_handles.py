@@ -36,8 +36,8 @@ def open_handle(address: Address, credentials: Credentials, retries: dict[str, A
     config: dict[str, Any] = credentials.without(*CLIENT_KEYS)
     if address.kind is StoreKind.S3:
         _complete_s3(config)
-    if address.kind is StoreKind.AZURE and address.account:
-        config["account_name"] = address.account
+    if address.kind is StoreKind.AZURE:
+        _complete_azure(config, address)
     endpoint = config.get("endpoint") or config.get("base_url") or ""
     if endpoint.startswith("http://"):
         client.setdefault("allow_http", "true")
@@ -59,6 +59,13 @@ def _complete_s3(config: dict[str, Any]) -> None:
         config["credential_provider"] = _provider(given)
     elif "skip_signature" not in config and not _can_sign(config):
         raise PermissionDenied("no credentials: pass storage_options, set AWS_ACCESS_KEY_ID, or anonymous=True")
+
+
+def _complete_azure(config: dict[str, Any], address: Address) -> None:
+    if address.account:
+        config["account_name"] = address.account
+    if "account_name" not in config and not os.environ.get("AZURE_STORAGE_ACCOUNT_NAME"):
+        raise OptionError("set the storage option account_name, or write abfss://container@account...", url=address.url)
 
 
 def _can_sign(config: dict[str, Any]) -> bool:
