@@ -184,20 +184,10 @@ def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:
 def _xxh64(cells: _U8, length: int, seed: np.uint64) -> _U64:
     """Hash rows of one length."""
     p1, p2, p3, p4, p5 = _PRIMES
-    rows_count, done = len(cells), 0
     with np.errstate(over="ignore"):
-        if length >= 32:
-            lanes = [np.full(rows_count, start, np.uint64) for start in (seed + p1 + p2, seed + p2, seed, seed - p1)]
-            while done + 32 <= length:
-                for lane in range(4):
-                    lanes[lane] = _round(lanes[lane], _word(cells, done + 8 * lane, 8))
-                done += 32
-            state = sum((_rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)), np.uint64(0))
-            for lane_value in lanes:
-                state = (state ^ _round(np.zeros_like(lane_value), lane_value)) * p1 + p4
-        else:
-            state = np.full(rows_count, seed + p5, np.uint64)
+        state = _stripes(cells, length, seed) if length >= 32 else np.full(len(cells), seed + p5, np.uint64)
         state = state + np.uint64(length)
+        done = length // 32 * 32
         while done + 8 <= length:
             state = _rotate(state ^ _round(np.zeros_like(state), _word(cells, done, 8)), 27) * p1 + p4
             done += 8
@@ -209,6 +199,20 @@ def _xxh64(cells: _U8, length: int, seed: np.uint64) -> _U64:
         state = (state ^ (state >> np.uint64(33))) * p2
         state = (state ^ (state >> np.uint64(29))) * p3
         return np.asarray(state ^ (state >> np.uint64(32)))
+
+
+def _stripes(cells: _U8, length: int, seed: np.uint64) -> _U64:
+    """Run the four lanes over all whole stripes of 32 bytes, and join them."""
+    p1, p2, _, p4, _ = _PRIMES
+    lanes = [np.full(len(cells), start, np.uint64) for start in (seed + p1 + p2, seed + p2, seed, seed - p1)]
+    for done in range(0, length // 32 * 32, 32):
+        lanes = [_round(lane, _word(cells, done + 8 * at, 8)) for at, lane in enumerate(lanes)]
+    state = np.zeros(len(cells), np.uint64)
+    for lane, by in zip(lanes, (1, 7, 12, 18), strict=True):
+        state = state + _rotate(lane, by)
+    for lane in lanes:
+        state = (state ^ _round(np.zeros_like(lane), lane)) * p1 + p4
+    return state
 
 
 def _round(state: _U64, word: _U64) -> _U64:

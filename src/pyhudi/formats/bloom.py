@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
-from pyhudi.hashing import U32, Index, murmur_blocks
+from pyhudi.hashing import U32, Index, MurmurBlock, murmur_blocks
 
 __all__ = ["BloomFilter", "BloomType", "add", "build", "decode", "encode", "might_contain"]
 
@@ -126,16 +126,7 @@ def might_contain(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> pa.Bo
     found = np.zeros(len(keys), np.bool_)
     for block in murmur_blocks(keys):
         for row in bloom.rows:
-            alive, hashes = block, np.zeros(len(block.rows), np.uint32)
-            for _ in range(bloom.hash_count):
-                hashes = alive.hash(hashes)
-                at = _positions(hashes, bloom.bits_count)
-                index = np.flatnonzero((row[at >> 3] >> (at & 7)) & 1)
-                if len(index) < len(hashes):
-                    alive, hashes = alive.take(index), hashes[index]
-                if not len(hashes):
-                    break
-            found[alive.rows] |= True
+            found[_survivors(bloom, row, block)] = True
     return pa.array(found)
 
 
@@ -190,6 +181,20 @@ def decode(text: str | bytes, type_code: BloomType | str, max_entries: int = 100
         active_count=active,
         max_entries=max_entries,
     )
+
+
+def _survivors(bloom: BloomFilter, row: Bits, block: MurmurBlock) -> Index:
+    """Give the places of the keys that have all their bits in a row."""
+    hashes = np.zeros(len(block.rows), np.uint32)
+    for _ in range(bloom.hash_count):
+        hashes = block.hash(hashes)
+        at = _positions(hashes, bloom.bits_count)
+        index = np.flatnonzero((row[at >> 3] >> (at & 7)) & 1)
+        if len(index) < len(hashes):
+            block, hashes = block.take(index), hashes[index]
+        if not len(hashes):
+            break
+    return block.rows
 
 
 def _set_bits(bloom: BloomFilter, row: Bits, keys: pa.Array | pa.ChunkedArray) -> Bits:

@@ -118,7 +118,10 @@ def read_footer(source: pa.NativeFile) -> Footer:
 
 
 def dictionary_columns(footer: Footer) -> tuple[str, ...]:
-    """Name the string columns that are cheaper to read as dictionaries."""
+    """Name the string columns that are cheaper to read as dictionaries.
+
+    Shape: names of top-level columns, in the order of the file.
+    """
     return tuple(
         field.name
         for field in footer.schema
@@ -143,9 +146,12 @@ def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
 
 
 def row_groups_matching(footer: Footer, ranges: Mapping[str, Range]) -> list[int]:
-    """Name the row groups that may hold a row whose columns all lie in their ranges; null lies in none.
+    """Name the row groups that may hold a row whose columns all lie in their ranges.
 
     Bounds that are missing, or of another type than the range, keep their row group.
+
+    Shape: numbers of row groups, rising.
+    Nulls: null lies in no range.
     """
     kept = list(range(footer.metadata.num_row_groups))
     for column, (low, high) in ranges.items():
@@ -196,7 +202,10 @@ def require_rows(rows_count: int, metadata: pq.FileMetaData, row_groups: Iterabl
 
 @contextmanager
 def damage_as_corrupt_data() -> Iterator[None]:
-    """Turn what pyarrow says of damaged files into our errors; the source's own errors pass."""
+    """Turn what pyarrow says of damaged files into our errors; the source's own errors pass.
+
+    Raises: CorruptData, Unsupported.
+    """
     try:
         yield
     except HudiError:

@@ -9,7 +9,6 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as t
 
@@ -230,7 +229,7 @@ def _repeats(column: pa.ChunkedArray, rows: np.ndarray[tuple[int], np.dtype[np.i
     if t.is_nested(column.type) or t.is_boolean(column.type) or not len(rows):
         return False
     sample = column.take(pa.array(rows)).drop_null()
-    return bool(pc.count_distinct(sample).as_py() <= _LOW_CARDINALITY * len(sample))
+    return len(sample.unique()) <= _LOW_CARDINALITY * len(sample)
 
 
 def _require_storable(schema: pa.Schema) -> None:
