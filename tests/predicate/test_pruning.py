@@ -13,7 +13,7 @@ from tests.predicate.trees import SCHEMA, conditions, rows, table_of
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate import ColumnRange, mask, may_match, parse, partitions_matching, to_expression
 
-thorough = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def range_of(values: list[Any], *, is_full: bool) -> ColumnRange:

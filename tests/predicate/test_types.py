@@ -7,8 +7,21 @@ from pyhudi.predicate.types import ALIASES, FUNCTIONS, nearest, type_named, type
 
 @pytest.mark.parametrize(
     "name",
-    ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(10,2)", "string", "binary"]
-    + ["date", "timestamp", "timestamp_ntz"],
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal(10,2)",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ],
 )
 def test_names_and_types_are_each_others(name: str) -> None:
     assert type_sql(type_named(name)) == name

@@ -252,7 +252,7 @@ def literal(value: Any, type: pa.DataType | None = None) -> Literal:  # noqa: AN
         value = value.astimezone(datetime.UTC)
     try:
         return Literal(value=value, type=type if type is not None else _type_of(value))
-    except (TypeError, pa.ArrowException) as error:
+    except (TypeError, ValueError, pa.ArrowException) as error:
         raise ExpressionError("give a literal that has an SQL type", type=value.__class__.__name__) from error
 
 

@@ -252,26 +252,19 @@ def _is_nan(value: object) -> bool:
 
 def _alike(one: _Range, other: _Range) -> _Range:
     """Bring bounds to the type in which they compare with the other's: doubles beside doubles, moments beside text."""
-    kinds = {type(bound) for bound in (one.low, one.high, other.low, other.high) if bound is not None}
+    bounds = [bound for bound in (one.low, one.high, other.low, other.high) if bound is not None]
+    kinds = {type(bound) for bound in bounds}
     if len(kinds) <= 1:
         return one
     if kinds <= {int, float, Decimal}:
         change: Any = float if float in kinds else Decimal
-    elif str in kinds and len(kinds) == 2:
-        change = _moment_reader(
-            next(bound for bound in (one.low, one.high, other.low, other.high) if _is_moment(bound))
-        )
-    elif kinds == {datetime.date, datetime.datetime}:
-        moments = (one.low, one.high, other.low, other.high)
-        change = _moment_reader(next(bound for bound in moments if isinstance(bound, datetime.datetime)))
+    elif kinds <= {str, datetime.date, datetime.datetime}:
+        finest = datetime.datetime if datetime.datetime in kinds else datetime.date
+        change = _moment_reader(next(bound for bound in bounds if isinstance(bound, finest)))
     else:
         raise TypeError(kinds)
     low, high = (None if bound is None else change(bound) for bound in (one.low, one.high))
     return one._replace(low=low, high=high)
-
-
-def _is_moment(bound: object) -> bool:
-    return isinstance(bound, datetime.date)
 
 
 def _moment_reader(example: datetime.date) -> Any:  # noqa: ANN401 - a function of a bound
