@@ -29,9 +29,6 @@ class TestFaultyStorageWithoutFaults(StorageTests):
     def storage(self, tmp_path):
         return FaultyStorage(LocalStorage(str(tmp_path)))
 
-    def test_a_store_pickles_or_says_why_not(self):
-        """It stays in its process, with its log."""
-
     def test_a_held_guard_is_given_up_after_the_timeout(self):
         """Covered by the inner store."""
 

@@ -44,6 +44,11 @@ def test_every_spelling_of_a_path_is_the_same_place(base: Path, spelling: str):
     assert repr(storage) == f"LocalStorage({str(base)!r})"
 
 
+def test_the_address_of_another_store_is_no_local_path():
+    with pytest.raises(InvalidInput):
+        LocalStorage("s3://bucket/t")
+
+
 def test_relative_and_home_paths_are_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -9,10 +9,10 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import IO, TypeVar
+from typing import IO, NoReturn, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from pyhudi.errors import (
     PutUnknown,
     StorageFull,
     StorageUnavailable,
+    Unsupported,
 )
 from pyhudi.storage.api import Directory, FileStatus, PutMode, Storage, StorageTraits
 from pyhudi.storage.checks import require_length
@@ -119,8 +120,15 @@ class FaultyStorage:
 
     @property
     def traits(self) -> StorageTraits:
-        """Give the inner store's promises."""
-        return self.inner.traits
+        """Give the inner store's promises, but to travel."""
+        return replace(self.inner.traits, is_picklable=False)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse: the log and the plan's counters are of one process.
+
+        Raises: Unsupported.
+        """
+        raise Unsupported("a faulty store cannot be sent to workers", url=self.url)
 
     def __repr__(self) -> str:
         return f"FaultyStorage({self.inner!r})"

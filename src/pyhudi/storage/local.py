@@ -20,8 +20,9 @@ from typing import IO
 import pyarrow as pa
 
 from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import FileMissing, LockNotAcquired, PreconditionFailed
+from pyhudi.errors import FileMissing, InvalidInput, LockNotAcquired, PreconditionFailed
 from pyhudi.storage import posix
+from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
 from pyhudi.storage.local_listing import file_status, find_files
@@ -40,10 +41,14 @@ class LocalStorage:
     """Files below one directory of a POSIX file system; safe for threads and processes of one host."""
 
     def __init__(self, root: str, env: Env | None = None) -> None:
-        """Take the base path: `/x`, `x`, `~/x`, `file:/x` or `file:///x`; it need not exist yet."""
-        path = root.removeprefix("file:")
-        path = "/" + path.lstrip("/") if path != root or path.startswith("//") else path
-        self._root = os.path.abspath(os.path.expanduser(path))
+        """Take the base path: `/x`, `x`, `~/x`, `file:/x` or `file:///x`; it need not exist yet.
+
+        Raises: InvalidInput for the address of another store.
+        """
+        address = parse_address(root)
+        if address.kind is not StoreKind.LOCAL:
+            raise InvalidInput("this is no local path", address=address.url)
+        self._root = address.path
         self._env = env or SystemEnv()
         self._temporaries = TemporaryFiles(self._root, self._env)
 

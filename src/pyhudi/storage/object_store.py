@@ -18,7 +18,7 @@ import pyarrow as pa
 from obstore.store import ObjectStore
 
 from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import FileMissing, HudiError, Unsupported
+from pyhudi.errors import FileMissing, HudiError, PermissionDenied, Unsupported
 from pyhudi.storage.address import Address, StoreKind
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
@@ -226,6 +226,8 @@ class ObjectStorage:
         found, error = self._try(path, read)
         if error is None and found is not None:
             return found
+        if isinstance(error, FileMissing | PermissionDenied):
+            raise error
         size_bytes = self.head(path).size_bytes
         return size_bytes, b"" if size_bytes == 0 else self._fetch(
             path, max(0, size_bytes - length), min(size_bytes, length)
@@ -305,7 +307,7 @@ class _UploadSink(io.RawIOBase):
 
 def object_storage(address: Address, credentials: Credentials | None = None, env: Env | None = None) -> ObjectStorage:
     """Open an object store once per process and address: its connections are kept."""
-    if env is not None:
+    if env is not None and not isinstance(env, SystemEnv):
         return ObjectStorage(address, credentials, env)
     return _kept(address, credentials or Credentials(), os.getpid())
 
