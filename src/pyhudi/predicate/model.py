@@ -6,7 +6,7 @@ Never put a schema, a batch or an engine into a node. Start at `Expression`; `wa
 
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -343,16 +343,8 @@ def _with_children(node: Expression, new: list[Expression]) -> Expression:
     match node:
         case Column() | Literal() | Opaque():
             return node
-        case Not():
-            return Not(value=new[0])
-        case Negative():
-            return Negative(value=new[0])
-        case IsNull():
-            return IsNull(value=new[0], is_negated=node.is_negated)
-        case Like():
-            return Like(value=new[0], pattern=node.pattern, escape=node.escape, is_negated=node.is_negated)
-        case Cast():
-            return Cast(value=new[0], type=node.type)
+        case Not() | Negative() | IsNull() | Like() | Cast():
+            return replace(node, value=new[0])
         case Binary():
             return Binary(operator=node.operator, left=new[0], right=new[1])
         case Logical():
