@@ -14,7 +14,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
 from pyhudi.formats.properties import format_properties, java_date, parse_properties
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import FileStatus, PutMode, check_path
+from pyhudi.storage.api import Directory, FileStatus, PutMode, check_path
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
@@ -54,13 +54,10 @@ def list_partitions(state: TableState) -> list[PartitionPath]:
     level = [""]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
         while level:
-            below: list[str] = []
-            for path, content in zip(level, threads.map(state.storage.list_directory, level), strict=True):
-                if any(is_partition_metadata(status.name) for status in content.files):
-                    found.append(PartitionPath(path))
-                else:
-                    below += [name for name in content.directories if not _is_hidden(name)]
-            level = below
+            contents = list(zip(level, threads.map(state.storage.list_directory, level), strict=True))
+            found += [PartitionPath(path) for path, content in contents if _is_partition(content)]
+            below = [name for _, content in contents if not _is_partition(content) for name in content.directories]
+            level = [name for name in below if not _is_hidden(name)]
     return sorted(found)
 
 
@@ -108,6 +105,10 @@ def decode_partition_metadata(data: bytes, path: str) -> tuple[InstantTime, int]
         return InstantTime(entries["commitTime"]), int(entries["partitionDepth"])
     except (KeyError, ValueError) as error:
         raise CorruptData("partition metadata cannot be read", file=path) from error
+
+
+def _is_partition(content: Directory) -> bool:
+    return any(is_partition_metadata(status.name) for status in content.files)
 
 
 def _is_hidden(directory: str) -> bool:
