@@ -50,7 +50,7 @@ def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindL
     new = np.flatnonzero(~is_known)
     bucket_of_file = np.array(routes.bucket_of_file, dtype=np.int32)
     stored_bucket = bucket_of_file[_integers(located, FILE_INDEX)[found]]
-    bucket = np.concatenate((stored_bucket, _insert_bucket(keyed.take(pa.array(new)), routes)))
+    bucket: Indices = np.concatenate((stored_bucket, _insert_bucket(keyed.take(pa.array(new)), routes)))
     everything = np.concatenate((rows, new))
     order = np.argsort(everything, kind="stable")
     order = order[bucket[order] >= 0]

@@ -3,7 +3,7 @@
 Pure Arrow kernels. Decide on narrow columns, touch wide rows once. Start at `probe`, then `merge_batch`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,13 +13,15 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
 
-__all__ = ["MergeSpec", "Merged", "Probe", "deleted_rows", "merge_batch", "newer_rows", "probe"]
+__all__ = ["DELETE_COLUMNS", "MergeSpec", "Merged", "Probe", "deleted_rows", "merge_batch", "newer_rows", "probe", "replace_rows"]
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _IS_DELETED = "_hoodie_is_deleted"
 _OPERATION = "_hoodie_operation"
+DELETE_COLUMNS = (_IS_DELETED, _OPERATION)
+"""Columns by which a row itself says that it is a delete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,19 @@ def merge_batch(batch: pa.RecordBatch, keys: pa.Array, updates: Probe, spec: Mer
         kept[rows[deletes]] = False
         merged = merged.filter(pa.array(kept))
     return Merged(batch=merged, hits=hits, updated_count=int(replaces.sum()), deleted_count=int(deletes.sum()))
+
+
+def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Put new values into some columns of the rows for which `where` is true.
+
+    Shape: `fresh` has a value for each such row, in order.
+    """
+    rows = np.flatnonzero(_bools(where))
+    columns = [
+        _replace_column(stored, where, rows, fresh[name]) if name in fresh else stored
+        for name, stored in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:

@@ -1,0 +1,36 @@
+"""Apache Hudi tables from Python, without a jar. Start at `open_table`, `create_table` and `Table`."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyhudi import errors
+    from pyhudi.table import (
+        Table,
+        create_table,
+        open_table,
+        pending,
+        register_key_generator,
+        table_exists,
+        write_table,
+    )
+
+__all__ = [
+    "Table",
+    "create_table",
+    "errors",
+    "open_table",
+    "pending",
+    "register_key_generator",
+    "table_exists",
+    "write_table",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load on first use: Spark imports this package in every worker."""
+    if name == "errors":
+        return importlib.import_module("pyhudi.errors")
+    if name in __all__:
+        return getattr(importlib.import_module("pyhudi.table"), name)
+    raise AttributeError(name)

@@ -1,0 +1,178 @@
+"""Write rows as new files, as fast as parquet goes: no look-up, no small files to fill.
+
+Start at `bulk_insert`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
+from pyhudi.actions.opening import Opened, opened
+from pyhudi.actions.publish import publish
+from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
+from pyhudi.actions.write_task import Kind, status_batch, to_statuses, write_buckets
+from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, WriteStatus, create_base_file
+from pyhudi.kernels.order import sort_rows
+from pyhudi.options import one_of, option
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.metadata import WriteOperation
+
+__all__ = ["SORT_MODE", "SortMode", "bulk_insert", "write_as_they_come"]
+
+
+class SortMode(StrEnum):
+    """The value of `hoodie.bulkinsert.sort.mode`."""
+
+    NONE = "NONE"
+    GLOBAL_SORT = "GLOBAL_SORT"
+    PARTITION_SORT = "PARTITION_SORT"
+    PARTITION_PATH_REPARTITION = "PARTITION_PATH_REPARTITION"
+    PARTITION_PATH_REPARTITION_AND_SORT = "PARTITION_PATH_REPARTITION_AND_SORT"
+
+
+SORT_MODE: Final = option(
+    "hoodie.bulkinsert.sort.mode", "NONE", "How bulk_insert orders and distributes rows.", parse=one_of(*SortMode)
+)
+SORT_COLUMNS: Final = option(
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+    "",
+    "bulk_insert: columns to sort by instead of partition path and record key.",
+)
+_SORTS: Final = frozenset({SortMode.PARTITION_SORT, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
+_FILES_A_TASK: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sorting:
+    columns: tuple[str, ...]
+    """Empty: rows stay in the order they come."""
+    max_rows: int
+    """A file is closed when it has this many."""
+
+
+def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
+    """Write rows as new file groups.
+
+    With sort mode NONE an engine whose rows lie in tasks writes each task's rows as they are; else they are brought to
+    one file group after the other of each partition.
+    """
+    mode = SortMode(call.settings.get(SORT_MODE))
+    with opened(call, records, Action.COMMIT, WriteOperation.BULK_INSERT) as write:
+        plan = _plan(write)
+        if call.is_dry_run:
+            return plan
+        write.txn.start(None)
+        spec = write_spec(call, write.time, write.schema)
+        with write.phases.step("write files"):
+            as_they_come = mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT} or (
+                mode is SortMode.NONE and call.engine.has_placed_rows
+            )
+            frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, plan, mode)
+            statuses = to_statuses(call.engine.collect(frame))
+        return publish(call, write.txn, WriteOperation.BULK_INSERT, statuses, schema=write.schema, phases=write.phases)
+
+
+def _plan(write: Opened) -> WritePlan:
+    sizing = replace(sizing_of(write.call, write.snapshot), small_file_bytes=0)
+    rows = {partition: count for partition, count in write.rows_by_partition.items() if count}
+    return plan_write(
+        instant=write.time,
+        demand=Demand(new_rows=rows, located_rows={}),
+        slices=(),
+        sole={},
+        sizing=sizing,
+        slots_count=write.call.engine.parallelism_tasks,
+    )
+
+
+def _by_partition(write: Opened, spec: WriteSpec, plan: WritePlan, mode: SortMode) -> Frame:
+    engine = write.call.engine
+    routed = engine.exchange(engine.route(write.rows, None, plan.routes), plan.tasks_count)
+    task = partial(
+        write_buckets,
+        storage=write.call.state.storage,
+        spec=spec,
+        files=plan.files,
+        kind=Kind.INSERT,
+        sort_columns=_sort_columns(write.call) if mode in _SORTS else (),
+    )
+    return engine.map(routed, task, WRITE_STATUS)
+
+
+def _as_they_come(write: Opened, spec: WriteSpec, mode: SortMode) -> Frame:
+    call, engine = write.call, write.call.engine
+    rows = write.rows
+    if mode is SortMode.GLOBAL_SORT:
+        rows = engine.range_sort(rows, _sort_columns(call), max(engine.parallelism_tasks, 1))
+    columns = _sort_columns(call) if mode is SortMode.PARTITION_SORT else ()
+    sorting = _Sorting(columns=columns, max_rows=max(1, sizing_of(call, write.snapshot).rows_that_fit(0)))
+    task = partial(write_as_they_come, storage=call.state.storage, spec=spec, sorting=sorting)
+    return engine.map(rows, task, WRITE_STATUS)
+
+
+def _sort_columns(call: WriteCall) -> tuple[str, ...]:
+    given = tuple(name.strip() for name in call.settings.get(SORT_COLUMNS).split(",") if name.strip())
+    return given or (PARTITION, KEY)
+
+
+def write_as_they_come(
+    attempt: Attempt, batches: Iterator[pa.RecordBatch], *, storage: Storage, spec: WriteSpec, sorting: _Sorting
+) -> Iterator[pa.RecordBatch]:
+    """Write one task's rows to new file groups of their partitions; a file is closed when it is full.
+
+    Cost: the rows that are not yet in a closed file, in memory.
+    """
+    held: dict[str, list[pa.Table]] = defaultdict(list)
+    counts: dict[str, int] = defaultdict(int)
+    numbers: dict[str, int] = defaultdict(int)
+
+    def close(partition: str) -> pa.RecordBatch:
+        rows = pa.concat_tables(held.pop(partition))
+        number = sum(numbers.values())
+        numbers[partition] += 1
+        counts.pop(partition)
+        return status_batch(_create(storage, spec, attempt, partition, number, rows, sorting))
+
+    for batch in batches:
+        for partition, rows in _split(batch):
+            held[partition].append(rows)
+            counts[partition] += rows.num_rows
+            if counts[partition] >= sorting.max_rows:
+                yield close(partition)
+    for partition in sorted(held):
+        yield close(partition)
+
+
+def _create(
+    storage: Storage, spec: WriteSpec, attempt: Attempt, partition: str, number: int, rows: pa.Table, sorting: _Sorting
+) -> WriteStatus:
+    unique = attempt.task * _FILES_A_TASK + number
+    file = FileTask(
+        partition=PartitionPath(partition),
+        file_id=new_file_id(spec.instant, partition, unique),
+        write_token=f"{attempt.task}-0-0",
+        number=unique,
+    )
+    ordered = sort_rows(rows, sorting.columns) if sorting.columns else rows
+    return create_base_file(storage, spec, file, ordered)
+
+
+def _split(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Table]]:
+    """Cut a batch by partition; most batches of a sorted stream have one."""
+    partitions = batch.column(PARTITION)
+    distinct = pc.unique(partitions)
+    if len(distinct) == 1:
+        yield distinct[0].as_py(), pa.Table.from_batches([batch])
+        return
+    for partition in distinct:
+        yield partition.as_py(), pa.Table.from_batches([batch.filter(pc.equal(partitions, partition))])

@@ -1,0 +1,143 @@
+"""What every write is given and gives back.
+
+Values: `WriteCall` (the opened table, the options, the engine) and `WriteResult`; and the tasks' constants made from
+them. Start at `WriteCall`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, Sizing
+from pyhudi.engine.api import Engine
+from pyhudi.filegroup.rows import RowLayout
+from pyhudi.filegroup.writer import BloomSpec, WriteSpec
+from pyhudi.formats.parquet import parquet_options
+from pyhudi.kernels.keys import KeySpec
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.options import Settings, option
+from pyhudi.state.config import MergeMode, key_spec
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.view import Timeline, completed_writes
+
+__all__ = ["Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
+
+DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
+DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
+
+_HISTORY: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteCall:
+    """One call of a write verb."""
+
+    state: TableState
+    settings: Settings
+    engine: Engine
+    commit_metadata: Mapping[str, str] = field(default_factory=dict)
+    """The user's own entries for the commit's extraMetadata."""
+    is_dry_run: bool = False
+    key_encoding: bool | None = None
+    """The single-field complex key is prefixed, as the table's own keys show; None where it does not matter."""
+
+    def keys(self, instant: InstantTime | None = None) -> KeySpec:
+        """Give the table's key generator; generated keys start with the instant."""
+        spec = key_spec(self.state.config, self.settings)
+        if self.key_encoding is not None:
+            spec = replace(spec, has_prefixed_single_key=self.key_encoding)
+        return replace(spec, key_prefix=instant or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """What a write did. Units: rows, bytes, s."""
+
+    instant: str
+    """Requested time; empty when there was nothing to do."""
+    completion_time: str
+    operation: str
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    rejected: int = 0
+    bytes_written: int = 0
+    files: tuple[str, ...] = ()
+    """Base files written, relative to the base path."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by step, in order."""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        counts = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
+        return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes"
+
+
+class Phases:
+    """A stopwatch a write keeps: where the time went, by step."""
+
+    def __init__(self, call: WriteCall) -> None:
+        self.seconds: dict[str, float] = {}
+        self._call = call
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a step, and show its name where people watch."""
+        clock = self._call.state.env.monotonic_s
+        started = clock()
+        with self._call.engine.describe(f"pyhudi {name} {self._call.state.config.name}"):
+            try:
+                yield
+            finally:
+                self.seconds[name] = self.seconds.get(name, 0.0) + clock() - started
+
+
+def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> WriteSpec:
+    """Make the constants that all tasks of a write share."""
+    config = call.state.config
+    dropped = tuple(name.split(":")[0] for name in config.partition_fields) if config.drops_partition_columns else ()
+    layout = RowLayout(
+        schema=schema, key_spec=call.keys(instant), has_meta_values=config.populates_meta_fields, dropped=dropped
+    )
+    merge = MergeSpec(
+        ordering=config.ordering_fields,
+        is_event_time=config.merge_mode is MergeMode.EVENT_TIME_ORDERING,
+        delete_field=call.settings.get(DELETE_FIELD),
+        delete_marker=call.settings.get(DELETE_MARKER),
+    )
+    return WriteSpec(
+        instant=instant,
+        layout=layout,
+        merge=merge,
+        parquet=parquet_options(call.settings),
+        bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
+    )
+
+
+def sizing_of(call: WriteCall, timeline: Timeline) -> Sizing:
+    """Learn how large this table's records are: from its newest commits, else from the estimate.
+
+    Units: bytes.
+    """
+    settings = call.settings
+    return Sizing(
+        max_file_bytes=settings.get(MAX_FILE_SIZE),
+        small_file_bytes=settings.get(SMALL_FILE_LIMIT),
+        record_bytes=_record_bytes(call, timeline) or float(settings.get(RECORD_SIZE)),
+    )
+
+
+def _record_bytes(call: WriteCall, timeline: Timeline) -> float:
+    newest = sorted(completed_writes(timeline), key=timeline.point, reverse=True)[:_HISTORY]
+    for instant in newest:
+        stats = [stat for found in read_commit_metadata(call.state, instant).stats.values() for stat in found]
+        rows = sum(stat.num_writes or 0 for stat in stats)
+        size_bytes = sum(stat.file_size_in_bytes or 0 for stat in stats)
+        if rows and size_bytes:
+            return size_bytes / rows
+    return 0.0

@@ -1,0 +1,162 @@
+"""Open a write: check the rows against the table, make their keys, begin the instant.
+
+What can be wrong with a call is found before anything is written. Start at `opened`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.actions.call import Phases, WriteCall
+from pyhudi.actions.rollback import recover, undo
+from pyhudi.engine.api import KEY, PARTITION, Frame
+from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch
+from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.index.tag import index_plan
+from pyhudi.kernels.keys import KeySpec
+from pyhudi.options import option
+from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.schema.evolution import evolve
+from pyhudi.schema.meta_fields import META_FIELDS
+from pyhudi.schema.types import to_table_schema
+from pyhudi.state.refusals import require_writable
+from pyhudi.timeline.active import load_timeline, timeline_zone
+from pyhudi.timeline.clock import next_instant_time
+from pyhudi.timeline.codec import encode_requested_replace
+from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.timeline.view import Timeline, newest_time
+from pyhudi.txn.commit import Txn, begin
+
+__all__ = ["Opened", "opened"]
+
+FILL_MISSING: Final = option(
+    "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
+)
+_NONCE_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A write that has begun: what it sees, what it writes, and when."""
+
+    call: WriteCall
+    phases: Phases
+    snapshot: Timeline
+    time: InstantTime
+    schema: pa.Schema
+    """The table's columns after this write."""
+    keys: KeySpec
+    rows: Frame
+    """The table's columns, KEY, PARTITION and ORDER; None for a write without rows."""
+    rows_by_partition: Mapping[PartitionPath, int]
+    slices: Sequence[FileSlice]
+    """The visible file slices of the rows' partitions; of all partitions for a global look-up."""
+    keep: Callable[[Frame], Frame]
+    """Compute a frame once; released when the write is over."""
+    has_unknown_partitions: bool = False
+    """Some rows are only keys: they are looked for in every partition."""
+    transaction: Txn | None = None
+
+    @property
+    def txn(self) -> Txn:
+        """Give the transaction; a dry run has none."""
+        if self.transaction is None:
+            raise InternalError("a dry run publishes nothing")
+        return self.transaction
+
+
+@contextmanager
+def opened(
+    call: WriteCall, records: Frame | None, action: Action, operation: WriteOperation, *, has_only_keys: bool = False
+) -> Iterator[Opened]:
+    """Check, key and begin; on an error inside, the instant is rolled back.
+
+    Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
+    """
+    state, engine, phases = call.state, call.engine, Phases(call)
+    require_writable(state.config, state.layout, load_timeline(state))
+    schema = _schema_after(call, records, has_only_keys=has_only_keys)
+    with ExitStack() as stack:
+
+        def keep(frame: Frame) -> Frame:
+            return stack.enter_context(engine.hold(frame))
+
+        rows, has_generated_keys = None, not state.config.record_key
+        if records is not None:
+            rows = _conformed(call, records, schema, has_only_keys=has_only_keys)
+        if rows is not None and not has_generated_keys:
+            with phases.step("make keys"):
+                rows = keep(engine.with_keys(rows, call.keys()) if not has_only_keys else rows)
+                counts = _count(call, rows)
+        transaction, snapshot, time = _begin(call, action, stack)
+        if rows is not None and has_generated_keys:
+            with phases.step("make keys"):
+                rows = keep(engine.with_keys(rows, call.keys(time)) if not has_only_keys else rows)
+                counts = _count(call, rows)
+        counts = counts if rows is not None else {}
+        unknown = None in counts
+        looks_everywhere = unknown or index_plan(call.settings, state.config.record_key).is_global
+        partitions = None if looks_everywhere else [name for name in counts if name is not None]
+        yield Opened(
+            call=call,
+            phases=phases,
+            snapshot=snapshot,
+            time=time,
+            schema=schema,
+            keys=call.keys(time),
+            rows=rows,
+            rows_by_partition={PartitionPath(name or ""): rows_count for name, rows_count in counts.items()},
+            slices=slices_at(state, snapshot, partitions) if rows is not None else [],
+            keep=keep,
+            has_unknown_partitions=unknown,
+            transaction=transaction,
+        )
+
+
+def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | None, Timeline, InstantTime]:
+    """Begin for real, or for a dry run only look."""
+    state = call.state
+    if call.is_dry_run:
+        snapshot = load_timeline(state)
+        return None, snapshot, next_instant_time(state.env, newest_time(snapshot), timeline_zone(state))
+    plan = encode_requested_replace(state.env.random_bytes(_NONCE_BYTES)) if action is Action.REPLACECOMMIT else b""
+    txn = begin(state, action, call.settings, plan=plan, recover=recover, undo=undo)
+    stack.enter_context(txn)
+    return txn, txn.snapshot, txn.time
+
+
+def _schema_after(call: WriteCall, records: Frame | None, *, has_only_keys: bool) -> pa.Schema:
+    """Check the rows' columns against the table's, which they may widen."""
+    stored = table_schema(call.state, load_timeline(call.state))
+    if records is None or has_only_keys:
+        return stored
+    given = call.engine.schema(records)
+    columns = [field for field in given if field.name not in META_FIELDS and not field.name.startswith("_pyhudi_")]
+    if not columns:
+        raise InvalidInput("the rows have no columns of the table", columns=given.names)
+    missing = [field.name for field in stored if field.name not in given.names]
+    if missing and not call.settings.get(FILL_MISSING):
+        raise SchemaMismatch(
+            f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
+        )
+    return evolve(stored, to_table_schema(pa.schema(columns)))
+
+
+def _conformed(call: WriteCall, records: Frame, schema: pa.Schema, *, has_only_keys: bool) -> Frame:
+    """Bring the rows to the table's columns; the key columns of frames that were read from the table stay."""
+    given = call.engine.schema(records)
+    if has_only_keys:
+        return records
+    kept = [pa.field(name, pa.string()) for name in (KEY, PARTITION) if name in given.names]
+    extra = [field for field in given if field.name in {"_hoodie_is_deleted", "_hoodie_operation"}]
+    names = {*schema.names, *(field.name for field in kept)}
+    return call.engine.conform(records, pa.schema([*schema, *kept, *(one for one in extra if one.name not in names)]))
+
+
+def _count(call: WriteCall, rows: Frame) -> dict[str | None, int]:
+    counts = call.engine.count(rows, [PARTITION])
+    return dict(zip(counts.column(PARTITION).to_pylist(), counts.column("rows").to_pylist(), strict=True))

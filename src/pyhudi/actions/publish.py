@@ -1,0 +1,116 @@
+"""From what tasks wrote to a completed instant: write statuses, commit metadata, result.
+
+Start at `publish`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pyhudi.actions.call import Phases, WriteCall, WriteResult
+from pyhudi.actions.write_plan import WritePlan
+from pyhudi.errors import InternalError
+from pyhudi.filegroup.listing import ensure_partition_metadata
+from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.schema.types import arrow_to_avro
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.txn.commit import Txn
+
+__all__ = ["commit_schema", "profile", "publish"]
+
+
+def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
+    """Spell the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
+    name = call.state.config.name
+    avro = arrow_to_avro(schema, f"{name}_record", f"hoodie.{name}", null_first=True)
+    return json.dumps(avro, separators=(",", ":"))
+
+
+def profile(operation: WriteOperation, plan: WritePlan) -> CommitMetadata:
+    """Say before any file is written what is going to be: the inflight instant.   Spec: format/timeline 3.2."""
+    stats: dict[str, list[WriteStat]] = defaultdict(list)
+    for partition, rows in plan.new_rows.items():
+        if rows:
+            stats[partition].append(replace(_PROFILE, num_inserts=rows))
+    for bucket, rows in plan.update_rows.items():
+        file = plan.files[bucket]
+        previous = file.base.instant if file.base else "null"
+        stats[file.partition].append(
+            replace(_PROFILE, file_id=file.file_id, prev_commit=previous, num_update_writes=rows)
+        )
+    return CommitMetadata(operation=operation, stats={partition: tuple(found) for partition, found in stats.items()})
+
+
+_PROFILE = WriteStat(file_id="", path=None)
+
+
+def publish(
+    call: WriteCall,
+    txn: Txn,
+    operation: WriteOperation,
+    statuses: Sequence[WriteStatus],
+    *,
+    schema: pa.Schema,
+    phases: Phases,
+    replaced: Mapping[PartitionPath, Sequence[FileId]] | None = None,
+    rejected_count: int = 0,
+) -> WriteResult:
+    """Commit what tasks wrote, and tell what it was."""
+    written = [status for status in statuses if status.path]
+    _require_one_file_a_group(written)
+    for partition in sorted({status.partition for status in written if status.previous_instant == "null"}):
+        ensure_partition_metadata(call.state, PartitionPath(partition), txn.time)
+    stats: dict[str, list[WriteStat]] = defaultdict(list)
+    for status in written:
+        stats[status.partition].append(_stat(status))
+    metadata = CommitMetadata(
+        operation=operation,
+        stats={partition: tuple(found) for partition, found in stats.items()},
+        extra={**call.commit_metadata, "schema": commit_schema(call, schema)},
+        replaced=None if replaced is None else {partition: tuple(ids) for partition, ids in replaced.items()},
+    )
+    with phases.step("commit"):
+        done = txn.commit(metadata)
+    return WriteResult(
+        instant=done.requested_time,
+        completion_time=done.completion_time or done.requested_time,
+        operation=operation.lower(),
+        inserted=sum(status.inserts_count for status in written),
+        updated=sum(status.updates_count for status in written),
+        deleted=sum(status.deletes_count for status in written),
+        rejected=rejected_count,
+        bytes_written=sum(status.size_bytes for status in written),
+        files=tuple(status.path for status in written),
+        phases=dict(phases.seconds),
+    )
+
+
+def _stat(status: WriteStatus) -> WriteStat:
+    """Fill a base-file write's stat with the literals real files have.   Spec: format/timeline 3.2."""
+    is_new = status.previous_instant == "null"
+    return WriteStat(
+        file_id=status.file_id,
+        path=status.path,
+        prev_commit=status.previous_instant,
+        num_writes=status.rows_count,
+        num_deletes=status.deletes_count,
+        num_update_writes=status.updates_count,
+        num_inserts=status.inserts_count,
+        total_write_bytes=status.size_bytes,
+        partition_path=status.partition,
+        file_size_in_bytes=status.size_bytes,
+        prev_base_file=status.previous_name or None,
+        scan_time_ms=0,
+        upsert_time_ms=0 if is_new else status.write_ms,
+        create_time_ms=status.write_ms if is_new else 0,
+    )
+
+
+def _require_one_file_a_group(statuses: Sequence[WriteStatus]) -> None:
+    groups = {(status.partition, status.file_id) for status in statuses}
+    if len(groups) != len(statuses):
+        raise InternalError("two files were written for one file group", files=[status.path for status in statuses])

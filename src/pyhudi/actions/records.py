@@ -1,0 +1,69 @@
+"""Take in what users hand over: rows of any kind, or only keys.
+
+Start at `take_records`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.actions.call import WriteCall
+from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
+from pyhudi.errors import InvalidInput, SchemaMismatch
+from pyhudi.predicate import column
+from pyhudi.queries.slices import table_schema
+from pyhudi.timeline.active import load_timeline
+
+__all__ = ["key_rows", "keyed_rows", "take_records"]
+
+
+def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) -> Frame:  # noqa: ANN401 - anything Arrow
+    """Make a frame of Arrow data, a DataFrame of any library, or a list of dicts.
+
+    Dicts get the types of the table's columns; `is_as_it_is` (a merge's source) leaves them what they look like.
+
+    Raises: InvalidInput for anything else; SchemaMismatch for values that do not fit.
+    """
+    if isinstance(records, list):
+        return call.engine.frame(_from_dicts(call, records, is_as_it_is=is_as_it_is))
+    return call.engine.frame(records)
+
+
+def key_rows(call: WriteCall, keys: Sequence[str]) -> Frame:
+    """Make rows of record keys alone: their partitions are unknown, unless the table has none."""
+    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        raise InvalidInput("keys is a list of record keys, each a text", keys=keys)
+    partition = None if call.state.config.partition_fields else ""
+    rows = pa.table(
+        {
+            KEY: pa.array(keys, pa.string()),
+            PARTITION: pa.array([partition] * len(keys), pa.string()),
+            ORDER: pa.array(range(len(keys)), pa.int64()),
+        }
+    )
+    return call.engine.frame(rows)
+
+
+def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
+    """Reduce rows to their keys and partitions.
+
+    Raises: KeyMissing.
+    """
+    keyed = call.engine.with_keys(rows, call.keys())
+    return call.engine.select(keyed, {name: column(name) for name in (KEY, PARTITION, ORDER)})
+
+
+def _from_dicts(call: WriteCall, records: list[Any], *, is_as_it_is: bool) -> pa.Table:
+    if not all(isinstance(record, dict) for record in records):
+        raise InvalidInput("a list of records holds dicts", first=type(records[0]).__name__)
+    names = list(dict.fromkeys(name for record in records for name in record))
+    known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
+    columns = []
+    for name in names:
+        kind = known.field(name).type if name in known.names else None
+        try:
+            columns.append(pa.array([record.get(name) for record in records], kind))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+            raise SchemaMismatch(f"values do not fit the column: {error}", column=name, type=str(kind)) from error
+    return pa.table(columns, names=names)

@@ -1,0 +1,156 @@
+"""Delete where, update where: change stored rows by a predicate, file by file, without bringing any row anywhere.
+
+Start at `delete_where`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.opening import Opened, opened
+from pyhudi.actions.publish import publish
+from pyhudi.errors import ExpressionError, InvalidInput
+from pyhudi.filegroup.listing import list_partitions
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.rows import COMMIT_SEQNO, COMMIT_TIME, decoded
+from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
+from pyhudi.formats.parquet import iter_batches
+from pyhudi.kernels.merge import replace_rows
+from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
+from pyhudi.queries.pruning import prune_partitions
+from pyhudi.queries.slices import slices_at
+from pyhudi.schema.meta_fields import seqno, with_meta_fields
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.metadata import WriteOperation
+
+__all__ = ["delete_where", "update_where"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """What happens to the rows for which `where` is true (all, if it is None)."""
+
+    where: Expression | None
+    assignments: Mapping[str, Expression] | None
+    """None: they go."""
+
+
+def delete_where(call: WriteCall, where: Expression) -> WriteResult | list[str]:
+    """Delete the rows for which a predicate is true; a dry run gives the files that would be looked at."""
+    return _rewrite(call, WriteOperation.DELETE, _Change(where=where, assignments=None))
+
+
+def update_where(
+    call: WriteCall, assignments: Mapping[str, Expression], where: Expression | None
+) -> WriteResult | list[str]:
+    """Set columns in the rows for which a predicate is true.
+
+    Raises: InvalidInput for columns that are unknown, or part of the key or the partition path.
+    """
+    return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
+
+
+def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | list[str]:
+    with opened(call, None, Action.COMMIT, operation) as write:
+        _check(write, change)
+        slices = _candidates(write, change)
+        if call.is_dry_run:
+            return [one.base.path for one in slices if one.base is not None]
+        write.txn.start(None)
+        spec = write_spec(call, write.time, write.schema)
+        tasks = [_task(number, one) for number, one in enumerate(slices)]
+        with write.phases.step("write files"):
+            work = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
+            statuses = call.engine.run(work, tasks)
+        return publish(call, write.txn, operation, statuses, schema=write.schema, phases=write.phases)
+
+
+def _check(write: Opened, change: _Change) -> None:
+    schema, config = with_meta_fields(write.schema), write.call.state.config
+    if change.where is not None and not pa.types.is_boolean(check(change.where, schema)):
+        raise ExpressionError("a condition is true or false", type=str(check(change.where, schema)))
+    fixed = {*config.record_key, *(name.split(":")[0] for name in config.partition_fields)}
+    for name, expression in (change.assignments or {}).items():
+        if name not in write.schema.names:
+            raise InvalidInput("the table has no such column", column=name, columns=write.schema.names)
+        if name in fixed:
+            raise InvalidInput("an update cannot change a key or partition column; delete and insert", column=name)
+        check(expression, schema)
+
+
+def _candidates(write: Opened, change: _Change) -> list[FileSlice]:
+    state = write.call.state
+    schema = with_meta_fields(write.schema)
+    partitions = prune_partitions(state.config, schema, list_partitions(state), change.where)
+    return [one for one in slices_at(state, write.snapshot, partitions) if one.base is not None]
+
+
+def _task(number: int, one: FileSlice) -> FileTask:
+    group = one.group
+    return FileTask(
+        partition=group.partition, file_id=group.file_id, write_token=f"{number}-0-0", base=one.base, number=number
+    )
+
+
+def _rewrite_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> WriteStatus:
+    """Rewrite one file, if any of its rows is concerned: the condition's columns are read first."""
+    if change.where is not None and not _has_match(task, storage, spec, change.where):
+        return WriteStatus(
+            partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
+        )
+    return rewrite_base_file(storage, spec, task, _Rewriter(spec, task, change))
+
+
+def _has_match(task: FileTask, storage: Storage, spec: WriteSpec, where: Expression) -> bool:
+    assert task.base is not None, "only stored files are rewritten"
+    schema = spec.layout.file_schema
+    names = sorted(fields_of(where, schema)) or [schema.names[0]]
+    with storage.open_input(task.base.path) as source:
+        for batch in iter_batches(source, names):
+            if set(batch.schema.names) != set(names) or pc.any(mask(where, batch)).as_py():
+                return True
+    return False
+
+
+class _Rewriter:
+    """Changes the batches of one file, numbering the rows it touches."""
+
+    def __init__(self, spec: WriteSpec, task: FileTask, change: _Change) -> None:
+        self._spec, self._task, self._change = spec, task, change
+        self._touched = 0
+
+    def __call__(self, batch: pa.RecordBatch) -> Rewritten:
+        where, assignments = self._change.where, self._change.assignments
+        rows = decoded(batch)
+        hit = pa.array([True] * batch.num_rows) if where is None else mask(where, rows)
+        count = pc.sum(hit).as_py() or 0
+        if not count:
+            return Rewritten(batch=batch, updates_count=0, deletes_count=0)
+        if assignments is None:
+            return Rewritten(batch=batch.filter(pc.invert(hit)), updates_count=0, deletes_count=count)
+        fresh = self._fresh(rows.filter(hit), assignments, batch.schema)
+        return Rewritten(batch=replace_rows(batch, hit, fresh), updates_count=count, deletes_count=0)
+
+    def _fresh(
+        self, rows: pa.RecordBatch, assignments: Mapping[str, Expression], schema: pa.Schema
+    ) -> dict[str, pa.Array]:
+        count = rows.num_rows
+        fresh: dict[str, Any] = {
+            name: _one_array(evaluate(expression, rows)).cast(rows.schema.field(name).type)
+            for name, expression in assignments.items()
+        }
+        if self._spec.layout.has_meta_values:
+            fresh[COMMIT_TIME] = pa.repeat(pa.scalar(self._spec.instant, pa.string()), count)
+            fresh[COMMIT_SEQNO] = seqno(self._spec.instant, self._task.number, self._touched, count)
+        self._touched += count
+        return fresh
+
+
+def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values

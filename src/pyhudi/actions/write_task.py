@@ -1,0 +1,133 @@
+"""What a write does inside a task: rows of its buckets in, one status row a bucket out.
+
+Data plane: runs in this process or in a Spark worker, sees Arrow batches and frozen values only, and holds one bucket's
+rows at a time. Start at `write_buckets`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, Attempt
+from pyhudi.filegroup.writer import (
+    WRITE_STATUS,
+    FileTask,
+    Rewritten,
+    WriteSpec,
+    WriteStatus,
+    create_base_file,
+    merge_base_file,
+    rewrite_base_file,
+)
+from pyhudi.kernels.merge import deleted_rows, newer_rows, probe
+from pyhudi.kernels.order import sort_rows
+from pyhudi.storage.api import Storage
+
+__all__ = ["Kind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
+
+
+class Kind(StrEnum):
+    """What a bucket's rows mean."""
+
+    UPSERT = "upsert"
+    """One row a key; merged with the stored rows."""
+    INSERT = "insert"
+    """Put beside the stored rows, whatever their keys."""
+    INSERT_ONE = "insert_one"
+    """As INSERT, but one row a key of the input."""
+    DELETE = "delete"
+    """Stored rows of these keys go."""
+
+
+def write_buckets(
+    attempt: Attempt,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    storage: Storage,
+    spec: WriteSpec,
+    files: tuple[FileTask, ...],
+    kind: Kind,
+    sort_columns: tuple[str, ...] = (),
+) -> Iterator[pa.RecordBatch]:
+    """Write every bucket of one task.
+
+    Shape: batches with the table's columns, KEY, PARTITION, ORDER, BUCKET, IS_MOVED, ordered by BUCKET and ORDER
+           -> one WRITE_STATUS row a bucket.
+    """
+    for bucket, rows in runs_by_bucket(batches):
+        rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
+        yield status_batch(write_bucket(storage, spec, files[bucket], rows, kind))
+
+
+def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: Kind) -> WriteStatus:
+    """Write one bucket's rows to its file group."""
+    moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+    deletes = deleted_rows(rows, spec.merge) | moved | (kind is Kind.DELETE)
+    if kind is not Kind.INSERT:
+        ordering = () if kind is Kind.DELETE else [rows.column(name) for name in spec.merge.ordering]
+        kept = newer_rows(rows.column(KEY), ordering, deletes)
+        if kept is not None:
+            rows, deletes, moved = rows.take(pa.array(kept)), deletes[kept], moved[kept]
+    if kind in {Kind.INSERT, Kind.INSERT_ONE}:
+        return _insert(storage, spec, file, rows.filter(pa.array(~deletes)))
+    unordered = deletes if kind is Kind.DELETE else moved
+    if kind is Kind.DELETE:
+        rows = _widen(rows, spec)
+    updates = probe(rows, rows.column(KEY), deletes, spec.merge, unordered=unordered)
+    return merge_base_file(storage, spec, file, updates)
+
+
+def _insert(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table) -> WriteStatus:
+    if file.base is None:
+        return create_base_file(storage, spec, file, rows)
+    return rewrite_base_file(storage, spec, file, _unchanged, lambda: rows)
+
+
+def _unchanged(batch: pa.RecordBatch) -> Rewritten:
+    return Rewritten(batch=batch, updates_count=0, deletes_count=0)
+
+
+def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
+    """Give rows that are only keys the table's columns, all null: a delete needs no values."""
+    for field in spec.layout.schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows
+
+
+def runs_by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Cut a stream that is ordered by BUCKET at its changes, holding one bucket's rows at a time."""
+    held: list[pa.RecordBatch] = []
+    current = -1
+    for batch in batches:
+        for bucket, run in _runs(batch):
+            if bucket != current and held:
+                yield current, pa.Table.from_batches(held)
+                held = []
+            current = bucket
+            held.append(run)
+    if held:
+        yield current, pa.Table.from_batches(held)
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    buckets = batch.column(BUCKET).to_numpy()
+    starts = np.flatnonzero(np.append(True, buckets[1:] != buckets[:-1]))
+    for start, end in zip(starts, np.append(starts[1:], len(buckets)), strict=True):
+        yield int(buckets[start]), batch.slice(int(start), int(end - start))
+
+
+def status_batch(status: WriteStatus) -> pa.RecordBatch:
+    """Make the one row that a task returns for a bucket."""
+    return pa.RecordBatch.from_pylist([asdict(status)], schema=WRITE_STATUS)
+
+
+def to_statuses(table: pa.Table) -> list[WriteStatus]:
+    """Read collected status rows, in order of their file groups: one row a file group, never one a record."""
+    ordered = table.sort_by([("partition", "ascending"), ("file_id", "ascending")])
+    return [WriteStatus(**row) for row in ordered.to_pylist()]

@@ -1,0 +1,342 @@
+"""Write one file group's base file: create it from rows, or merge rows into the one that is there.
+
+Runs in tasks (data plane): everything needed comes in frozen values, no timeline, no locks. Names do not depend on the
+attempt and files are published by put-if-absent, so that a retried or a zombie attempt finds the file already there and
+reports the stored one. Start at `merge_base_file` and `create_base_file`.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import PreconditionFailed
+from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
+from pyhudi.filegroup.names import marker_path
+from pyhudi.filegroup.rows import RECORD_KEY, RowLayout, base_file_rows, record_keys_of, stored_batches
+from pyhudi.formats.bloom import BloomFilter, BloomType, add, build
+from pyhudi.formats.parquet import (
+    ParquetOptions,
+    base_file_footer,
+    base_file_key_values,
+    read_footer,
+    write_base_file,
+)
+from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
+from pyhudi.options import Settings, one_of, option
+from pyhudi.storage.api import PutMode, Storage
+from pyhudi.timeline.instant import InstantTime
+
+__all__ = [
+    "WRITE_STATUS",
+    "FileTask",
+    "WriteSpec",
+    "WriteStatus",
+    "create_base_file",
+    "merge_base_file",
+    "rewrite_base_file",
+]
+
+BLOOM_TYPE: Final = option(
+    "hoodie.bloom.index.filter.type", "DYNAMIC_V0", "Kind of bloom filter in base files.", parse=one_of(*BloomType)
+)
+BLOOM_ENTRIES: Final = option(
+    "hoodie.index.bloom.num_entries", 60_000, "Keys a bloom filter (or row of one) is made for."
+)
+BLOOM_FPP: Final = option("hoodie.index.bloom.fpp", 1e-9, "Rate of false positives a bloom filter is made for.")
+BLOOM_MAX_ENTRIES: Final = option(
+    "hoodie.bloom.index.filter.dynamic.max.entries", 100_000, "Keys at which a dynamic bloom filter stops growing."
+)
+
+_STATUS_KEY: Final = "pyhudi.write_status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BloomSpec:
+    """Which bloom filter new base files get."""
+
+    type_code: str
+    entries: int
+    fpp: float
+    max_entries: int
+
+    @staticmethod
+    def of(settings: Settings) -> "BloomSpec":
+        """Read it from the options."""
+        return BloomSpec(
+            type_code=settings.get(BLOOM_TYPE),
+            entries=settings.get(BLOOM_ENTRIES),
+            fpp=settings.get(BLOOM_FPP),
+            max_entries=settings.get(BLOOM_MAX_ENTRIES),
+        )
+
+    def build(self, keys: pa.Array | pa.ChunkedArray) -> BloomFilter:
+        """Make a filter of keys."""
+        return build(keys, self.type_code, self.entries, self.fpp, self.max_entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteSpec:
+    """What all tasks of one write share."""
+
+    instant: InstantTime
+    layout: RowLayout
+    merge: MergeSpec
+    parquet: ParquetOptions
+    bloom: BloomSpec | None
+    """None: no bloom filter and no key range in the footer (virtual keys)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTask:
+    """One base file to write."""
+
+    partition: PartitionPath
+    file_id: FileId
+    write_token: str
+    base: BaseFile | None = None
+    """The base file to merge with; None for a new file group."""
+    number: int = 0
+    """The middle part of sequence numbers: unique within the instant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteStatus:
+    """What was written for one file group. Units: bytes, rows, ms."""
+
+    partition: str
+    file_id: str
+    path: str
+    """Empty when nothing changed and no file was written."""
+    previous_instant: str
+    previous_name: str
+    rows_count: int = 0
+    inserts_count: int = 0
+    updates_count: int = 0
+    deletes_count: int = 0
+    size_bytes: int = 0
+    write_ms: int = 0
+
+
+WRITE_STATUS: Final = pa.schema(
+    [
+        (name, pa.int64() if name.endswith(("_count", "_bytes", "_ms")) else pa.string())
+        for name in WriteStatus.__dataclass_fields__
+    ]
+)
+
+
+class _NothingChangedError(Exception):
+    """Leaves an output stream without publishing it."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the batches that went by add up to."""
+
+    rows: int = 0
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    smallest: str | None = None
+    largest: str | None = None
+
+
+def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa.Table) -> WriteStatus:
+    """Write a new file group from rows that are one a key and no deletes.
+
+    Shape:  rows: the table's columns plus KEY and PARTITION.
+    """
+    tally = _Tally(inserts=rows.num_rows)
+    laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, _base_file(spec, task).name)
+    bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
+    batches = iter(laid_out.to_batches())
+    return _publish(storage, spec, task, _counted(batches, spec, tally), tally, lambda: bloom)
+
+
+def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
+    """Write a file group's next base file: the stored rows with the updates merged in, inserts at the end.
+
+    Cost:   one batch of the base file and the updates in memory, plus the parquet writer's row group.
+    Spec:   Reader Expectations 5.1 (the same merge, at write time).
+    """
+    if task.base is None:
+        kept = pa.array(~updates.is_delete)
+        return create_base_file(storage, spec, task, updates.rows.filter(kept))
+    file = _base_file(spec, task)
+    fresh = replace(updates, rows=base_file_rows(updates.rows, spec.layout, spec.instant, task.number, file.name))
+    tally, state = _Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
+    with storage.open_input(task.base.path) as source:
+        footer = read_footer(source)
+        stored = stored_batches(source, footer, spec.layout, task.partition, file.name)
+        fresh = replace(fresh, rows=stored.conform(fresh.rows))
+        merged = _merge(stored.batches, fresh, spec, tally, state)
+        bloom = _bloom_after(base_file_footer(footer.key_values).bloom(), fresh, state, spec)
+        return _publish(storage, spec, task, _counted(merged, spec, tally), tally, bloom)
+
+
+def rewrite_base_file(
+    storage: Storage,
+    spec: WriteSpec,
+    task: FileTask,
+    change: Callable[[pa.RecordBatch], "Rewritten"],
+    rest: Callable[[], pa.Table] | None = None,
+) -> WriteStatus:
+    """Write a file group's next base file by a function of its batches, and rows to append once all went by.
+
+    `change` gets stored rows (`RowLayout.file_schema`, some text dictionary-coded) and keeps their layout; `rest` gives
+    rows as `create_base_file` takes them. Nothing is written when nothing changes.
+    """
+    assert task.base is not None, "only a stored file can be rewritten"
+    tally, file = _Tally(), _base_file(spec, task)
+    with storage.open_input(task.base.path) as source:
+        footer = read_footer(source)
+        stored = stored_batches(source, footer, spec.layout, task.partition, file.name)
+        inserted: list[pa.Array] = []
+        filter_before = base_file_footer(footer.key_values).bloom()
+
+        def appended() -> Iterator[pa.RecordBatch]:
+            yield from _rewritten(stored.batches, change, tally)
+            if rest is not None and (rows := rest()).num_rows:
+                tally.inserts += rows.num_rows
+                inserted.append(rows.column(RECORD_KEY).combine_chunks())
+                laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, file.name)
+                yield from stored.conform(laid_out).to_batches()
+            if not tally.updates + tally.deletes + tally.inserts:
+                raise _NothingChangedError
+
+        def bloom() -> BloomFilter | None:
+            return add(filter_before, inserted[0]) if inserted and filter_before else filter_before
+
+        return _publish(storage, spec, task, _counted(appended(), spec, tally), tally, bloom)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """One batch after `rewrite_base_file`'s change."""
+
+    batch: pa.RecordBatch
+    updates_count: int
+    deletes_count: int
+
+
+@dataclass(slots=True)
+class _MergeState:
+    seen: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def _merge(
+    batches: Iterator[pa.RecordBatch], updates: Probe, spec: WriteSpec, tally: _Tally, state: _MergeState
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        merged = merge_batch(batch, record_keys_of(batch, spec.layout), updates, spec.merge)
+        state.seen[merged.hits] = True
+        tally.updates += merged.updated_count
+        tally.deletes += merged.deleted_count
+        yield merged.batch
+    inserts = updates.rows.filter(pa.array(~state.seen & ~updates.is_delete))
+    tally.inserts += inserts.num_rows
+    if not tally.updates + tally.deletes + tally.inserts:
+        raise _NothingChangedError
+    yield from inserts.to_batches()
+
+
+def _rewritten(
+    batches: Iterator[pa.RecordBatch], change: Callable[[pa.RecordBatch], Rewritten], tally: _Tally
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        changed = change(batch)
+        tally.updates += changed.updates_count
+        tally.deletes += changed.deletes_count
+        yield changed.batch
+
+
+def _counted(batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: _Tally) -> Iterator[pa.RecordBatch]:
+    """Count rows and follow the key range as batches go by."""
+    for batch in batches:
+        tally.rows += batch.num_rows
+        if spec.bloom is not None and batch.num_rows:
+            span = pc.min_max(record_keys_of(batch, spec.layout))
+            low, high = span["min"].as_py(), span["max"].as_py()
+            tally.smallest = low if tally.smallest is None else min(tally.smallest, low)
+            tally.largest = high if tally.largest is None else max(tally.largest, high)
+        yield batch
+
+
+def _bloom_after(
+    stored: BloomFilter | None, updates: Probe, state: _MergeState, spec: WriteSpec
+) -> Callable[[], BloomFilter | None]:
+    """Give, once all batches went by, the stored filter with the inserted keys added: far cheaper than a new one."""
+
+    def made() -> BloomFilter | None:
+        if spec.bloom is None or stored is None:
+            return None
+        inserted = updates.keys.filter(pa.array(~state.seen & ~updates.is_delete))
+        return add(stored, inserted) if len(inserted) else stored
+
+    return made
+
+
+def _publish(
+    storage: Storage,
+    spec: WriteSpec,
+    task: FileTask,
+    batches: Iterator[pa.RecordBatch],
+    tally: _Tally,
+    bloom: Callable[[], BloomFilter | None],
+) -> WriteStatus:
+    """Marker first, then the file; it appears whole under a name that is the same for every attempt."""
+    file = _base_file(spec, task)
+    storage.put(marker_path(spec.instant, file.path, "MERGE" if task.base else "CREATE"), b"")
+
+    def footer() -> dict[str, str]:
+        status = _status(spec, task, file.path, tally)
+        ours = {_STATUS_KEY: json.dumps(asdict(status), separators=(",", ":"))}
+        if spec.bloom is None:
+            return ours
+        return ours | base_file_key_values(bloom=bloom(), min_key=tally.smallest, max_key=tally.largest)
+
+    try:
+        with storage.open_output(file.path, PutMode.CREATE) as sink:
+            write_base_file(sink, batches, spec.layout.file_schema, spec.parquet, footer)
+    except _NothingChangedError:
+        return _status(spec, task, "", _Tally())
+    except PreconditionFailed:
+        return _stored_status(storage, file)
+    return replace(_status(spec, task, file.path, tally), size_bytes=storage.head(file.path).size_bytes)
+
+
+def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:
+    """Report the file another attempt has published: its counts are in its own footer."""
+    with storage.open_input(file.path) as source:
+        stored = json.loads(read_footer(source).key_values[_STATUS_KEY])
+    return replace(WriteStatus(**stored), size_bytes=storage.head(file.path).size_bytes)
+
+
+def _status(spec: WriteSpec, task: FileTask, path: str, tally: _Tally) -> WriteStatus:
+    return WriteStatus(
+        partition=task.partition,
+        file_id=task.file_id,
+        path=path,
+        previous_instant=task.base.instant if task.base else "null",
+        previous_name=task.base.name if task.base else "",
+        rows_count=tally.rows,
+        inserts_count=tally.inserts,
+        updates_count=tally.updates,
+        deletes_count=tally.deletes,
+    )
+
+
+def _base_file(spec: WriteSpec, task: FileTask) -> BaseFile:
+    return BaseFile(
+        partition=task.partition,
+        file_id=task.file_id,
+        write_token=task.write_token,
+        instant=spec.instant,
+        extension=".parquet",
+        size_bytes=0,
+    )

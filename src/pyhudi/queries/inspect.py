@@ -1,0 +1,183 @@
+"""What there is: timeline, commits, files, slices, partitions, pending instants, each as an Arrow table.
+
+Start at `Inspect`; every method is one question and reads metadata only.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyhudi.filegroup.listing import list_partitions, storage_listing
+from pyhudi.filegroup.model import BaseFile, LogFile
+from pyhudi.filegroup.names import parse_file
+from pyhudi.queries.slices import slices_at
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
+from pyhudi.timeline.clock import instant_ms
+from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.view import completed_writes, is_committed, pending
+
+__all__ = ["Inspect"]
+
+_TIMELINE: Final = pa.schema(
+    [(name, pa.string()) for name in ("requested_time", "completion_time", "action", "state", "file_name")]
+)
+_COMMITS: Final = pa.schema(
+    [
+        ("instant", pa.string()),
+        ("completion_time", pa.string()),
+        ("action", pa.string()),
+        ("operation", pa.string()),
+        ("inserted", pa.int64()),
+        ("updated", pa.int64()),
+        ("deleted", pa.int64()),
+        ("rows", pa.int64()),
+        ("files_written", pa.int64()),
+        ("file_groups_replaced", pa.int64()),
+        ("partitions", pa.int64()),
+        ("bytes_written", pa.int64()),
+        ("extra_metadata", pa.map_(pa.string(), pa.string())),
+    ]
+)
+_FILES: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("kind", pa.string()),
+        ("path", pa.string()),
+        ("instant", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("is_committed", pa.bool_()),
+    ]
+)
+_SLICES: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("base_instant", pa.string()),
+        ("base_file", pa.string()),
+        ("base_size_bytes", pa.int64()),
+        ("log_files", pa.list_(pa.string())),
+    ]
+)
+_PARTITIONS: Final = pa.schema([("partition", pa.string()), ("file_groups", pa.int64()), ("size_bytes", pa.int64())])
+_PENDING: Final = pa.schema(
+    [
+        ("instant", pa.string()),
+        ("action", pa.string()),
+        ("state", pa.string()),
+        ("age_ms", pa.int64()),
+        ("writer", pa.string()),
+        ("what_to_do", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Questions about one table; each answer is read afresh."""
+
+    state: TableState
+    writer_of: Callable[[Instant], tuple[str, str]]
+    """Tells who writes a pending instant, and what to do about it."""
+
+    def timeline(self) -> pa.Table:
+        """List the instants of the active timeline, by requested time."""
+        instants = load_timeline(self.state).instants
+        return _table(
+            _TIMELINE,
+            ((one.requested_time, one.completion_time, one.action, one.state, one.file_name) for one in instants),
+        )
+
+    def commits(self) -> pa.Table:
+        """List completed writes with what they did, newest first."""
+        writes = completed_writes(load_timeline(self.state))
+        return _table(_COMMITS, (self._commit(one) for one in reversed(writes)))
+
+    def files(self) -> pa.Table:
+        """List every data file in storage, also those no commit names."""
+        timeline, listing = load_timeline(self.state), storage_listing(self.state)
+        found = (
+            file
+            for partition in list_partitions(self.state)
+            for status in listing(partition)
+            if (file := parse_file(partition, status)) is not None
+        )
+        return _table(_FILES, ((*_described(file), is_committed(timeline, file.instant)) for file in found))
+
+    def file_slices(self) -> pa.Table:
+        """List the visible file slices, by partition and file id."""
+        slices = slices_at(self.state, load_timeline(self.state))
+        return _table(
+            _SLICES,
+            (
+                (
+                    one.group.partition,
+                    one.group.file_id,
+                    one.base_instant,
+                    one.base.path if one.base else None,
+                    one.base.size_bytes if one.base else None,
+                    [log.path for log in one.logs],
+                )
+                for one in slices
+            ),
+        )
+
+    def partitions(self) -> pa.Table:
+        """List partitions with their visible file groups and size."""
+        sums = self.file_slices().group_by("partition").aggregate([("file_id", "count"), ("base_size_bytes", "sum")])
+        ordered = sums.sort_by("partition")
+        columns = [ordered["partition"], ordered["file_id_count"], ordered["base_size_bytes_sum"]]
+        return pa.table(columns, schema=_PARTITIONS)
+
+    def pending(self) -> pa.Table:
+        """List instants that are not completed: how old, whose, and what to do."""
+        zone, now_ms = timeline_zone(self.state), self.state.env.now_ms()
+        return _table(
+            _PENDING,
+            (
+                (
+                    one.requested_time,
+                    one.action,
+                    one.state,
+                    now_ms - instant_ms(one.requested_time, zone),
+                    *self.writer_of(one),
+                )
+                for one in pending(load_timeline(self.state))
+            ),
+        )
+
+    def _commit(self, instant: Instant) -> tuple[Any, ...]:
+        metadata = read_commit_metadata(self.state, instant)
+        stats = [stat for found in metadata.stats.values() for stat in found]
+        replaced = metadata.replaced or {}
+        return (
+            instant.requested_time,
+            instant.completion_time,
+            instant.action,
+            metadata.operation,
+            sum(stat.num_inserts or 0 for stat in stats),
+            sum(stat.num_update_writes or 0 for stat in stats),
+            sum(stat.num_deletes or 0 for stat in stats),
+            sum(stat.num_writes or 0 for stat in stats),
+            len(stats),
+            sum(len(ids) for ids in replaced.values()),
+            len({*metadata.stats, *replaced}),
+            sum(stat.total_write_bytes or 0 for stat in stats),
+            list(metadata.extra.items()),
+        )
+
+
+def _described(file: BaseFile | LogFile) -> tuple[Any, ...]:
+    kind = "base" if isinstance(file, BaseFile) else "log"
+    return file.partition, file.file_id, kind, file.path, file.instant, file.size_bytes
+
+
+def _table(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """Make a table of metadata rows: one a file or an instant, never one a record."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )

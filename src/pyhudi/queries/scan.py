@@ -1,0 +1,111 @@
+"""A read that was described and pinned, and has not run: `to_*` runs it.
+
+Start at `Scan`.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyhudi.engine.api import Engine
+from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
+from pyhudi.predicate import to_sql
+from pyhudi.queries.snapshot import ReadPlan, read_plan
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["Scan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """Rows of one pinned snapshot. Whatever is committed later, it gives the same rows.
+
+    Raises: SnapshotExpired, from every `to_*`, where files of the snapshot were cleaned meanwhile.
+    """
+
+    plan: ReadPlan
+    engine: Engine
+    engine_on: "Callable[[Any], Engine]"
+    """Makes the engine of a Spark session."""
+
+    @property
+    def instant(self) -> str:
+        """Give the commit this scan sees as the latest one: the resolved `as_of`."""
+        return self.plan.completion_time
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Give the columns it yields."""
+        return pa.schema([self.plan.schema.field(name) for name in self.plan.columns])
+
+    def to_arrow(self) -> pa.Table:
+        """Read into an Arrow table."""
+        try:
+            table: pa.Table = self.engine.collect(read_plan(self.plan, self.engine))
+        except FileMissing as error:
+            raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
+        return table
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read one base file after the other: memory holds one file's rows."""
+        for index in range(len(self.plan.slices)):
+            part = self._part(index)
+            yield from part.to_arrow().to_batches()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Read into a pandas DataFrame."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Read into a polars DataFrame."""
+        polars = _import("polars", "polars")
+        frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
+        return frame
+
+    def to_duckdb(self, connection: "duckdb.DuckDBPyConnection", name: str) -> "duckdb.DuckDBPyConnection":
+        """Register the rows as a view of a duckdb connection, and give the connection back."""
+        connection.register(name, self.to_arrow())
+        return connection
+
+    def to_spark(self, spark: Any) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
+        """Give a lazy Spark DataFrame over the same files."""
+        return read_plan(self.plan, self.engine_on(spark))
+
+    def count(self) -> int:
+        """Count the rows; only the columns that the filter needs are read."""
+        first = replace(self.plan, columns=self.plan.columns[:1])
+        counted = self.engine.count(read_plan(first, self.engine), [])
+        return int(counted.column("rows")[0].as_py())
+
+    def explain(self) -> str:
+        """Say which partitions and files are read, what was left out and why."""
+        plan = self.plan
+        size_bytes = sum(file.size_bytes for file in plan.files)
+        lines = [
+            f"snapshot at {plan.completion_time or 'the beginning'} (instant {plan.instant or 'none'})",
+            f"partitions: {plan.partitions_read} of {plan.partitions_count} read, the others cannot match the filter",
+            f"file groups: {len(plan.slices)}, {size_bytes} bytes in base files",
+            f"columns: {', '.join(plan.columns)}",
+            f"filter: {to_sql(plan.predicate) if plan.predicate is not None else 'none'}",
+            "row groups whose statistics exclude the filter are skipped; a condition added to a DataFrame later"
+            " prunes row groups, but no partitions and no files: give it to the scan",
+        ]
+        return "\n".join(lines)
+
+    def _part(self, index: int) -> "Scan":
+        return replace(self, plan=replace(self.plan, slices=(self.plan.slices[index],)))
+
+
+def _import(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise PackageMissing(f"install pyhudi[{extra}] for this", package=module) from error

@@ -1,0 +1,129 @@
+"""Latest committed state of each record, now or as of an instant; and what changed between two.
+
+A read is planned first (timeline, partitions, file slices: `ReadPlan`), then carried out by an engine. A plan is pinned:
+whatever is committed later, it reads the same. Start at `plan_snapshot` and `read_plan`.
+
+Spec: Reader Expectations 1-5.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import pyarrow as pa
+
+from pyhudi.engine.api import Engine, Frame, ScanFile
+from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.filegroup.listing import list_partitions
+from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.predicate import Expression, check
+from pyhudi.queries.pruning import prune_partitions
+from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline, timeline_zone
+from pyhudi.timeline.clock import parse_time
+from pyhudi.timeline.view import Timeline, as_of, as_of_requested, latest_write, resolve_as_of
+
+__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "read_plan"]
+
+Moment = str | datetime | date
+"""An instant's text, or wall time in the timeline's zone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlan:
+    """What a read is going to open."""
+
+    instant: str
+    """Requested time of the latest commit that is seen; empty for a table without commits."""
+    completion_time: str
+    schema: pa.Schema
+    """All columns a row has, meta columns first."""
+    columns: tuple[str, ...]
+    predicate: Expression | None
+    slices: tuple[FileSlice, ...]
+    partitions_count: int
+    partitions_read: int
+    reason: str = ""
+
+    @property
+    def files(self) -> tuple[ScanFile, ...]:
+        """Give the base files, by partition and file id."""
+        return tuple(
+            ScanFile(path=one.base.path, size_bytes=one.base.size_bytes, partition=one.group.partition)
+            for one in self.slices
+            if one.base is not None
+        )
+
+
+def pin(state: TableState, moment: Moment | None) -> Timeline:
+    """Read the timeline once, cut to what was visible at a moment.
+
+    Raises: InstantNotFound.
+    """
+    timeline = load_timeline(state)
+    if moment is None:
+        return timeline
+    seen = resolve_as_of(timeline, moment, timeline_zone(state))
+    return as_of(timeline, timeline.point(seen))
+
+
+def pin_requested(state: TableState, time: str) -> Timeline:
+    """Cut the timeline as Hudi's `as.of.instant` does: by requested time."""
+    timeline = load_timeline(state)
+    return as_of_requested(timeline, parse_time(time, timeline_zone(state)))
+
+
+def plan_snapshot(
+    state: TableState,
+    timeline: Timeline,
+    *,
+    columns: Sequence[str] | None,
+    predicate: Expression | None,
+    partitions: Iterable[PartitionPath] | None = None,
+    is_read_optimized: bool = False,
+) -> ReadPlan:
+    """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
+
+    Cost:   one listing a partition that the predicate may match.
+    Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs.
+    """
+    schema = with_meta_fields(table_schema(state, timeline))
+    wanted = _checked(schema, columns, predicate)
+    everywhere = list_partitions(state) if partitions is None else sorted(partitions)
+    kept = prune_partitions(state.config, schema, everywhere, predicate)
+    slices = slices_at(state, timeline, kept)
+    if not is_read_optimized:
+        _require_no_logs(slices)
+    newest = latest_write(timeline)
+    return ReadPlan(
+        instant=newest.requested_time if newest else "",
+        completion_time=timeline.point(newest) if newest else "",
+        schema=schema,
+        columns=wanted,
+        predicate=predicate,
+        slices=tuple(one for one in slices if one.base is not None),
+        partitions_count=len(everywhere),
+        partitions_read=len(kept),
+    )
+
+
+def read_plan(plan: ReadPlan, engine: Engine) -> Frame:
+    """Read what was planned."""
+    return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
+
+
+def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:
+    for name in columns or ():
+        if name not in schema.names:
+            raise InvalidInput("the table has no such column", column=name, columns=schema.names)
+    if predicate is not None:
+        check(predicate, schema)
+    return tuple(schema.names if columns is None else columns)
+
+
+def _require_no_logs(slices: Sequence[FileSlice]) -> None:
+    for one in slices:
+        if one.logs:
+            raise NotBuilt("pyhudi does not merge log files yet; read it in mode read_optimized", file=one.logs[0].path)

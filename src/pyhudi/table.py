@@ -1,0 +1,401 @@
+"""A Hudi table, and the functions that create and open one.
+
+The façade: every method is one call of a verb. Nothing is decided here. Start at `open_table`, `create_table`.
+"""
+
+import importlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from pyhudi.actions.call import WriteCall, WriteResult
+from pyhudi.actions.bulk_insert import bulk_insert
+
+# MB from pyhudi.actions.merge import MergeBuilder
+MergeBuilder = object
+from pyhudi.actions.records import key_rows, keyed_rows, take_records
+from pyhudi.actions.rewrite import delete_where, update_where
+from pyhudi.actions.rollback import rollback_instant, writer_of
+from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
+from pyhudi.engine.api import Engine, engine_for, engine_on
+from pyhudi.engine.local import LocalEngine
+from pyhudi.env import Env, SystemEnv
+from pyhudi.errors import InstantNotFound, InvalidInput, TableExists
+from pyhudi.kernels.keys import register_key_generator
+from pyhudi.options import Settings
+from pyhudi.predicate import to_expression
+from pyhudi.queries.incremental import plan_changes
+from pyhudi.queries.inspect import Inspect
+from pyhudi.queries.scan import Scan
+from pyhudi.queries.slices import table_schema
+from pyhudi.queries.snapshot import Moment, pin, plan_snapshot
+from pyhudi.schema.types import arrow_to_avro, to_table_schema
+from pyhudi.state.config import TableConfig
+from pyhudi.state.creation import new_table
+from pyhudi.state.first_properties import new_properties
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.state.properties_file import table_exists as is_table
+from pyhudi.storage.api import Storage
+from pyhudi.storage.opening import open_storage
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.view import Timeline, find_instant, latest_write
+
+__all__ = ["Table", "create_table", "open_table", "pending", "register_key_generator", "table_exists", "write_table"]
+
+Options = Mapping[str, object]
+Names = Sequence[str]
+
+
+class Table:
+    """One Hudi table. It is live: each call sees what is committed by then; a scan is pinned when it is called."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+
+    def __repr__(self) -> str:
+        """Show name and place."""
+        return f"Table({self._state.config.name!r}, {self._state.storage.url!r})"
+
+    @property
+    def state(self) -> TableState:
+        """Give the opened table as the verbs take it."""
+        return self._state
+
+    @property
+    def config(self) -> TableConfig:
+        """Give what the table is."""
+        return self._state.config
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Give the table's columns, without Hudi's meta columns."""
+        return table_schema(self._state, self.timeline)
+
+    @property
+    def timeline(self) -> Timeline:
+        """Read the active timeline."""
+        return load_timeline(self._state)
+
+    @property
+    def latest_instant(self) -> str | None:
+        """Give the requested time of the commit that became visible last; None before the first."""
+        newest = latest_write(self.timeline)
+        return None if newest is None else newest.requested_time
+
+    @property
+    def inspect(self) -> Inspect:
+        """Ask what there is: every answer is an Arrow table."""
+        return Inspect(self._state, lambda instant: writer_of(self._state, instant, Settings()))
+
+    def upsert(
+        self,
+        records: Any,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Insert new keys and update existing ones."""
+        call, rows = self._call(records, options, dry_run, commit_metadata)
+        return upsert(call, rows)
+
+    def insert(
+        self,
+        records: Any,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+        duplicates: Literal["none", "drop", "fail"] | None = None,
+    ) -> Any:
+        """Put rows in. Keys are not looked up, so a stored key may get a second row, unless `duplicates` says else."""
+        given = dict(options or {})
+        if duplicates is not None:
+            given["hoodie.datasource.insert.dup.policy"] = duplicates
+        call, rows = self._call(records, given, dry_run, commit_metadata)
+        return insert(call, rows)
+
+    def bulk_insert(
+        self,
+        records: Any,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row."""
+        call, rows = self._call(records, options, dry_run, commit_metadata)
+        return bulk_insert(call, rows)
+
+    def delete(
+        self,
+        records: Any = None,
+        *,
+        keys: Sequence[str] | None = None,
+        where: Any = None,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Delete rows: those of these records' keys, of these keys, or for which a predicate is true.
+
+        Exactly one of the three; a text as the first argument is a predicate.
+        """
+        if isinstance(records, str):
+            records, where = None, records
+        if sum(given is not None for given in (records, keys, where)) != 1:
+            raise InvalidInput("delete takes exactly one of records, keys and where")
+        if where is not None:
+            call, _ = self._call(None, options, dry_run, commit_metadata)
+            return delete_where(call, to_expression(where))
+        if keys is not None:
+            call, _ = self._call(None, options, dry_run, commit_metadata)
+            return delete_keys(call, key_rows(call, keys))
+        call, rows = self._call(records, options, dry_run, commit_metadata)
+        return delete_keys(call, keyed_rows(call, rows))
+
+    def insert_overwrite(
+        self,
+        records: Any,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Replace the partitions that the rows name by the rows."""
+        call, rows = self._call(records, options, dry_run, commit_metadata)
+        return insert_overwrite(call, rows)
+
+    def insert_overwrite_table(
+        self,
+        records: Any,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Replace the whole content by the rows."""
+        call, rows = self._call(records, options, dry_run, commit_metadata)
+        return insert_overwrite(call, rows, is_whole_table=True)
+
+    def delete_partitions(
+        self,
+        partitions: Sequence[str],
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Take whole partitions away: paths, or patterns with `*`."""
+        call, _ = self._call(None, options, dry_run, commit_metadata)
+        return delete_partitions(call, partitions)
+
+    def update(
+        self,
+        *,
+        set: Mapping[str, Any],  # noqa: A002 - the word users know
+        where: Any = None,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Set columns to expressions in the rows for which a predicate is true."""
+        call, _ = self._call(None, options, dry_run, commit_metadata)
+        changes = {name: to_expression(value) for name, value in set.items()}
+        return update_where(call, changes, None if where is None else to_expression(where))
+
+    def merge(
+        self,
+        source: Any,
+        on: str,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> MergeBuilder:
+        """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it."""
+        call, rows = self._call(source, options, dry_run, commit_metadata, is_as_it_is=True)
+        return MergeBuilder(call, rows, on)
+
+    def scan(
+        self,
+        columns: Names | None = None,
+        filter: Any = None,  # noqa: A002 - the word users know
+        as_of: Moment | None = None,
+        mode: Literal["snapshot", "read_optimized"] = "snapshot",
+    ) -> Scan:
+        """Describe a read and pin its snapshot; `to_*` runs it."""
+        if mode not in {"snapshot", "read_optimized"}:
+            raise InvalidInput("mode is snapshot or read_optimized", mode=mode)
+        predicate = None if filter is None else to_expression(filter)
+        timeline = pin(self._state, as_of)
+        plan = plan_snapshot(
+            self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
+        )
+        return self._scan(plan)
+
+    def changes(
+        self,
+        after: Moment | None = None,
+        until: Moment | None = None,
+        format: Literal["latest_state", "cdc"] = "latest_state",  # noqa: A002 - Hudi's word
+        *,
+        columns: Names | None = None,
+        filter: Any = None,  # noqa: A002 - the word users know
+        options: Options | None = None,
+    ) -> Scan:
+        """Describe the read of records that changed in (after, until], in their latest state."""
+        if format != "latest_state":
+            raise InvalidInput("this version reads changes as latest_state only", format=format)
+        plan = plan_changes(
+            self._state,
+            after=after,
+            until=until,
+            columns=columns,
+            predicate=None if filter is None else to_expression(filter),
+            settings=Settings.of(options or {}),
+        )
+        return self._scan(plan)
+
+    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Any:
+        """Roll a pending instant back by name, whoever it belongs to."""
+        return rollback_instant(self._state, InstantTime(instant), Settings.of(options or {}), is_dry_run=dry_run)
+
+    def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
+        """Tell what became of an instant whose outcome was unknown."""
+        found = find_instant(self.timeline, instant)
+        if found is None:
+            return "not committed"
+        return "committed" if found.is_completed else "pending"
+
+    def _scan(self, plan: Any) -> Scan:
+        storage = self._state.storage
+        return Scan(plan=plan, engine=LocalEngine(storage), engine_on=lambda spark: engine_on(spark, storage))
+
+    def _call(
+        self,
+        records: Any,
+        options: Options | None,
+        dry_run: bool,
+        commit_metadata: Mapping[str, str] | None,
+        *,
+        is_as_it_is: bool = False,
+    ) -> tuple[WriteCall, Any]:
+        engine: Engine = engine_for(records, self._state.storage)
+        call = WriteCall(
+            state=self._state,
+            settings=Settings.of(options or {}, engine.session_options),
+            engine=engine,
+            commit_metadata=commit_metadata or {},
+            is_dry_run=dry_run,
+        )
+        return call, None if records is None else take_records(call, records, is_as_it_is=is_as_it_is)
+
+
+def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, env: Env | None = None) -> Table:
+    """Open the table at a path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
+
+    Raises: TableNotFound, CorruptData, Unsupported.
+    """
+    world = env or SystemEnv()
+    return Table(open_state(open_storage(path, storage_options, world), world))
+
+
+def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None) -> bool:
+    """Tell whether there is a Hudi table at a path."""
+    return is_table(open_storage(path, storage_options, SystemEnv()))
+
+
+def create_table(
+    path: str,
+    schema: Any,
+    *,
+    name: str | None = None,
+    record_key: Names | None = None,
+    partition_by: Names | None = None,
+    ordering: Names | None = None,
+    table_type: str | None = None,
+    table_version: int | None = None,
+    options: Options | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    if_exists: Literal["error", "open"] = "error",
+    env: Env | None = None,
+) -> Table:
+    """Create an empty table with these columns.
+
+    Without `record_key` keys are generated; without `ordering` the later commit wins. A table without a name is called
+    like the last part of its path.
+
+    Raises: TableExists, InvalidInput, OptionError, NotBuilt.
+    """
+    world = env or SystemEnv()
+    storage = open_storage(path, storage_options, world)
+    if is_table(storage):
+        if if_exists == "open":
+            return open_table(path, storage_options=storage_options, env=env)
+        raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
+    settings = Settings.of(options or {})
+    columns = to_table_schema(pa.schema(schema))
+    called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
+    avro = arrow_to_avro(columns, f"{called}_record", f"hoodie.{called}", null_first=False)
+    new = new_table(
+        settings,
+        columns=columns.names,
+        create_schema=json.dumps(avro, separators=(",", ":")),
+        name=called,
+        record_key=_names(record_key),
+        partition_by=_names(partition_by),
+        ordering=_names(ordering),
+        table_type=table_type,
+        table_version=table_version,
+    )
+    return Table(create_state(storage, world, new_properties(new)))
+
+
+def write_table(
+    path: str,
+    records: Any,
+    *,
+    record_key: Names | None = None,
+    partition_by: Names | None = None,
+    ordering: Names | None = None,
+    name: str | None = None,
+    mode: Literal["append", "overwrite"] = "append",
+    options: Options | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_metadata: Mapping[str, str] | None = None,
+) -> Any:
+    """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them."""
+    if mode not in {"append", "overwrite"}:
+        raise InvalidInput("mode is append or overwrite", mode=mode)
+    if not table_exists(path, storage_options=storage_options):
+        storage = open_storage(path, storage_options, SystemEnv())
+        engine = engine_for(records, storage)
+        records = engine.frame(records)
+        create_table(
+            path,
+            engine.schema(records),
+            name=name,
+            record_key=record_key,
+            partition_by=partition_by,
+            ordering=ordering,
+            options=options,
+            storage_options=storage_options,
+        )
+    table = open_table(path, storage_options=storage_options)
+    write = table.upsert if mode == "append" else table.insert_overwrite_table
+    return write(records, options=options, commit_metadata=commit_metadata)
+
+
+def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+    """List the pending instants of the table at a path: how old, whose, and what to do."""
+    return open_table(path, storage_options=storage_options).inspect.pending()
+
+
+def _names(given: Names | str | None) -> Names | None:
+    """Take one name for a list of one."""
+    return [given] if isinstance(given, str) else given
