@@ -2,6 +2,7 @@ import datetime
 import pickle
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -68,6 +69,8 @@ def test_columns_are_told_by_their_dotted_names() -> None:
 def test_literals_have_the_types_of_their_text() -> None:
     assert literal(1).type == pa.int32()
     assert literal(2**40).type == pa.int64()
+    assert literal(np.int64(7)) == literal(7)
+    assert literal(np.float64(1.5)) == literal(1.5)
     assert literal(True).type == pa.bool_()
     assert literal(None).type == pa.null()
     assert literal(Decimal("0.05")).type == pa.decimal128(2, 2)

@@ -47,7 +47,7 @@ def table_of(values: list[tuple[Any, ...]]) -> pa.Table:
     )
 
 
-numbers: st.SearchStrategy[Expression] = st.deferred(
+numbers: st.SearchStrategy[Any] = st.deferred(
     lambda: (
         st.sampled_from([column("i"), column("j"), literal(None, pa.int32())])
         | small.map(literal)
@@ -57,12 +57,12 @@ numbers: st.SearchStrategy[Expression] = st.deferred(
         | st.builds(lambda a, b: call("coalesce", a, b), numbers, numbers)
     )
 )
-ratios: st.SearchStrategy[Expression] = (
+ratios: st.SearchStrategy[Any] = (
     st.just(column("d")) | doubles.map(literal) | st.builds(binary, st.just("/"), numbers, numbers)
 )
-words: st.SearchStrategy[Expression] = st.just(column("s")) | texts.map(literal)
+words: st.SearchStrategy[Any] = st.just(column("s")) | texts.map(literal)
 patterns = st.text("ab%_é", max_size=4)
-conditions: st.SearchStrategy[Expression] = st.deferred(
+conditions: st.SearchStrategy[Any] = st.deferred(
     lambda: (
         st.sampled_from([column("b"), literal(True), literal(False), literal(None, pa.bool_())])
         | st.builds(binary, st.sampled_from(COMPARISONS), numbers, numbers)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -248,6 +249,8 @@ def literal(value: Any, type: pa.DataType | None = None) -> Literal:  # noqa: AN
 
     Raises: ExpressionError if the value has no such type.
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC)
     try:
@@ -267,12 +270,12 @@ def call(name: str, *arguments: Expression) -> Call:
 
 
 def all_of(*terms: Expression) -> Expression:
-    """Join terms by `and`; none are true."""
+    """Join terms by `and`; none is true."""
     return _joined(terms, is_and=True)
 
 
 def any_of(*terms: Expression) -> Expression:
-    """Join terms by `or`; none are false."""
+    """Join terms by `or`; none is false."""
     return _joined(terms, is_and=False)
 
 
@@ -312,13 +315,10 @@ def columns_of(expression: Expression) -> frozenset[str]:
 
     Raises: ExpressionError for a pyarrow expression, which tells only with a schema what it reads (`fields_of`).
     """
-    found: set[str] = set()
-    for node in walk(expression):
-        if isinstance(node, Column):
-            found.add(node.name)
-        elif isinstance(node, Opaque):
-            raise ExpressionError("write the filter as text, a pyarrow expression does not tell its columns")
-    return frozenset(found)
+    nodes = list(walk(expression))
+    if any(isinstance(node, Opaque) for node in nodes):
+        raise ExpressionError("write the filter as text, a pyarrow expression does not tell its columns")
+    return frozenset(node.name for node in nodes if isinstance(node, Column))
 
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
@@ -372,7 +372,9 @@ def _joined(terms: tuple[Expression, ...], *, is_and: bool) -> Expression:
 
 def _type_of(value: object) -> pa.DataType:
     match value:
-        case bool() | None | float() | str() | bytes():
+        case str():
+            return pa.string()
+        case bool() | None | float() | bytes():
             return pa.scalar(value).type
         case int():
             return _integer_type(value)

@@ -157,11 +157,18 @@ class _Reader:
         return self._listed()
 
     def _listed(self) -> tuple[Expression, ...]:
-        values = [self.boolean()]
+        values = [self._item()]
         while self._takes(","):
-            values.append(self.boolean())
+            values.append(self._item())
         self._require(")")
         return tuple(values)
+
+    def _item(self) -> Expression:
+        # Lists of very many strings are common; one that stands alone needs no rule.
+        token = self.next
+        if token.kind is Kind.STRING and self._tokens[self._place + 1].value in (",", ")"):
+            return self._text()
+        return self.boolean()
 
     def _like(self, value: Expression, *, is_negated: bool) -> Expression:
         pattern = self._string("a pattern in quotes")
