@@ -343,11 +343,16 @@ def test_lists_of_two_levels_are_read() -> None:
     assert rows_of(sink.getvalue())["tags"].to_pylist() == [["a"], [], None]
 
 
-def test_int96_timestamps_are_read_as_microseconds() -> None:
+def test_int96_timestamps_are_instants_in_microseconds() -> None:
     sink = io.BytesIO()
     when = dt.datetime(1500, 1, 1)
-    pq.write_table(pa.table({"at": pa.array([when], pa.timestamp("us"))}), sink, use_deprecated_int96_timestamps=True)
-    assert rows_of(sink.getvalue())["at"].to_pylist() == [when]
+    pq.write_table(
+        pa.table({"n": [1], "at": pa.array([when], pa.timestamp("us"))}), sink, use_deprecated_int96_timestamps=True
+    )
+    data = sink.getvalue()
+    assert read_footer(source(data)).schema.field("at").type == pa.timestamp("us", "UTC")
+    assert rows_of(data)["at"].to_pylist() == [when.replace(tzinfo=dt.UTC)]
+    assert rows_of(data, columns=["n"]).schema.names == ["n"]
 
 
 def test_footer_survives_pickling() -> None:

@@ -15,6 +15,7 @@ from pyhudi.errors import CorruptData, HudiError, Unsupported
 from pyhudi.formats.bloom import BloomFilter, decode, encode
 
 __all__ = [
+    "INSTANT",
     "BaseFileFooter",
     "ColumnForm",
     "ColumnStats",
@@ -24,6 +25,7 @@ __all__ = [
     "base_file_key_values",
     "damage_as_corrupt_data",
     "dictionary_columns",
+    "int96_columns",
     "read_footer",
     "require_rows",
     "row_group_stats",
@@ -32,6 +34,8 @@ __all__ = [
 
 Range: TypeAlias = tuple[Any | None, Any | None]
 """Lowest and highest wanted value, both included; None: no bound."""
+
+INSTANT = pa.timestamp("us", "UTC")
 
 _BLOOM = "org.apache.hudi.bloomfilter"
 _OLD_BLOOM = "com.uber.hoodie.bloomfilter"
@@ -107,7 +111,9 @@ def read_footer(source: pa.NativeFile) -> Footer:
         pairs = metadata.metadata or {}
         return Footer(
             metadata=metadata,
-            schema=pa.schema([field.remove_metadata() for field in file.schema_arrow]),
+            schema=pa.schema(
+                [_with_zone(field.remove_metadata(), int96_columns(metadata)) for field in file.schema_arrow]
+            ),
             key_values={
                 key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()
             },
@@ -190,6 +196,15 @@ def base_file_key_values(
     return entries
 
 
+def int96_columns(metadata: pq.FileMetaData) -> tuple[str, ...]:
+    """Name the top-level columns of old INT96 timestamps: instants, though nothing says their zone.
+
+    Shape: names, in the order of the file.
+    """
+    leaves = (metadata.schema.column(at) for at in range(metadata.num_columns))
+    return tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+
+
 def require_rows(rows_count: int, metadata: pq.FileMetaData, row_groups: Iterable[int]) -> None:
     """Check that row groups hold as many rows as were found or declared.
 
@@ -214,6 +229,10 @@ def damage_as_corrupt_data() -> Iterator[None]:
         raise Unsupported(f"parquet feature is not supported: {_first_line(error)}") from error
     except (pa.ArrowException, OSError, MemoryError, OverflowError, UnicodeDecodeError) as error:
         raise CorruptData(f"parquet file is damaged: {_first_line(error)}") from error
+
+
+def _with_zone(field: pa.Field, instants: tuple[str, ...]) -> pa.Field:
+    return field.with_type(INSTANT) if field.name in instants else field
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.formats.parquet.footer import Footer, damage_as_corrupt_data, require_rows
+from pyhudi.formats.parquet.footer import INSTANT, Footer, damage_as_corrupt_data, int96_columns, require_rows
 
 __all__ = ["iter_batches"]
 
@@ -26,7 +26,8 @@ def iter_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read a file batch by batch, in the order of its rows.
 
-    Columns the file has not are left out. With `footer` it is not read again.
+    Columns the file has not are left out; INT96 timestamps come as microseconds in UTC. With `footer` it is not read
+    again.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
     Cost:   one batch and the compressed pages of its row group in memory; one thread.
@@ -42,6 +43,7 @@ def iter_batches(
         wanted = None if columns is None else list(columns)
         groups = None if row_groups is None else list(row_groups)
         batches = file.iter_batches(batch_rows, row_groups=groups, columns=wanted, use_threads=False)
+        instants = int96_columns(file.metadata)
     rows_count = 0
     while True:
         with damage_as_corrupt_data():
@@ -49,5 +51,13 @@ def iter_batches(
         if batch is None:
             break
         rows_count += batch.num_rows
-        yield batch
+        yield _with_zones(batch, instants)
     require_rows(rows_count, file.metadata, range(file.metadata.num_row_groups) if groups is None else groups)
+
+
+def _with_zones(batch: pa.RecordBatch, instants: tuple[str, ...]) -> pa.RecordBatch:
+    for name in instants:
+        at = batch.schema.get_field_index(name)
+        if at >= 0:
+            batch = batch.set_column(at, pa.field(name, INSTANT), batch.column(at).cast(INSTANT))
+    return batch

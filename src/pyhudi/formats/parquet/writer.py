@@ -29,7 +29,7 @@ BLOCK_SIZE = option(
 PAGE_SIZE = option("hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a page before compression.", parse=whole)
 
 _LEVELS = {"zstd": 1, "gzip": 6}
-_SAMPLE_ROWS = 20_000
+_SAMPLE_ROWS = 5_000
 _LOW_CARDINALITY = 0.25
 
 
