@@ -1,5 +1,6 @@
 """Local disk: what is special to it beside the contract of every store."""
 
+import fcntl
 import os
 import pickle
 import signal
@@ -405,3 +406,41 @@ def test_an_error_of_the_callers_own_passes_through_a_stream(storage: LocalStora
     with pytest.raises(FileNotFoundError) as raised, storage.open_output("a"):
         (Path(storage.url) / "nowhere").read_bytes()
     assert not isinstance(raised.value, HudiError)
+
+
+# swapping beside replacing
+
+
+def is_locked_against(base: Path, kind: int) -> bool:
+    with (base / ".hoodie" / ".tmp" / "swap.lock").open("ab") as file:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_nothing_is_replaced_between_the_look_and_the_replacement_of_a_swap(storage, base: Path, monkeypatch):
+    storage.put("a", b"1")
+    _, version = storage.get_versioned("a")
+    seen = []
+    monkeypatch.setattr(storage, "_require_version", lambda *_: seen.append(is_locked_against(base, fcntl.LOCK_SH)))
+    storage.cas("a", b"2", version)
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("call", ["rename", "unlink"])
+def test_what_replaces_or_removes_a_file_waits_for_a_swap(storage, base: Path, monkeypatch, call: str):
+    storage.put("a", b"1")
+    real, seen = getattr(os, call), []
+
+    def watch(name, *args, **kwargs):
+        seen.append(is_locked_against(base, fcntl.LOCK_EX))
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(os, call, watch)
+    if call == "rename":
+        storage.put("a", b"2")
+    else:
+        storage.delete("a")
+    assert seen[0]
