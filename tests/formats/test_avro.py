@@ -117,6 +117,12 @@ def test_every_cut_is_corrupt_data() -> None:
         decode_container(JAVA + b"\0")
 
 
+@pytest.mark.parametrize("count", [0, 2, -1])
+def test_files_of_no_or_several_records_are_corrupt_data(count: int) -> None:
+    with pytest.raises(CorruptData, match="exactly one"):
+        decode_container(container(SCHEMA, b"\x02x\x00", count=count))
+
+
 def test_every_flipped_byte_gives_a_record_or_a_typed_error() -> None:
     for position in range(len(JAVA)):
         for flip in (0x01, 0x80, 0xFF):
