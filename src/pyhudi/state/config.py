@@ -44,7 +44,10 @@ OVERWRITE_PAYLOAD: Final = "org.apache.hudi.common.model.OverwriteWithLatestAvro
 KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
 
 PARTITION_FIELDS: Final = option(
-    "hoodie.datasource.write.partitionpath.field", "", "Partition fields; with the custom generator as `field:TYPE`."
+    "hoodie.datasource.write.partitionpath.field",
+    "",
+    "Partition fields; with the custom generator as `field:TYPE`.",
+    old_keys=("hoodie.table.partition.fields",),
 )
 CONSISTENT_TIMESTAMPS: Final = option(
     "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
@@ -189,8 +192,8 @@ def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
 
     Settings tell what old tables do not store: the types of CUSTOM partition fields, whether timestamps are written
     as text, and whether a single-field complex key leaves its field name out. What the stored keys show of the last
-    goes before the option; the caller, who reads them, replaces `has_prefixed_single_key`. So with `function` and
-    `key_prefix`.
+    goes before the option; the caller, who reads them, replaces `has_prefixed_single_key`, and `key_prefix` for
+    generated keys.
 
     Raises: OptionError for a CUSTOM field whose type nobody tells; CorruptData for a type that does not exist.
     Spec:   format/files 8.
@@ -206,6 +209,7 @@ def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
         has_prefixed_single_key=_has_prefix(config, options),
         has_consistent_timestamps=options.get(CONSISTENT_TIMESTAMPS),
         timestamp=config.timestamp,
+        function=config.key_generator_class if config.key_generator is KeyGenerator.USER_PROVIDED else "",
     )
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "SLASH_DATES",
     "TABLE_TYPE",
     "TABLE_VERSION",
+    "TIMEBASED",
     "TIMELINE_ZONE",
     "URL_ENCODE",
     "NewTable",
@@ -51,7 +52,9 @@ TABLE_TYPE: Final = option(
     parse=one_of(*TableType),
     old_keys=("hoodie.table.type",),
 )
-TABLE_VERSION: Final = option("hoodie.write.table.version", 9, "Version of a new table: 9, 8 or 6.")
+TABLE_VERSION: Final = option(
+    "hoodie.write.table.version", 9, "Version of a new table: 9, 8 or 6.", old_keys=("hoodie.table.version",)
+)
 RECORD_KEY: Final = option(
     "hoodie.datasource.write.recordkey.field",
     "",
@@ -65,10 +68,19 @@ ORDERING_FIELDS: Final = option(
     old_keys=("hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field"),
 )
 KEYGEN_CLASS: Final = option(
-    "hoodie.datasource.write.keygenerator.class", "", "Class name of the key generator; only compared, never loaded."
+    "hoodie.datasource.write.keygenerator.class",
+    "",
+    "Class name of the key generator; only compared, never loaded.",
+    old_keys=("hoodie.table.keygenerator.class",),
 )
 KEYGEN_TYPE: Final = option(
-    "hoodie.datasource.write.keygenerator.type", "", "Key generator: SIMPLE, COMPLEX, TIMESTAMP, CUSTOM, NON_PARTITION."
+    "hoodie.datasource.write.keygenerator.type",
+    "",
+    "Key generator: SIMPLE, COMPLEX, TIMESTAMP, CUSTOM, NON_PARTITION.",
+    old_keys=("hoodie.table.keygenerator.type",),
+)
+TIMEBASED: Final = option(
+    "hoodie.keygen.timebased.*", "", "How a time-based key generator reads and formats its field."
 )
 HIVE_STYLE: Final = option(
     "hoodie.datasource.write.hive_style_partitioning", False, "Partition directories are called field=value."
@@ -96,7 +108,7 @@ TIMELINE_ZONE: Final = option(
     "hoodie.table.timeline.timezone", "UTC", "Zone of a new table's instants.", parse=one_of("UTC", "LOCAL")
 )
 
-_TIMEBASED: Final = "hoodie.keygen.timebased."
+_TIMEBASED: Final = TIMEBASED.key.removesuffix("*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
