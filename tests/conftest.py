@@ -36,13 +36,14 @@ def _has_java() -> bool:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """Give the one classic session; the test fails where Java is missing."""
+    """Give the one session, a Connect client if PYHUDI_TEST_CONNECT is set; the test fails where Java is missing."""
     if not _has_java():
         pytest.fail("the spark tests need Java 17 or newer; install it and put it on PATH", pytrace=False)
     from pyspark.sql import SparkSession
 
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
-    builder = SparkSession.builder.master("local[2]").appName("pyhudi-tests")
+    is_connect = bool(os.environ.get("PYHUDI_TEST_CONNECT"))
+    builder = SparkSession.builder.remote("local[2]") if is_connect else SparkSession.builder.master("local[2]")
     session = builder.config(map={**SETTINGS, "spark.sql.warehouse.dir": warehouse}).getOrCreate()
     yield session
     session.stop()

@@ -266,6 +266,10 @@ class EngineTests:
         with engine.hold(engine.frame(trips(("a", "rome", 1)))) as held:
             assert rows_of(engine, held) == rows_of(engine, held) == [("a", "rome", 1)]
 
+    def test_the_session_says_what_it_knows(self, engine):
+        assert isinstance(engine.has_placed_rows, bool)
+        assert all(key.startswith("hoodie.") for key in engine.session_options)
+
     def test_steps_can_be_described(self, engine):
         with engine.describe("count, and say so"):
             assert engine.run(double, [1]) == [2]
@@ -293,6 +297,18 @@ class EngineTests:
         files = [stored_trips(storage, name, [name]) for name in names]
         stored_trips(storage, "a=bxc/f 1.parquet", ["wrong"])
         assert rows_of(engine, engine.scan(files, TRIPS, ["id"], None)) == sorted((name,) for name in names)
+
+    def test_scan_of_no_columns_still_counts_rows(self, engine, storage):
+        frame = engine.scan([stored_trips(storage, "rome/f", ["a", "b"])], TRIPS, [], parse("id <> 'b'"))
+        assert engine.count(frame, []).to_pylist() == [{"rows": 1}]
+        frame = engine.scan([stored_trips(storage, "rome/f", ["a", "b"])], TRIPS, [], None)
+        assert engine.count(frame, []).to_pylist() == [{"rows": 2}]
+
+    def test_scan_of_a_damaged_file_names_it(self, engine, storage):
+        storage.put("rome/bad.parquet", b"PAR1 this is no parquet file PAR1")
+        bad = ScanFile(path="rome/bad.parquet", size_bytes=33, partition="rome")
+        with pytest.raises(CorruptData, match=r"bad\.parquet"):
+            engine.collect(engine.scan([bad], TRIPS, None, None))
 
     def test_scan_of_no_files_is_empty(self, engine):
         frame = engine.scan([], TRIPS, ["fare"], None)

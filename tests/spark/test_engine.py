@@ -1,9 +1,17 @@
-import pytest
-from tests.conformance.engine import EngineTests, trips
+import contextlib
+import datetime
+import io
 
-from pyhudi.engine.api import engine_for
-from pyhudi.errors import PathNotShared
+import pyarrow as pa
+import pytest
+from tests.conformance.engine import SIMPLE, TRIPS, EngineTests, echo, route_plan, rows_of, stored_trips, trips
+
+from pyhudi.engine.api import KEY, PARTITION, ScanFile, engine_for
+from pyhudi.errors import ExpressionError, PathNotShared, SchemaMismatch
+from pyhudi.predicate import parse
+from pyhudi.spark import scanning
 from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.session import is_connect
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 
@@ -14,6 +22,11 @@ class TestSparkEngine(EngineTests):
         return SparkEngine(spark, storage)
 
 
+@pytest.fixture
+def engine(spark, tmp_path):
+    return SparkEngine(spark, LocalStorage(str(tmp_path)))
+
+
 def test_the_engine_for_a_dataframe_is_spark(spark, tmp_path):
     engine = engine_for(spark.createDataFrame(trips()), LocalStorage(str(tmp_path)))
     assert isinstance(engine, SparkEngine)
@@ -22,3 +35,100 @@ def test_the_engine_for_a_dataframe_is_spark(spark, tmp_path):
 def test_a_table_in_memory_is_refused(spark):
     with pytest.raises(PathNotShared, match="memory"):
         SparkEngine(spark, MemoryStorage())
+
+
+def test_a_step_names_the_jobs_and_gives_the_callers_name_back(engine, spark):
+    if is_connect(spark):
+        with engine.describe("write, files"):
+            assert any("write files" in tag for tag in spark.getTags())
+        assert spark.getTags() == set()
+        return
+    context = spark.sparkContext
+    context.setJobDescription("the caller's")
+    with engine.describe("write files"):
+        assert context.getLocalProperty("spark.job.description") == "write files"
+    assert context.getLocalProperty("spark.job.description") == "the caller's"
+    context.setLocalProperty("spark.job.description", None)
+
+
+def test_tasks_see_timestamps_in_utc_whatever_the_session_says(engine, spark):
+    moment = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
+    schema = pa.schema([("t", pa.timestamp("us", "UTC"))])
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = engine.frame(pa.table({"t": [moment]}, schema=schema))
+        assert engine.collect(engine.map(frame, echo, schema)) == pa.table({"t": [moment]}, schema=schema)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_frame_the_caller_cached_stays_cached(engine, spark):
+    frame = spark.range(3).persist()
+    with engine.hold(frame) as held:
+        assert held is frame
+    assert frame.storageLevel.useMemory
+    frame.unpersist()
+    with engine.hold(frame) as held:
+        assert held.storageLevel.useMemory
+    assert not frame.storageLevel.useMemory
+
+
+def test_a_column_name_twice_is_refused(engine, spark):
+    frame = spark.range(1).selectExpr("id as a", "id as a")
+    with pytest.raises(SchemaMismatch, match="once"):
+        engine.schema(frame)
+
+
+def test_a_value_that_does_not_fit_is_refused(engine):
+    frame = engine.frame(pa.table({"n": pa.array([1, 2**40], pa.int64())}))
+    with pytest.raises((SchemaMismatch, ExpressionError)):
+        engine.collect(engine.conform(frame, pa.schema([("n", pa.int32())])))
+
+
+def test_names_with_dots_and_backticks_are_names(engine):
+    table = pa.table({"a.b": [1], "c`d": ["x"]})
+    assert engine.count(engine.frame(table), ["a.b", "c`d"]).to_pylist() == [{"a.b": 1, "c`d": "x", "rows": 1}]
+
+
+def test_the_bytes_of_a_file_do_not_pass_through_python_where_spark_can_scan(engine, tmp_path):
+    file = stored_trips(LocalStorage(str(tmp_path)), "rome/f.parquet", ["a"])
+    frame = engine.scan([file], TRIPS, ["id"], parse("fare > 0"))
+    assert "MapInArrow" not in _plan(frame)
+    assert "PushedFilters: [IsNotNull(fare), GreaterThan(fare,0)]" in _plan(frame)
+
+
+def _plan(frame):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        frame.explain()
+    return out.getvalue()
+
+
+def test_storage_without_a_file_system_in_spark_is_read_by_tasks(spark, tmp_path, monkeypatch):
+    storage = LocalStorage(str(tmp_path))
+    files = [stored_trips(storage, "rome/f", ["a", "b"]), stored_trips(storage, "oslo/f", ["c"])]
+    engine = SparkEngine(spark, storage)
+    monkeypatch.setattr(engine, "_is_native", lambda file: False)
+    frame = engine.scan(files, TRIPS, ["id"], parse("id <> 'a'"))
+    assert rows_of(engine, frame) == [("b",), ("c",)]
+    keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1), ("c", "rome", 1))), SIMPLE)
+    for by_partition, expected in ((True, [("a", "rome")]), (False, [("a", "rome"), ("c", "oslo")])):
+        located = engine.locate(keyed, files, SIMPLE, by_partition=by_partition, columns=["fare"])
+        assert rows_of(engine, located, KEY, PARTITION) == expected
+
+
+def test_a_scheme_spark_does_not_know_is_said_once(spark, caplog):
+    class Elsewhere(MemoryStorage):
+        url = "nowhere://bucket/table"
+
+    file = ScanFile(path="p/f.parquet", size_bytes=1, partition="p")
+    assert not scanning.can_scan(spark, Elsewhere(), file)
+    assert "nowhere://bucket/table" in caplog.text
+
+
+def test_located_keys_that_are_few_are_broadcast(engine, tmp_path):
+    file = stored_trips(LocalStorage(str(tmp_path)), "rome/f.parquet", ["a"])
+    keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1))), SIMPLE)
+    located = engine.locate(keyed, [file], SIMPLE, by_partition=True)
+    engine.count(located, [PARTITION])
+    assert "BroadcastHashJoin" in _plan(engine.route(keyed, located, route_plan()))

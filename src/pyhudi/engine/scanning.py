@@ -27,6 +27,7 @@ __all__ = [
     "has_stored_keys",
     "located_schema",
     "scan_file",
+    "stored_keys",
     "stored_schema",
 ]
 
@@ -84,6 +85,23 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     return pa.table(columns, schema=located_schema(stored))
 
 
+def stored_keys(
+    numbered: tuple[int, ScanFile], *, storage: Storage, spec: KeySpec, stored: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the key of every row of one file, as a look-up would give it.
+
+    Shape: as `find_in_file`, one row a stored row.
+    Raises: CorruptData, and what storage raises.
+    """
+    index, file = numbered
+    with _naming(file.path), storage.open_input(file.path) as source:
+        keys = _stored_keys(source, spec)
+        count = len(keys)
+        columns = [keys, pa.repeat(file.partition, count), pa.repeat(pa.scalar(index, pa.int32()), count)]
+        columns += _read(source, stored, read_footer(source)).columns if len(stored) else []
+    yield from pa.table(columns, schema=located_schema(stored)).to_batches()
+
+
 def located_schema(stored: pa.Schema) -> pa.Schema:
     """Tell the schema of a look-up that brings `stored` columns along."""
     return pa.schema([*LOCATED, *(pa.field(STORED + field.name, field.type) for field in stored)])
@@ -136,7 +154,8 @@ def _stored_keys(source: pa.NativeFile, spec: KeySpec) -> pa.ChunkedArray:
 def _has_keys(footer: Footer) -> bool:
     if KEY not in footer.schema.names:
         return False
-    return all(stats.nulls_count == 0 for stats in row_group_stats(footer, KEY))
+    # A row group without rows has no statistics.
+    return all(stats.nulls_count == 0 or not stats.rows_count for stats in row_group_stats(footer, KEY))
 
 
 def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer) -> pa.Table:

@@ -29,8 +29,8 @@ from pyhudi.engine.api import (
     Task,
 )
 from pyhudi.engine.frames import arrow_table, conform
-from pyhudi.engine.scanning import located_schema, scan_file, stored_schema
-from pyhudi.errors import InvalidInput, PathNotShared
+from pyhudi.engine.scanning import located_schema, scan_file, stored_keys, stored_schema
+from pyhudi.errors import PathNotShared
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
@@ -224,9 +224,12 @@ class SparkEngine:
                 return self.frame(located_schema(stored).empty_table())
             on = [KEY, PARTITION] if by_partition else [KEY]
             keys = frame.select(*on)
-            if not self._is_native(files[0]):
-                raise InvalidInput("spark has no file system for this storage", url=self._storage.url)
-            found = key_scan(self._spark, self._storage, files, spec, stored).join(keys, on, "left_semi")
+            if self._is_native(files[0]):
+                known = key_scan(self._spark, self._storage, files, spec, stored)
+            else:
+                read = partial(stored_keys, storage=self._storage, spec=spec, stored=stored)
+                known = self.rows(read, list(enumerate(files)), located_schema(stored))
+            found = known.join(keys, on, "left_semi")
             found = found.select(
                 KEY, PARTITION, FILE_INDEX, *(named(name) for name in located_schema(stored).names[3:])
             )

@@ -101,8 +101,10 @@ def _unpacked(packed: str) -> HudiError:
 
 
 def _shortened(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return text.strip() if len(text) <= _LONGEST_TEXT else "\n".join([*lines[:3], "...", *lines[-3:]])[:_LONGEST_TEXT]
+    """Leave stack frames out, as the cause is chained; what is said stays."""
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(("at ", "... ", 'File "', "^^"))]
+    return "\n".join(said)[:_LONGEST_TEXT]
 
 
 def _is_sparks(error: BaseException) -> bool:

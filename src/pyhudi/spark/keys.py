@@ -206,13 +206,15 @@ def _by_kernel(schema: spark.StructType, spec: KeySpec, kernel: Kernel, names: t
     def compute(columns: pd.DataFrame) -> pd.Series:
         return _computed(columns, spec, kernel, kinds)
 
-    return F.pandas_udf(compute, "string")(crossing)
+    computed: Column = F.pandas_udf(compute, "string")(crossing)  # type: ignore[attr-defined]
+    return computed
 
 
 def _computed(columns: "pd.DataFrame", spec: KeySpec, kernel: Kernel, kinds: pa.Schema) -> "pd.Series":
     arrays = [_arrived(pa.array(columns[f"c{place}"], from_pandas=True), kind.type) for place, kind in enumerate(kinds)]
     with carried():
-        return kernel(spec, pa.table(arrays, names=kinds.names)).to_pandas()
+        made: pd.Series = kernel(spec, pa.table(arrays, names=kinds.names)).to_pandas()
+    return made
 
 
 def _crossing(column: Column, kind: spark.DataType) -> Column:

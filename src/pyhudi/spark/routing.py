@@ -122,7 +122,9 @@ def _slot_number(routes: Routes) -> Column:
     def compute(columns: pd.DataFrame) -> pd.Series:
         return _hudi_buckets(columns, hash_fields, key_fields)
 
-    return F.pandas_udf(compute, "int")(F.struct(F.col(KEY).alias("key"), F.coalesce(count, F.lit(1)).alias("count")))
+    crossing = F.struct(F.col(KEY).alias("key"), F.coalesce(count, F.lit(1)).alias("count"))
+    computed: Column = F.pandas_udf(compute, "int")(crossing)  # type: ignore[attr-defined]
+    return computed
 
 
 def _hudi_buckets(columns: "pd.DataFrame", hash_fields: tuple[str, ...], key_fields: tuple[str, ...]) -> "pd.Series":

@@ -72,11 +72,10 @@ def is_connect(spark: "SparkSession") -> bool:
 
 def is_local(spark: "SparkSession") -> bool:
     """Tell whether workers run on this host for certain."""
-    return (
-        not is_connect(spark)
-        and spark.sparkContext.master.startswith(("local[", "local"))
-        and "cluster" not in (spark.sparkContext.master)
-    )
+    if is_connect(spark):
+        return False
+    master = spark.sparkContext.master or ""
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def check_workers(

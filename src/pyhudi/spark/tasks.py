@@ -24,27 +24,26 @@ WORK = pa.schema([(INDEX, pa.int32()), (PAYLOAD, pa.binary())])
 
 Batches = Iterator[pa.RecordBatch]
 
+_PICKLER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
+
 
 def packed_tasks(tasks: Sequence[object]) -> pa.Table:
     """Make rows of tasks.   Shape: WORK."""
-    pickler = CloudPickleSerializer()
     numbers = pa.array(range(len(tasks)), pa.int32())
-    return pa.table([numbers, pa.array([pickler.dumps(task) for task in tasks], pa.binary())], schema=WORK)
+    return pa.table([numbers, pa.array([_PICKLER.dumps(task) for task in tasks], pa.binary())], schema=WORK)
 
 
 def unpacked_results(results: pa.Table) -> list[Any]:
     """Give the results in order of their tasks.   Shape: WORK."""
-    pickler = CloudPickleSerializer()
-    return [pickler.loads(payload) for payload in results.sort_by(INDEX)[PAYLOAD].to_pylist()]
+    return [_PICKLER.loads(payload) for payload in results.sort_by(INDEX)[PAYLOAD].to_pylist()]
 
 
 def run_tasks(batches: Batches, *, function: Callable[[Any], object]) -> Batches:
     """Run a function over tasks and yield their results.   Shape: WORK -> WORK."""
-    pickler = CloudPickleSerializer()
     for place, task in _tasks(batches):
         with carried():
             result = function(task)
-        yield pa.record_batch([pa.array([place], pa.int32()), pa.array([pickler.dumps(result)])], schema=WORK)
+        yield pa.record_batch([pa.array([place], pa.int32()), pa.array([_PICKLER.dumps(result)])], schema=WORK)
 
 
 def row_tasks(batches: Batches, *, function: Callable[[Any], Batches], schema: pa.Schema) -> Batches:
@@ -71,7 +70,6 @@ def map_task(
 
 
 def _tasks(batches: Batches) -> Iterator[tuple[int, Any]]:
-    pickler = CloudPickleSerializer()
     for batch in batches:
         for place, payload in zip(batch[INDEX].to_pylist(), batch[PAYLOAD].to_pylist(), strict=True):
-            yield place, pickler.loads(payload)
+            yield place, _PICKLER.loads(payload)

@@ -1,0 +1,66 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyhudi.engine.frames import LocalFrame, Once, conform
+
+
+def _chunked(rows_count, chunk_rows):
+    table = pa.table({"n": pa.array(range(rows_count), pa.int64()), "s": [f"s{n}" for n in range(rows_count)]})
+    return pa.Table.from_batches(table.to_batches(max_chunksize=chunk_rows), schema=table.schema)
+
+
+@given(
+    rows=st.lists(st.integers(0, 299), max_size=400),
+    chunk_rows=st.integers(1, 300),
+    ends=st.lists(st.integers(0, 400), max_size=3),
+)
+def test_tasks_hold_the_chosen_rows_in_order(rows, chunk_rows, ends):
+    table = _chunked(300, chunk_rows)
+    cuts = (*sorted(min(end, len(rows)) for end in ends), len(rows))
+    frame = LocalFrame.of(table).taking(np.array(rows, dtype=np.int64), cuts)
+    seen = [frame.task(number)["n"].to_pylist() for number in range(frame.tasks_count)]
+    assert seen == [rows[start:end] for start, end in zip((0, *cuts), cuts, strict=False)]
+    assert frame.table()["s"].to_pylist() == [f"s{row}" for row in rows]
+
+
+@given(first=st.lists(st.integers(0, 9), max_size=20), data=st.data())
+def test_columns_put_over_a_frame_follow_its_rows(first, data):
+    frame = LocalFrame.of(_chunked(10, 3)).taking(np.array(first, dtype=np.int64))
+    frame = frame.putting({"s": pa.array(range(len(first)), pa.int32()), "new": pa.array(first, pa.int64())})
+    second = data.draw(st.lists(st.integers(0, len(first) - 1), max_size=20) if first else st.just([]))
+    taken = frame.taking(np.array(second, dtype=np.int64))
+    assert taken.schema.names == ["n", "s", "new"]
+    assert taken.table()["s"].to_pylist() == second
+    assert taken.table()["n"].to_pylist() == taken.narrow(["new"])["new"].to_pylist() == [first[row] for row in second]
+
+
+def test_a_table_is_computed_once():
+    calls = []
+    once = Once(lambda: calls.append(1) or _chunked(4, 2))
+    assert once() is once()
+    assert once.merge_chunks()["s"].num_chunks == 1
+    assert calls == [1]
+
+
+def test_a_failure_is_not_kept():
+    calls = []
+
+    def compute():
+        calls.append(1)
+        if len(calls) == 1:
+            raise ValueError("first")
+        return _chunked(1, 1)
+
+    once = Once(compute)
+    with pytest.raises(ValueError, match="first"):
+        once()
+    assert once().num_rows == 1
+
+
+def test_conform_orders_and_casts_by_name():
+    batch = pa.record_batch({"b": pa.array([1], pa.int32()), "a": ["x"]})
+    wanted = pa.schema([("a", pa.string()), ("b", pa.int64())])
+    assert conform(batch, wanted).schema == wanted

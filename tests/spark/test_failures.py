@@ -1,0 +1,72 @@
+import base64
+import json
+
+import pytest
+from pyspark.errors import PySparkException, PythonException
+
+from pyhudi.errors import (
+    CorruptData,
+    Environment,
+    ExpressionError,
+    FileMissing,
+    InternalError,
+    WorkerMismatch,
+    WriteConflict,
+)
+from pyhudi.spark.failures import carried, carrying_text, error_of, mapped
+
+
+def test_an_error_comes_out_of_any_text_as_it_went_in():
+    error = WriteConflict("someone was first", files=["a", "ü"], number=3)
+    found = error_of(RuntimeError(f"Traceback ...\n {carrying_text(error)}\n\tat java.lang.Thread"))
+    assert type(found) is WriteConflict
+    assert (found.message, found.values) == (error.message, error.values)
+
+
+def test_values_that_are_no_json_become_text():
+    found = error_of(RuntimeError(carrying_text(CorruptData("stop", data=b"x"))))
+    assert found.values == {"data": "b'x'"}
+
+
+def test_a_kind_that_is_not_ours_is_not_made():
+    content = json.dumps({"kind": "SystemExit", "message": "m", "values": {}}).encode()
+    forged = RuntimeError(f"[[pyhudi-error:{base64.b64encode(content).decode()}]]")
+    assert type(error_of(forged)) is InternalError
+
+
+def test_only_errors_of_pyhudi_are_carried():
+    with pytest.raises(RuntimeError, match="pyhudi-error"), carried():
+        raise CorruptData("stop")
+    with pytest.raises(KeyError), carried():
+        raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", WorkerMismatch),
+        ("ModuleNotFoundError: No module named 'pyhudi'", WorkerMismatch),
+        ("[FAILED_READ_FILE.FILE_NOT_EXIST] file:/x", FileMissing),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/x", FileMissing),
+        ("[FAILED_READ_FILE.NO_HINT] file:/x", CorruptData),
+        ("[UNRESOLVED_COLUMN.WITH_SUGGESTION] a column", ExpressionError),
+        ("the cluster is gone", Environment),
+    ],
+)
+def test_sparks_own_errors_are_mapped(text, kind):
+    with pytest.raises(kind) as caught, mapped():
+        raise PySparkException(text)
+    assert type(caught.value) is kind
+    assert isinstance(caught.value.__cause__, PySparkException)
+
+
+def test_a_bug_in_a_task_is_ours():
+    with pytest.raises(InternalError), mapped():
+        raise PythonException("Traceback: ZeroDivisionError")
+
+
+def test_errors_that_are_not_sparks_pass():
+    with pytest.raises(ZeroDivisionError), mapped():
+        raise ZeroDivisionError
+    with pytest.raises(CorruptData), mapped():
+        raise CorruptData("x")
