@@ -206,7 +206,8 @@ def proxy(s3_server: str) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def far(proxy: Proxy) -> ObjectStorage:
+def far(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> ObjectStorage:
+    monkeypatch.setattr(object_store, "SETTLE_S", 5)
     return open_s3(proxy.url, FixedEnv())
 
 
