@@ -14,6 +14,7 @@ from pyhudi.state.properties_file import (
     table_exists,
     update_properties,
 )
+from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 
 GOOD = {"hoodie.table.name": "t", "hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"}
@@ -195,9 +196,19 @@ def test_a_table_is_never_created_over_another(env):
         create_state(state.storage, env, state.config.properties)
 
 
-def test_directories_are_made_beside_the_properties(tmp_path):
-    from pyhudi.storage.local import LocalStorage
+def test_of_two_creators_at_once_one_is_told(env):
+    class Raced(MemoryStorage):
+        def make_directory(self, path):
+            if not super().list(".hoodie"):
+                self.put(PROPERTIES_PATH, encode_properties(GOOD, env, "the other's"))
 
+    storage = Raced(env=env)
+    with pytest.raises(TableExists, match="somebody else"):
+        create_state(storage, env, {**GOOD, "hoodie.table.name": "mine"})
+    assert load_properties(storage, env)["hoodie.table.name"] == "t"
+
+
+def test_directories_are_made_beside_the_properties(tmp_path):
     for version, history in ((6, "archived"), (9, "timeline/history")):
         new_state(version, LocalStorage(str(tmp_path / str(version))))
         meta = tmp_path / str(version) / ".hoodie"

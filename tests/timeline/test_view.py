@@ -138,6 +138,12 @@ def test_as_of_before_the_active_timeline_keeps_the_archived_part_up_to_it():
     assert not is_committed(then, day(5))
 
 
+def test_as_of_hides_a_savepointed_commit_of_the_archived_part_that_completed_later():
+    then = as_of(timeline("2_9.commit", "2_4.savepoint", "6_7.commit"), day(8))
+    assert not is_committed(then, day(2))
+    assert is_committed(then, day(3))
+
+
 def test_hudis_as_of_counts_requested_times():
     seen = timeline("1_2.commit", "3_9.commit", "4_5.commit", "6_7.commit")
     assert days(completed_writes(as_of_requested(seen, day(4)))) == [1, 3, 4]
