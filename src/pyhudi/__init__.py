@@ -34,3 +34,8 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         return getattr(importlib.import_module("pyhudi.table"), name)
     raise AttributeError(name)
+
+
+def __dir__() -> list[str]:
+    """Name what loads on first use too."""
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,4 @@ def table(monkeypatch):
         return fake
 
     monkeypatch.setattr("pyhudi.open_table", open_table, raising=False)
-    monkeypatch.setattr("pyhudi.locks", lambda path: [], raising=False)
-    monkeypatch.setattr("pyhudi.pending", lambda path: [], raising=False)
     return fake

@@ -45,6 +45,7 @@ class FakeTable:
             timeline=lambda: instants,
             commits=lambda: instants.append_column("extra_metadata", extra),
             files=lambda: files,
+            pending=lambda: instants.slice(0, 0),
             partitions=lambda: pa.table({"partition": [""], "file_groups": [2], "size_bytes": [30]}),
         )
         self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv())

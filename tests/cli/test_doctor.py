@@ -1,6 +1,7 @@
 import json
 import sys
 
+import pyarrow as pa
 import pytest
 
 from pyhudi.cli import doctor
@@ -73,7 +74,7 @@ def test_a_missing_core_package_is_to_be_fixed_and_an_extra_one_noted():
 def test_a_table_is_examined_too(table, no_processes):
     checks = by_subject(doctor.examine("trips", {}))
     assert "several writers: yes; compare and swap: yes" in checks["storage"].found
-    assert checks["lock"].found == "flock on this host; free"
+    assert "flock" in checks["lock"].found
     assert checks["pending"].verdict == "fine"
 
 
@@ -94,21 +95,20 @@ def test_a_store_that_can_only_be_read_is_noted(table, no_processes, monkeypatch
 
 
 def test_one_broken_thing_does_not_hide_the_others(table, no_processes, monkeypatch):
-    def fail(path):
+    def fail(state, settings):
         raise StorageUnavailable("storage did not answer")
 
-    monkeypatch.setattr("pyhudi.locks", fail, raising=False)
+    monkeypatch.setattr(doctor, "lock_for", fail)
     checks = by_subject(doctor.examine("trips", {}))
     assert checks["lock"].verdict == "fix"
     assert checks["pending"].verdict == "fine"
 
 
-def test_held_locks_and_unfinished_instants_are_shown(table, no_processes, monkeypatch):
-    monkeypatch.setattr("pyhudi.locks", lambda path: [{"owner": "me"}], raising=False)
-    monkeypatch.setattr("pyhudi.pending", lambda path: [{"instant": "1"}], raising=False)
-    checks = by_subject(doctor.examine("trips", {}))
-    assert "me" in checks["lock"].found
-    assert "1 unfinished" in checks["pending"].found
+def test_unfinished_instants_are_shown_with_what_to_do(table, no_processes):
+    row = {"instant": "1", "action": "commit", "state": "inflight", "writer": "dead", "what_to_do": "the next write"}
+    table.inspect.pending = lambda: pa.Table.from_pylist([row])
+    check = by_subject(doctor.examine("trips", {}))["pending"]
+    assert (check.verdict, check.found, check.advice) == ("note", "1 commit inflight, dead", "the next write")
 
 
 def test_doctor_exits_with_what_is_to_be_fixed(table, no_processes, capsys):

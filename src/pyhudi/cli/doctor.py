@@ -16,7 +16,9 @@ import pyhudi
 from pyhudi.cli.checks import Check
 from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.errors import HudiError, PermissionDenied
+from pyhudi.options import Settings
 from pyhudi.storage.probe import probe_writes
+from pyhudi.txn.locks import lock_for
 
 __all__ = ["examine"]
 
@@ -110,9 +112,7 @@ def _table_checks(path: str, storage_options: Mapping[str, str]) -> list[Check]:
     try:
         table = pyhudi.open_table(path, storage_options=dict(storage_options))
     except HudiError as error:
-        return [
-            Check(subject="table", verdict="fix", found=f"{type(error).__name__}: {error.message}", advice=str(error))
-        ]
+        return [Check(subject="table", verdict="fix", found=f"{error} [{type(error).__name__}]")]
     config = table.config
     found = [
         Check(
@@ -120,18 +120,18 @@ def _table_checks(path: str, storage_options: Mapping[str, str]) -> list[Check]:
         )
     ]
     for subject, look in (("storage", _storage), ("lock", _lock), ("pending", _pending)):
-        found.append(_guarded(subject, look, table, path))
+        found.append(_guarded(subject, look, table))
     return found
 
 
-def _guarded(subject: str, look: Callable[[Any, str], Check], table: Any, path: str) -> Check:  # noqa: ANN401 - a Table
+def _guarded(subject: str, look: Callable[[Any], Check], table: Any) -> Check:  # noqa: ANN401 - a Table
     try:
-        return look(table, path)
+        return look(table)
     except HudiError as error:
         return Check(subject=subject, verdict="fix", found=str(error))
 
 
-def _storage(table: Any, path: str) -> Check:  # noqa: ANN401
+def _storage(table: Any) -> Check:  # noqa: ANN401
     state = table.state
     try:
         can = probe_writes(state.storage, state.env)
@@ -144,21 +144,14 @@ def _storage(table: Any, path: str) -> Check:  # noqa: ANN401
     return Check(subject="storage", verdict="note", found=found, advice="run one writer at a time")
 
 
-def _lock(table: Any, path: str) -> Check:  # noqa: ANN401
-    held = pyhudi.locks(path)
-    in_force = "flock on this host" if table.state.storage.traits.has_guard else "Hudi's storage lock file"
-    rows = held.to_pylist() if isinstance(held, pa.Table) else list(held)
-    if rows:
-        return Check(
-            subject="lock", verdict="note", found=f"{in_force}; held: {rows}", advice="wait, or see who holds it"
-        )
-    return Check(subject="lock", verdict="fine", found=f"{in_force}; free")
+def _lock(table: Any) -> Check:  # noqa: ANN401
+    return Check(subject="lock", verdict="fine", found=lock_for(table.state, Settings()).name)
 
 
-def _pending(table: Any, path: str) -> Check:  # noqa: ANN401
-    pending = pyhudi.pending(path)
-    rows = pending.to_pylist() if isinstance(pending, pa.Table) else list(pending)
+def _pending(table: Any) -> Check:  # noqa: ANN401
+    rows = table.inspect.pending().to_pylist()
     if not rows:
         return Check(subject="pending", verdict="fine", found="no unfinished instants")
-    advice = "the next write rolls back what its writer left when that writer is dead; nothing to do by hand"
-    return Check(subject="pending", verdict="note", found=f"{len(rows)} unfinished: {rows}", advice=advice)
+    found = "; ".join(f"{row['instant']} {row['action']} {row['state']}, {row['writer']}" for row in rows)
+    advice = "; ".join(dict.fromkeys(str(row["what_to_do"]) for row in rows))
+    return Check(subject="pending", verdict="note", found=found, advice=advice)

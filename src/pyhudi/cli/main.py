@@ -107,6 +107,7 @@ def read(
     columns: Annotated[str, typer.Option("--columns", "-c", metavar="A,B", help="Which columns.")] = "",
     where: Annotated[str, typer.Option("--where", "-w", metavar="EXPR", help='Which rows: "fare > 20".')] = "",
     as_of: Annotated[str, typer.Option("--as-of", metavar="INSTANT|TIME", help="As the table was then.")] = "",
+    meta: Annotated[bool, typer.Option("--meta", help="Hudi's _hoodie_ columns too.")] = False,
     limit: Limit = 20,
     json: AsJson = False,
     storage_option: StorageOption = None,
@@ -115,8 +116,9 @@ def read(
     from pyhudi.cli.output import print_table
     from pyhudi.cli.tables import first_rows, open_table
 
-    names = [name.strip() for name in columns.split(",") if name.strip()] or None
-    scan = open_table(table, storage_option).scan(columns=names, filter=where or None, as_of=as_of or None)
+    opened = open_table(table, storage_option)
+    names = [name.strip() for name in columns.split(",") if name.strip()] or (None if meta else opened.schema.names)
+    scan = opened.scan(columns=names, filter=where or None, as_of=as_of or None)
     rows, has_more = first_rows(scan, limit)
     print_table(rows, 0, as_json=json, has_more=has_more)
 
