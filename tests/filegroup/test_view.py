@@ -112,14 +112,14 @@ def test_change_logs_are_no_part_of_a_slice():
 
 
 def test_a_log_of_an_odd_instant_counts_by_its_own_time():
-    seen = timeline_of(collapse([parse_name("00000000000000_20250109000000000.deltacommit")]), 2)
-    files = {
-        "p": [
-            status(base_file_name("a-0", "0-0-0", "00000000000000")),
-            status(log_file_name("a-0", "00000000000000", 1)),
-        ]
-    }
-    assert [len(one.logs) for one in latest_file_slices(files, seen, {})] == [1]
+    """Instants of 14 digits cannot be compared with completion times of 17."""
+    early, later, late = (f"0000000000000{digit}" for digit in "357")
+    names = [f"{one}_{day(9)}.deltacommit" for one in (early, late)] + [f"{later}_{day(9)}.commit"]
+    seen = timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
+    files = [status(base_file_name("a-0", "0-0-0", later))]
+    files += [status(log_file_name("a-0", one, 1)) for one in (early, late)]
+    (found,) = latest_file_slices({"p": files}, seen, {})
+    assert [one.instant for one in found.logs] == [late]
 
 
 def test_version_6_logs_belong_to_the_base_instant_in_their_names():
