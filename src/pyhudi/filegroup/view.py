@@ -67,12 +67,14 @@ def latest_file_slices(
     if point is not None:
         timeline = as_of(timeline, point)
     visible = _Visibility(timeline)
-    gone = {group for group, time in replaced.items() if visible.of(time)}
+    gone: dict[str, set[str]] = {}
+    for (partition, file_id), time in replaced.items():
+        if visible.of(time):
+            gone.setdefault(partition, set()).add(file_id)
     slices: list[FileSlice] = []
-    for partition in sorted(files_by_partition):
-        bases, logs = _sort_out(partition, files_by_partition[partition], visible, committed_path)
-        hidden = {file_id for where, file_id in gone if where == partition} if gone else ()
-        slices.extend(_slices_of(partition, bases, logs, visible, hidden))
+    for where in sorted(files_by_partition):
+        bases, logs = _sort_out(where, files_by_partition[where], visible, committed_path)
+        slices.extend(_slices_of(where, bases, logs, visible, gone.get(where, ())))
     return slices
 
 
