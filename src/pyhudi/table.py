@@ -3,18 +3,15 @@
 The façade: every method is one call of a verb. Nothing is decided here. Start at `open_table`, `create_table`.
 """
 
-import importlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from pyhudi.actions.call import WriteCall, WriteResult
 from pyhudi.actions.bulk_insert import bulk_insert
-
-# MB from pyhudi.actions.merge import MergeBuilder
-MergeBuilder = object
+from pyhudi.actions.call import WriteCall
+from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.rollback import rollback_instant, writer_of
@@ -22,7 +19,7 @@ from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_
 from pyhudi.engine.api import Engine, engine_for, engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import InstantNotFound, InvalidInput, TableExists
+from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
@@ -30,7 +27,7 @@ from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
-from pyhudi.queries.snapshot import Moment, pin, plan_snapshot
+from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.schema.types import arrow_to_avro, to_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.state.creation import new_table
@@ -38,7 +35,6 @@ from pyhudi.state.first_properties import new_properties
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.properties_file import table_exists as is_table
-from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
@@ -48,6 +44,12 @@ __all__ = ["Table", "create_table", "open_table", "pending", "register_key_gener
 
 Options = Mapping[str, object]
 Names = Sequence[str]
+Records = Any
+"""Arrow data, a DataFrame of any library, a list of dicts; a Spark DataFrame makes Spark do the work."""
+Filter = Any
+"""A predicate: text, an expression of pyhudi or pyarrow, DNF tuples."""
+Written = Any
+"""A `WriteResult`; with `dry_run` the plan."""
 
 
 class Table:
@@ -93,25 +95,25 @@ class Table:
 
     def upsert(
         self,
-        records: Any,
+        records: Records,
         *,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Insert new keys and update existing ones."""
         call, rows = self._call(records, options, dry_run, commit_metadata)
         return upsert(call, rows)
 
     def insert(
         self,
-        records: Any,
+        records: Records,
         *,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         duplicates: Literal["none", "drop", "fail"] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Put rows in. Keys are not looked up, so a stored key may get a second row, unless `duplicates` says else."""
         given = dict(options or {})
         if duplicates is not None:
@@ -121,26 +123,26 @@ class Table:
 
     def bulk_insert(
         self,
-        records: Any,
+        records: Records,
         *,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row."""
         call, rows = self._call(records, options, dry_run, commit_metadata)
         return bulk_insert(call, rows)
 
     def delete(
         self,
-        records: Any = None,
+        records: Records = None,
         *,
         keys: Sequence[str] | None = None,
-        where: Any = None,
+        where: Filter = None,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Delete rows: those of these records' keys, of these keys, or for which a predicate is true.
 
         Exactly one of the three; a text as the first argument is a predicate.
@@ -160,24 +162,24 @@ class Table:
 
     def insert_overwrite(
         self,
-        records: Any,
+        records: Records,
         *,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Replace the partitions that the rows name by the rows."""
         call, rows = self._call(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows)
 
     def insert_overwrite_table(
         self,
-        records: Any,
+        records: Records,
         *,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Replace the whole content by the rows."""
         call, rows = self._call(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows, is_whole_table=True)
@@ -189,7 +191,7 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Take whole partitions away: paths, or patterns with `*`."""
         call, _ = self._call(None, options, dry_run, commit_metadata)
         return delete_partitions(call, partitions)
@@ -197,12 +199,12 @@ class Table:
     def update(
         self,
         *,
-        set: Mapping[str, Any],  # noqa: A002 - the word users know
-        where: Any = None,
+        set: Mapping[str, Filter],
+        where: Filter = None,
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> Written:
         """Set columns to expressions in the rows for which a predicate is true."""
         call, _ = self._call(None, options, dry_run, commit_metadata)
         changes = {name: to_expression(value) for name, value in set.items()}
@@ -210,7 +212,7 @@ class Table:
 
     def merge(
         self,
-        source: Any,
+        source: Records,
         on: str,
         *,
         options: Options | None = None,
@@ -224,7 +226,7 @@ class Table:
     def scan(
         self,
         columns: Names | None = None,
-        filter: Any = None,  # noqa: A002 - the word users know
+        filter: Filter = None,
         as_of: Moment | None = None,
         mode: Literal["snapshot", "read_optimized"] = "snapshot",
     ) -> Scan:
@@ -242,10 +244,10 @@ class Table:
         self,
         after: Moment | None = None,
         until: Moment | None = None,
-        format: Literal["latest_state", "cdc"] = "latest_state",  # noqa: A002 - Hudi's word
+        format: Literal["latest_state", "cdc"] = "latest_state",
         *,
         columns: Names | None = None,
-        filter: Any = None,  # noqa: A002 - the word users know
+        filter: Filter = None,
         options: Options | None = None,
     ) -> Scan:
         """Describe the read of records that changed in (after, until], in their latest state."""
@@ -261,7 +263,7 @@ class Table:
         )
         return self._scan(plan)
 
-    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Any:
+    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Written:
         """Roll a pending instant back by name, whoever it belongs to."""
         return rollback_instant(self._state, InstantTime(instant), Settings.of(options or {}), is_dry_run=dry_run)
 
@@ -272,13 +274,13 @@ class Table:
             return "not committed"
         return "committed" if found.is_completed else "pending"
 
-    def _scan(self, plan: Any) -> Scan:
+    def _scan(self, plan: ReadPlan) -> Scan:
         storage = self._state.storage
         return Scan(plan=plan, engine=LocalEngine(storage), engine_on=lambda spark: engine_on(spark, storage))
 
     def _call(
         self,
-        records: Any,
+        records: Records,
         options: Options | None,
         dry_run: bool,
         commit_metadata: Mapping[str, str] | None,
@@ -312,7 +314,7 @@ def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None)
 
 def create_table(
     path: str,
-    schema: Any,
+    schema: Records,
     *,
     name: str | None = None,
     record_key: Names | None = None,
@@ -358,7 +360,7 @@ def create_table(
 
 def write_table(
     path: str,
-    records: Any,
+    records: Records,
     *,
     record_key: Names | None = None,
     partition_by: Names | None = None,
@@ -368,7 +370,7 @@ def write_table(
     options: Options | None = None,
     storage_options: Mapping[str, str] | None = None,
     commit_metadata: Mapping[str, str] | None = None,
-) -> Any:
+) -> Written:
     """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them."""
     if mode not in {"append", "overwrite"}:
         raise InvalidInput("mode is append or overwrite", mode=mode)

@@ -17,6 +17,7 @@ from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.tag import index_plan
 from pyhudi.kernels.keys import KeySpec
+from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.options import option
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.evolution import evolve
@@ -135,7 +136,7 @@ def _schema_after(call: WriteCall, records: Frame | None, *, has_only_keys: bool
     if records is None or has_only_keys:
         return stored
     given = call.engine.schema(records)
-    columns = [field for field in given if field.name not in META_FIELDS and not field.name.startswith("_pyhudi_")]
+    columns = [field for field in given if field.name in stored.names or not _is_hudis_own(field.name)]
     if not columns:
         raise InvalidInput("the rows have no columns of the table", columns=given.names)
     missing = [field.name for field in stored if field.name not in given.names]
@@ -146,13 +147,18 @@ def _schema_after(call: WriteCall, records: Frame | None, *, has_only_keys: bool
     return evolve(stored, to_table_schema(pa.schema(columns)))
 
 
+def _is_hudis_own(name: str) -> bool:
+    """Tell columns that say something about a row from those that are stored."""
+    return name in META_FIELDS or name in DELETE_COLUMNS or name.startswith("_pyhudi_")
+
+
 def _conformed(call: WriteCall, records: Frame, schema: pa.Schema, *, has_only_keys: bool) -> Frame:
     """Bring the rows to the table's columns; the key columns of frames that were read from the table stay."""
     given = call.engine.schema(records)
     if has_only_keys:
         return records
     kept = [pa.field(name, pa.string()) for name in (KEY, PARTITION) if name in given.names]
-    extra = [field for field in given if field.name in {"_hoodie_is_deleted", "_hoodie_operation"}]
+    extra = [field for field in given if field.name in DELETE_COLUMNS]
     names = {*schema.names, *(field.name for field in kept)}
     return call.engine.conform(records, pa.schema([*schema, *kept, *(one for one in extra if one.name not in names)]))
 

@@ -32,7 +32,16 @@ from pyhudi.state.config import MergeMode
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
 
-__all__ = ["delete_keys", "delete_partitions", "insert", "insert_overwrite", "upsert"]
+__all__ = [
+    "Located",
+    "delete_keys",
+    "delete_partitions",
+    "insert",
+    "insert_overwrite",
+    "locate",
+    "plan_for",
+    "upsert",
+]
 
 DUPLICATES: Final = option(
     "hoodie.datasource.insert.dup.policy",
@@ -49,8 +58,8 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Insert new keys and update existing ones, as one commit.   Spec: Writer Expectations 1-4."""
     with opened(call, records, Action.COMMIT, WriteOperation.UPSERT) as write:
         write = _one_row_a_key(write)  # noqa: PLW2901 - the same write with fewer rows
-        located = _locate(write)
-        plan = _plan(write, located)
+        located = locate(write)
+        plan = plan_for(write, located)
         if call.is_dry_run:
             return plan
         write.txn.start(profile(WriteOperation.UPSERT, plan))
@@ -62,11 +71,11 @@ def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
     with opened(call, records, Action.COMMIT, WriteOperation.INSERT) as write:
-        located = _locate(write, looks_in_all=True) if policy != "none" else _nothing_located(write)
+        located = locate(write, looks_in_all=True) if policy != "none" else _nothing_located(write)
         rejected_count = sum(located.rows_by_file.values())
         if policy == "fail" and rejected_count:
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
-        plan = _plan(write, replace(located, rows_by_file={}))
+        plan = plan_for(write, replace(located, rows_by_file={}))
         if call.is_dry_run:
             return plan
         write.txn.start(profile(WriteOperation.INSERT, plan))
@@ -89,8 +98,8 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     A frame without partitions (PARTITION null) deletes its keys wherever they are.
     """
     with opened(call, records, Action.COMMIT, WriteOperation.DELETE, has_only_keys=True) as write:
-        located = _locate(write)
-        plan = _plan(write, located, has_inserts=False)
+        located = locate(write)
+        plan = plan_for(write, located, has_inserts=False)
         if call.is_dry_run:
             return plan
         write.txn.start(profile(WriteOperation.DELETE, plan))
@@ -103,7 +112,7 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
     operation = WriteOperation.INSERT_OVERWRITE_TABLE if is_whole_table else WriteOperation.INSERT_OVERWRITE
     with opened(call, records, Action.REPLACECOMMIT, operation) as write:
         stored = slices_at(call.state, write.snapshot, None if is_whole_table else write.rows_by_partition)
-        plan = _plan(replace(write, slices=[]), _nothing_located(write))
+        plan = plan_for(replace(write, slices=[]), _nothing_located(write))
         if call.is_dry_run:
             return plan
         write.txn.start(profile(operation, plan))
@@ -138,7 +147,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Located:
+class Located:
     """Where the keys of the rows are, as far as it was looked up."""
 
     frame: Frame | None
@@ -150,9 +159,9 @@ class _Located:
     index: IndexPlan
 
 
-def _nothing_located(write: Opened) -> _Located:
+def _nothing_located(write: Opened) -> Located:
     index = index_plan(write.call.settings, write.call.state.config.record_key)
-    return _Located(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+    return Located(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
 
 
 def _one_row_a_key(write: Opened) -> Opened:
@@ -163,11 +172,11 @@ def _one_row_a_key(write: Opened) -> Opened:
     return replace(write, rows=write.keep(write.call.engine.newest(write.rows, spec)))
 
 
-def _locate(write: Opened, *, looks_in_all: bool = False) -> _Located:
+def locate(write: Opened, *, looks_in_all: bool = False) -> Located:
     """Find the files that hold the rows' keys; skip partitions whose only file takes all rows anyway."""
     call = write.call
     index = index_plan(call.settings, call.state.config.record_key)
-    if index.kind is IndexKind.BUCKET and not write.has_unknown_partitions:
+    if index.kind is IndexKind.BUCKET and not (write.has_unknown_partitions or looks_in_all):
         return replace(_nothing_located(write), index=index)
     with write.phases.step("find keys"):
         sizing = sizing_of(call, write.snapshot)
@@ -175,7 +184,7 @@ def _locate(write: Opened, *, looks_in_all: bool = False) -> _Located:
         sole = sole_files(write.slices, write.rows_by_partition, sizing) if can_skip else {}
         files = [one.base for one in write.slices if one.base is not None and one.group.partition not in sole]
         if not files:
-            return _Located(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole=sole, index=index)
+            return Located(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole=sole, index=index)
         found = find_keys(
             engine=call.engine,
             storage=call.state.storage,
@@ -189,19 +198,19 @@ def _locate(write: Opened, *, looks_in_all: bool = False) -> _Located:
         return _counted(write, found, sole, index)
 
 
-def _counted(write: Opened, found: Found, sole: Mapping[PartitionPath, BaseFile], index: IndexPlan) -> _Located:
+def _counted(write: Opened, found: Found, sole: Mapping[PartitionPath, BaseFile], index: IndexPlan) -> Located:
     frame = write.keep(found.frame)
     counts = write.call.engine.count(frame, [FILE_INDEX])
     by_file = dict(zip(counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist(), strict=True))
     by_partition: dict[str, int] = defaultdict(int)
     for number, rows in by_file.items():
         by_partition[found.files[number].partition] += rows
-    return _Located(
+    return Located(
         frame=frame, files=found.files, rows_by_file=by_file, rows_by_partition=by_partition, sole=sole, index=index
     )
 
 
-def _plan(write: Opened, located: _Located, *, has_inserts: bool = True) -> WritePlan:
+def plan_for(write: Opened, located: Located, *, has_inserts: bool = True, is_anywhere: bool = False) -> WritePlan:
     """Decide buckets and tasks; a partition always has room for rows that turn out to be new."""
     call = write.call
     with write.phases.step("plan"):
@@ -210,7 +219,8 @@ def _plan(write: Opened, located: _Located, *, has_inserts: bool = True) -> Writ
             for partition, rows in write.rows_by_partition.items()
             if rows
         }
-        moves = Moves.KEEP_PARTITION if write.has_unknown_partitions else located.index.moves
+        is_anywhere = is_anywhere or write.has_unknown_partitions
+        moves = Moves.KEEP_PARTITION if is_anywhere else located.index.moves
         return plan_write(
             instant=write.time,
             demand=Demand(new_rows=new_rows, located_rows=located.rows_by_file, files=located.files),
@@ -225,7 +235,7 @@ def _plan(write: Opened, located: _Located, *, has_inserts: bool = True) -> Writ
         )
 
 
-def _write(write: Opened, located: _Located, plan: WritePlan, kind: Kind) -> list[WriteStatus]:
+def _write(write: Opened, located: Located, plan: WritePlan, kind: Kind) -> list[WriteStatus]:
     """Bring the rows to their buckets and write them: one pass over the wide rows."""
     call, engine = write.call, write.call.engine
     with write.phases.step("write files"):
@@ -241,8 +251,8 @@ def _write(write: Opened, located: _Located, plan: WritePlan, kind: Kind) -> lis
         return to_statuses(statuses)
 
 
-def _hashing(write: Opened, located: _Located) -> Hashing | None:
-    if located.index.kind is not IndexKind.BUCKET or located.frame is not None:
+def _hashing(write: Opened, located: Located) -> Hashing | None:
+    if located.index.kind is not IndexKind.BUCKET or write.has_unknown_partitions:
         return None
     return Hashing(
         buckets_count=located.index.buckets_count,
