@@ -1,0 +1,29 @@
+"""Take the metadata table away from a table that is going to be written without one.
+
+A metadata table that misses one commit makes every other reader wrong, so it goes first, whole. Start at
+`drop_metadata_table`.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from pyhudi.state.config import TableConfig
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import update_properties
+
+__all__ = ["METADATA_TABLE_PATH", "drop_metadata_table"]
+
+METADATA_TABLE_PATH: Final = ".hoodie/metadata"
+_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+
+
+def drop_metadata_table(state: TableState) -> TableState:
+    """Say in the properties that there is no metadata table, then delete it; gives the table as it is now.
+
+    In this order a crash leaves files that nobody reads, which the next call deletes.
+
+    Locks: the table lock is held.
+    """
+    stored = update_properties(state.storage, state.env, {key: "" for key in _KEYS if state.config.properties.get(key)})
+    state.storage.delete_tree(METADATA_TABLE_PATH)
+    return replace(state, config=TableConfig.of(stored))
