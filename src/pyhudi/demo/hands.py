@@ -3,8 +3,6 @@
 `hands_for` gives the way that was asked for, or the local one and the reason why.
 """
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -86,7 +84,9 @@ def hands_for(engine: str) -> Iterator[tuple[Hands, str]]:
     if engine == "local" or reason:
         yield LocalHands(), reason
         return
-    session = _spark_session()
+    from pyhudi.spark.start import start_local_spark
+
+    session = start_local_spark("pyhudi demo")
     try:
         yield SparkHands(session), ""
     finally:
@@ -102,28 +102,3 @@ def why_no_spark() -> str:
     if version is None or version < JAVA_FLOOR:
         return f"Spark needs Java {JAVA_FLOOR} or newer: sudo apt-get install -y openjdk-17-jre-headless"
     return ""
-
-
-def _spark_session() -> Any:  # noqa: ANN401
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers run what we run
-    builder = SparkSession.builder.appName("pyhudi demo").master("local[*]")
-    for key, value in _SPARK_CONF.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
-
-
-_SPARK_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "2g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.log.level": "ERROR",
-}

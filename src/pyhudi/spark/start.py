@@ -1,0 +1,41 @@
+"""Start Spark in this process, sized for a small machine: for the demo and for trying things.
+
+Who has a cluster has a session already; nothing in pyhudi starts one by itself.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pyhudi.spark.session import require_pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["start_local_spark"]
+
+_SETTINGS: Final = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def start_local_spark(name: str) -> "SparkSession":
+    """Start a quiet session on all cores of this machine, or give the one that runs.
+
+    Raises: PackageMissing without pyspark.
+    """
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).master("local[*]")
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
