@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,10 @@ def spark(tmp_path_factory):
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
     is_connect = bool(os.environ.get("PYHUDI_TEST_CONNECT"))
     builder = SparkSession.builder.remote("local[2]") if is_connect else SparkSession.builder.master("local[2]")
-    session = builder.config(map={**SETTINGS, "spark.sql.warehouse.dir": warehouse}).getOrCreate()
+    builder = builder.config(map={**SETTINGS, "spark.sql.warehouse.dir": warehouse})
+    with warnings.catch_warnings():
+        # A Connect client sets the server's static settings once more, in vain.
+        warnings.filterwarnings("ignore", message="Failed to set spark")
+        session = builder.getOrCreate()
     yield session
     session.stop()

@@ -30,6 +30,7 @@ from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import parse
+from pyhudi.predicate.model import Opaque
 from pyhudi.storage.api import Storage
 from pyhudi.storage.local import LocalStorage
 
@@ -292,6 +293,11 @@ class EngineTests:
         assert engine.schema(frame).names == ["city", "id"]
         assert rows_of(engine, frame) == [("oslo", "c")]
 
+    def test_scan_takes_a_pyarrow_expression(self, engine, storage):
+        file = stored_trips(storage, "rome/f", ["a", "b"])
+        chosen = Opaque(expression=pc.field("id") == "b")
+        assert rows_of(engine, engine.scan([file], TRIPS, ["fare", "id"], chosen)) == [(1, "b")]
+
     def test_scan_takes_paths_literally(self, engine, storage):
         names = ["a=[b]*{c,d}?/f 1.parquet", "a=%2F%20/f.parquet", "ä#b/f.parquet"]
         files = [stored_trips(storage, name, [name]) for name in names]
@@ -459,6 +465,15 @@ class EngineTests:
             ("d", 9, "oslo", 2, 1, False),
             ("x", 7, "oslo", 5, 0, False),
         ]
+
+    @pytest.mark.parametrize("moves", [Moves.KEEP_PARTITION, Moves.DELETE_AND_INSERT])
+    def test_rows_that_do_not_know_their_partition_find_their_record(self, engine, storage, moves):
+        rows = {KEY: ["d", "x"], PARTITION: pa.array([None, None], pa.string()), ORDER: pa.array([0, 1], pa.int64())}
+        frame = engine.frame(pa.table(rows))
+        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
+        routed = engine.route(frame, located, route_plan(moves=moves))
+        is_moved = moves is Moves.DELETE_AND_INSERT
+        assert rows_of(engine, routed, KEY, PARTITION, BUCKET, IS_MOVED) == [("d", "oslo", 2, is_moved)]
 
     def test_bucket_index_rows_go_where_hudi_hashes_them(self, engine):
         frame = self._keyed(

@@ -1,12 +1,16 @@
+from functools import partial
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance.engine import SIMPLE, stored_trips, write_file
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
-from pyhudi.engine.scanning import Lookup, find_in_file, has_stored_keys, stored_schema
+from pyhudi.engine.scanning import Lookup, find_in_file, has_stored_keys, scan_file, stored_schema
 from pyhudi.errors import CorruptData
+from pyhudi.predicate import mask, parse
 from pyhudi.storage.memory import MemoryStorage
 
 KEYS = st.lists(st.sampled_from([f"k{number}" for number in range(8)]), max_size=12)
@@ -51,3 +55,26 @@ def test_a_damaged_file_is_named():
     lookup = Lookup(index=0, file=ScanFile(path="p/bad", size_bytes=18, partition="p"), keys=pa.array(["a"]))
     with pytest.raises(CorruptData, match="p/bad"):
         find_in_file(lookup, storage=storage, spec=SIMPLE, stored=pa.schema([]))
+
+
+@pytest.mark.parametrize("predicate", ["n >= 250 and n < 260", "n = 999", "n is null", "s = 's7'", "n > 5 or late = 1"])
+def test_row_groups_are_pruned_without_losing_rows(predicate):
+    storage = MemoryStorage()
+    table = pa.table({"n": pa.array([*range(400), None], pa.int64()), "s": [f"s{n % 10}" for n in range(401)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=100)
+    storage.put("f", sink.getvalue().to_pybytes())
+    file = ScanFile(path="f", size_bytes=0, partition="")
+    schema = pa.schema([*table.schema, ("late", pa.int64())])
+    read = partial(scan_file, storage=storage, schema=schema, columns=("n",), predicate=parse(predicate))
+    whole = table.append_column("late", pa.nulls(401, pa.int64()))
+    expected = whole.filter(mask(parse(predicate), whole))["n"].to_pylist()
+    assert [value for batch in read(file) for value in batch["n"].to_pylist()] == expected
+
+
+def test_a_look_up_far_from_a_files_keys_reads_no_row_group():
+    storage = MemoryStorage()
+    file = stored_trips(storage, "p/f", ["b", "c"])
+    for keys, hits in ((["x", "y"], 0), (["a"], 0), (["a", "c"], 1)):
+        lookup = Lookup(index=0, file=file, keys=pa.array(keys))
+        assert find_in_file(lookup, storage=storage, spec=SIMPLE, stored=FARE).num_rows == hits

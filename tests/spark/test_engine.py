@@ -28,7 +28,7 @@ def engine(spark, tmp_path):
 
 
 def test_the_engine_for_a_dataframe_is_spark(spark, tmp_path):
-    engine = engine_for(spark.createDataFrame(trips()), LocalStorage(str(tmp_path)))
+    engine = engine_for(spark.range(1), LocalStorage(str(tmp_path)))
     assert isinstance(engine, SparkEngine)
 
 

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.errors import CorruptData
-from pyhudi.formats.parquet import Footer, iter_batches, read_footer, row_group_stats
+from pyhudi.formats.parquet import ColumnStats, Footer, iter_batches, read_footer, row_group_stats, row_groups_matching
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Expression, fields_of, mask
+from pyhudi.predicate import ColumnRange, Expression, fields_of, mask, may_match
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
@@ -55,7 +55,9 @@ def scan_file(
     read = columns if predicate is None else tuple({*columns, *fields_of(predicate, schema)})
     wanted = pa.schema([schema.field(name) for name in read])
     with _naming(file.path), storage.open_input(file.path) as source:
-        for batch in _batches(source, wanted, read_footer(source)):
+        footer = read_footer(source)
+        groups = None if predicate is None else _groups_matching(footer, predicate, wanted)
+        for batch in _batches(source, wanted, footer, groups):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
                 rows = rows.filter(mask(predicate, rows))
@@ -71,17 +73,17 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     Raises: CorruptData, and what storage raises.
     """
     with _naming(lookup.file.path), storage.open_input(lookup.file.path) as source:
-        found, rows = _common(lookup.keys, _stored_keys(source, spec))
+        footer = read_footer(source)
+        groups = _groups_with_keys(footer, lookup.keys)
+        found, rows = _common(lookup.keys, _stored_keys(source, spec, footer, groups))
+        values = _read(source, stored, footer, groups) if len(found) else stored.empty_table()
         count = len(found)
         columns = [
             found,
             pa.repeat(lookup.file.partition, count),
             pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
+            *(values.take(rows).columns if count else values.columns),
         ]
-        if len(stored):
-            columns += (
-                _read(source, stored, read_footer(source)).take(rows).columns if count else stored.empty_table().columns
-            )
     return pa.table(columns, schema=located_schema(stored))
 
 
@@ -95,10 +97,11 @@ def stored_keys(
     """
     index, file = numbered
     with _naming(file.path), storage.open_input(file.path) as source:
-        keys = _stored_keys(source, spec)
+        footer = read_footer(source)
+        keys = _stored_keys(source, spec, footer)
         count = len(keys)
         columns = [keys, pa.repeat(file.partition, count), pa.repeat(pa.scalar(index, pa.int32()), count)]
-        columns += _read(source, stored, read_footer(source)).columns if len(stored) else []
+        columns += _read(source, stored, footer).columns
     yield from pa.table(columns, schema=located_schema(stored)).to_batches()
 
 
@@ -138,17 +141,48 @@ def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array
     return keys.take(pa.array(code)), pa.array(rows[first])
 
 
-def _stored_keys(source: pa.NativeFile, spec: KeySpec) -> pa.ChunkedArray:
-    footer = read_footer(source)
+def _stored_keys(
+    source: pa.NativeFile, spec: KeySpec, footer: Footer, groups: Sequence[int] | None = None
+) -> pa.ChunkedArray:
     only_key = pa.schema([(KEY, pa.string())])
     if _has_keys(footer):
-        return _read(source, only_key, footer)[KEY]
+        return _read(source, only_key, footer, groups)[KEY]
     names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
     wanted = pa.schema([footer.schema.field(name) for name in names if name in footer.schema.names])
     computed = record_keys(spec, _read(source, wanted, footer))
     if KEY not in footer.schema.names:
         return computed
     return pc.coalesce(_read(source, only_key, footer)[KEY], computed)
+
+
+def _groups_with_keys(footer: Footer, keys: pa.Array) -> list[int] | None:
+    """Name the row groups whose keys lie around some wanted one; all, if rows do not carry their keys."""
+    if not _has_keys(footer) or not len(keys):
+        return None
+    bounds = pc.min_max(keys)
+    low, high = (str(bounds[end]) for end in ("min", "max"))
+    return row_groups_matching(footer, {KEY: (low, high)})
+
+
+def _groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) -> list[int]:
+    """Name the row groups that may hold a row for which the predicate is true."""
+    names = fields_of(predicate, schema)
+    # Bounds of another type than the table's would be compared wrongly.
+    known = [
+        name
+        for name in names
+        if name in footer.schema.names and footer.schema.field(name).type == schema.field(name).type
+    ]
+    stats = {name: row_group_stats(footer, name) for name in known}
+    return [
+        group
+        for group in range(footer.metadata.num_row_groups)
+        if may_match(predicate, {name: _range_of(of_groups[group]) for name, of_groups in stats.items()})
+    ]
+
+
+def _range_of(stats: ColumnStats) -> ColumnRange:
+    return ColumnRange(min=stats.least, max=stats.greatest, nulls_count=stats.nulls_count, rows_count=stats.rows_count)
 
 
 def _has_keys(footer: Footer) -> bool:
@@ -158,14 +192,16 @@ def _has_keys(footer: Footer) -> bool:
     return all(stats.nulls_count == 0 or not stats.rows_count for stats in row_group_stats(footer, KEY))
 
 
-def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer) -> pa.Table:
-    return pa.Table.from_batches(_batches(source, wanted, footer), schema=wanted)
+def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None) -> pa.Table:
+    return pa.Table.from_batches(_batches(source, wanted, footer, groups), schema=wanted)
 
 
-def _batches(source: pa.NativeFile, wanted: pa.Schema, footer: Footer) -> Iterator[pa.RecordBatch]:
+def _batches(
+    source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None
+) -> Iterator[pa.RecordBatch]:
     """Read columns in the types of a schema; absent ones are null."""
     present = [name for name in wanted.names if name in footer.schema.names]
-    for batch in iter_batches(source, present, footer=footer):
+    for batch in iter_batches(source, present, footer=footer, row_groups=groups):
         yield project(batch, wanted)
 
 
@@ -175,4 +211,4 @@ def _naming(path: str) -> Iterator[None]:
     try:
         yield
     except CorruptData as error:
-        raise type(error)(error.message, **error.values, path=path) from error
+        raise type(error)(error.message, **{**error.values, "path": path}) from error

@@ -34,6 +34,7 @@ from pyhudi.errors import PathNotShared
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
+from pyhudi.predicate.model import Opaque, walk
 from pyhudi.spark.failures import mapped
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
@@ -140,12 +141,16 @@ class SparkEngine:
     def scan(
         self, files: Sequence[ScanFile], schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None
     ) -> DataFrame:
-        """Read base files by Spark's own scan, or by tasks where Spark has no file system for the storage."""
+        """Read base files by Spark's own scan.
+
+        Tasks read them where Spark has no file system for the storage, and for a pyarrow expression.
+        """
         names = tuple(schema.names if columns is None else columns)
         wanted = pa.schema([schema.field(name) for name in names])
         if not files:
             return self.frame(wanted.empty_table())
-        if not self._is_native(files[0]):
+        is_opaque = predicate is not None and any(isinstance(node, Opaque) for node in walk(predicate))
+        if is_opaque or not self._is_native(files[0]):
             read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
             return self.rows(read, files, wanted)
         extra = [] if predicate is None else [name for name in fields_of(predicate, schema) if name not in names]

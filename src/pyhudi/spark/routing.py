@@ -71,11 +71,11 @@ def _with_deletes(frame: DataFrame, located: DataFrame, loses: Expression | None
     here = f"struct(cast(null as int) as f, {PARTITION} as p, false as m)"
     targets = f"""
         case when {_FOUND} is null then array({here})
-             when exists({_FOUND}, _pyhudi_one -> _pyhudi_one.p <> {PARTITION} and coalesce({condition}, false))
+             when exists({_FOUND}, _pyhudi_one -> not (_pyhudi_one.p <=> {PARTITION}) and coalesce({condition}, false))
              then cast(array() as array<struct<f: int, p: string, m: boolean>>)
              else concat(
-                 transform({_FOUND}, x -> struct(x.f as f, x.p as p, x.p <> {PARTITION} as m)),
-                 case when exists({_FOUND}, x -> x.p = {PARTITION})
+                 transform({_FOUND}, x -> struct(x.f as f, x.p as p, not (x.p <=> {PARTITION}) as m)),
+                 case when exists({_FOUND}, x -> x.p <=> {PARTITION})
                       then cast(array() as array<struct<f: int, p: string, m: boolean>>) else array({here}) end)
         end"""
     exploded = joined.withColumn(_HOME, F.explode(F.expr(targets)))

@@ -3,6 +3,7 @@
 Who has a cluster has a session already; nothing in pyhudi starts one by itself.
 """
 
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from pyhudi.spark.session import require_pyspark
@@ -16,7 +17,6 @@ _SETTINGS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
@@ -33,9 +33,9 @@ def start_local_spark(name: str) -> "SparkSession":
     require_pyspark()
     from pyspark.sql import SparkSession
 
+    quiet = resources.files("pyhudi.spark").joinpath("quiet.properties")
     builder = SparkSession.builder.appName(name).master("local[*]")
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{quiet}")
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
