@@ -28,7 +28,11 @@ class Hands(Protocol):
         """Make of Arrow rows what a write takes."""
         ...
 
-    def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401 - a Scan
+    def rows(self, scan: Any) -> pa.Table:  # noqa: ANN401 - a Scan
+        """Read a scan and bring it here."""
+        ...
+
+    def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
         """Aggregate a scan. Shape: month, flights, dep_delay_sum; sorted by month."""
         ...
 
@@ -42,10 +46,13 @@ class LocalHands:
         """Hand Arrow over as it is."""
         return rows
 
+    def rows(self, scan: Any) -> pa.Table:  # noqa: ANN401
+        """Read in this process."""
+        return scan.to_arrow()
+
     def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
         """Aggregate with Arrow."""
-        rows: pa.Table = scan.to_arrow()
-        grouped = rows.group_by("month").aggregate([([], "count_all"), ("dep_delay", "sum")])
+        grouped = scan.to_arrow().group_by("month").aggregate([([], "count_all"), ("dep_delay", "sum")])
         return grouped.select(["month", "count_all", "dep_delay_sum"]).rename_columns(_BY_MONTH).sort_by("month")
 
 
@@ -61,6 +68,10 @@ class SparkHands:
     def give(self, rows: pa.Table) -> Any:  # noqa: ANN401
         """Make a DataFrame."""
         return self.session.createDataFrame(rows)
+
+    def rows(self, scan: Any) -> pa.Table:  # noqa: ANN401
+        """Read on Spark, and collect."""
+        return scan.to_spark(self.session).toArrow()
 
     def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
         """Aggregate on Spark."""
