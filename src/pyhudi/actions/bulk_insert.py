@@ -145,10 +145,14 @@ def write_as_they_come(
 
     for batch in batches:
         for partition, rows in _split(batch):
-            held[partition].append(rows)
-            counts[partition] += rows.num_rows
-            if counts[partition] >= sorting.max_rows:
-                yield close(partition)
+            start = 0
+            while start < rows.num_rows:
+                piece = rows.slice(start, sorting.max_rows - counts[partition])
+                start += piece.num_rows
+                held[partition].append(piece)
+                counts[partition] += piece.num_rows
+                if counts[partition] >= sorting.max_rows:
+                    yield close(partition)
     for partition in sorted(held):
         yield close(partition)
 

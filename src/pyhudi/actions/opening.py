@@ -70,17 +70,30 @@ class Opened:
         return self.transaction
 
 
+def _no_check(schema: pa.Schema) -> None:
+    """Find nothing wrong."""
+
+
 @contextmanager
 def opened(
-    call: WriteCall, records: Frame | None, action: Action, operation: WriteOperation, *, has_only_keys: bool = False
+    call: WriteCall,
+    records: Frame | None,
+    action: Action,
+    operation: WriteOperation,
+    *,
+    has_only_keys: bool = False,
+    check: Callable[[pa.Schema], None] = _no_check,
 ) -> Iterator[Opened]:
     """Check, key and begin; on an error inside, the instant is rolled back.
+
+    `check` looks at what else the call asks for, given the table's columns, before anything is written.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
     """
     state, engine, phases = call.state, call.engine, Phases(call)
     require_writable(state.config, state.layout, load_timeline(state))
     schema = _schema_after(call, records, has_only_keys=has_only_keys)
+    check(schema)
     with ExitStack() as stack:
 
         def keep(frame: Frame) -> Frame:

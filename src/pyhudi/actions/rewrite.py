@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
-from pyhudi.errors import ExpressionError, InvalidInput
+from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.rows import COMMIT_SEQNO, COMMIT_TIME, decoded
@@ -24,6 +24,7 @@ from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_at
+from pyhudi.schema.evolution import conform
 from pyhudi.schema.meta_fields import seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import Action
@@ -57,8 +58,7 @@ def update_where(
 
 
 def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | list[str]:
-    with opened(call, None, Action.COMMIT, operation) as write:
-        _check(write, change)
+    with opened(call, None, Action.COMMIT, operation, check=partial(_check, call, change)) as write:
         slices = _candidates(write, change)
         if call.is_dry_run:
             return [one.base.path for one in slices if one.base is not None]
@@ -71,17 +71,17 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         return publish(call, write.txn, operation, statuses, schema=write.schema, phases=write.phases)
 
 
-def _check(write: Opened, change: _Change) -> None:
-    schema, config = with_meta_fields(write.schema), write.call.state.config
+def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:
+    schema, config = with_meta_fields(columns), call.state.config
     if change.where is not None and not pa.types.is_boolean(check(change.where, schema)):
         raise ExpressionError("a condition is true or false", type=str(check(change.where, schema)))
     fixed = {*config.record_key, *(name.split(":")[0] for name in config.partition_fields)}
     for name, expression in (change.assignments or {}).items():
-        if name not in write.schema.names:
-            raise InvalidInput("the table has no such column", column=name, columns=write.schema.names)
+        if name not in columns.names:
+            raise InvalidInput("the table has no such column", column=name, columns=columns.names)
         if name in fixed:
             raise InvalidInput("an update cannot change a key or partition column; delete and insert", column=name)
-        check(expression, schema)
+        _in_type_of(columns.field(name), pa.array([], check(expression, schema)))
 
 
 def _candidates(write: Opened, change: _Change) -> list[FileSlice]:
@@ -142,7 +142,7 @@ class _Rewriter:
     ) -> dict[str, pa.Array]:
         count = rows.num_rows
         fresh: dict[str, Any] = {
-            name: _one_array(evaluate(expression, rows)).cast(rows.schema.field(name).type)
+            name: _in_type_of(rows.schema.field(name), _one_array(evaluate(expression, rows)))
             for name, expression in assignments.items()
         }
         if self._spec.layout.has_meta_values:
@@ -154,3 +154,21 @@ class _Rewriter:
 
 def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _in_type_of(column: pa.Field, values: pa.Array) -> pa.Array:
+    """Give values in a column's type: numbers as any number, all else as rows are fitted.
+
+    Raises: SchemaMismatch where a value would change.
+    """
+    if not (_is_number(column.type) and _is_number(values.type)):
+        given = pa.table([values], names=[column.name])
+        return _one_array(conform(given, pa.schema([column])).column(0))
+    try:
+        return values.cast(column.type)
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatch(f"a value does not fit its column: {error}", column=column.name) from error
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

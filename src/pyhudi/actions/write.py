@@ -75,7 +75,8 @@ def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         rejected_count = sum(located.rows_by_file.values())
         if policy == "fail" and rejected_count:
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
-        plan = plan_for(write, replace(located, rows_by_file={}))
+        found_elsewhere_too = policy != "none" and located.index.is_global
+        plan = plan_for(write, replace(located, rows_by_file={}), is_anywhere=found_elsewhere_too)
         if call.is_dry_run:
             return plan
         write.txn.start(profile(WriteOperation.INSERT, plan))

@@ -147,10 +147,12 @@ class _Tally:
 
 
 def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa.Table) -> WriteStatus:
-    """Write a new file group from rows that are one a key and no deletes.
+    """Write a new file group from rows that are no deletes; without rows there is none.
 
     Shape:  rows: the table's columns plus KEY and PARTITION.
     """
+    if not rows.num_rows:
+        return _status(spec, task, "", _Tally())
     tally = _Tally(inserts=rows.num_rows)
     laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, _base_file(spec, task).name)
     bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
