@@ -107,6 +107,8 @@ def probe(
     """Prepare precombined updates for `merge_batch`.
 
     `unordered` marks deletes that win without looking at ordering values (a delete by key).
+
+    Shape: rows, their keys and delete flags, one a key.
     """
     no_ordering = not (spec.is_event_time and spec.ordering)
     ordering = () if no_ordering else tuple(_column(rows, name) for name in spec.ordering)
@@ -279,5 +281,5 @@ def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _bools(flags: pa.Array | pa.ChunkedArray) -> Bools:
-    filled: Bools = pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False)
-    return filled.astype(np.bool_)
+    filled: Bools = pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return filled
