@@ -14,12 +14,12 @@ from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, sourc
 from pyhudi.actions.write_task import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
 from pyhudi.errors import DuplicateKeys, InvalidInput
-from pyhudi.filegroup.rows import COMMIT_SEQNO, COMMIT_TIME, decoded, record_keys_of
+from pyhudi.filegroup.rows import decoded, record_keys_of
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, create_base_file, rewrite_base_file
 from pyhudi.kernels.keys import partition_paths, record_keys
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import evaluate, mask
-from pyhudi.schema.meta_fields import seqno
+from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno
 from pyhudi.storage.api import Storage
 
 __all__ = ["merge_bucket", "merge_buckets"]

@@ -14,13 +14,19 @@ import pyarrow as pa
 from pyhudi.formats.parquet import Footer, dictionary_columns, iter_batches
 from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.schema.evolution import project
-from pyhudi.schema.meta_fields import META_FIELDS, seqno, with_meta_fields
+from pyhudi.schema.meta_fields import (
+    COMMIT_SEQNO,
+    COMMIT_TIME,
+    FILE_NAME,
+    META_FIELDS,
+    PARTITION_PATH,
+    RECORD_KEY,
+    seqno,
+    with_meta_fields,
+)
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
-    "COMMIT_SEQNO",
-    "COMMIT_TIME",
-    "RECORD_KEY",
     "RowLayout",
     "StoredBatches",
     "base_file_rows",
@@ -29,7 +35,6 @@ __all__ = [
     "stored_batches",
 ]
 
-COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME = META_FIELDS
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
 

@@ -281,5 +281,5 @@ def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _bools(flags: pa.Array | pa.ChunkedArray) -> Bools:
-    filled: Bools = pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False).astype(np.bool_)
-    return filled
+    plain: Bools = np.asarray(pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return plain
