@@ -17,7 +17,7 @@ from pyhudi.actions.publish import publish
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.filegroup.rows import COMMIT_SEQNO, COMMIT_TIME, decoded
+from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.kernels.merge import replace_rows
@@ -25,7 +25,7 @@ from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_at
 from pyhudi.schema.evolution import conform
-from pyhudi.schema.meta_fields import seqno, with_meta_fields
+from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import PreconditionFailed
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path
-from pyhudi.filegroup.rows import RECORD_KEY, RowLayout, base_file_rows, record_keys_of, stored_batches
+from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
 from pyhudi.formats.bloom import BloomFilter, BloomType, add, build
 from pyhudi.formats.parquet import (
     ParquetOptions,
@@ -28,6 +28,7 @@ from pyhudi.formats.parquet import (
 )
 from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
 from pyhudi.options import Settings, one_of, option
+from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.timeline.instant import InstantTime
 
