@@ -233,7 +233,8 @@ def _defaults(ordering: Sequence[pa.ChunkedArray]) -> Bools:
         _bools(pc.is_null(column)) | (_bools(pc.equal(column, 0)) if pa.types.is_int32(column.type) else False)
         for column in ordering
     ]
-    return np.logical_and.reduce(flags)
+    every: Bools = np.logical_and.reduce(flags)
+    return every
 
 
 def _filled(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -281,5 +282,5 @@ def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _bools(flags: pa.Array | pa.ChunkedArray) -> Bools:
-    plain: Bools = np.asarray(pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    plain: Bools = pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False)
     return plain
