@@ -55,7 +55,7 @@ def run_smoke(python: Path, home: Path, way: str) -> bool:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK"))}
     environment |= {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
     if way == "connect":
-        environment["SPARK_API_MODE"] = "connect"
+        environment["SPARK_TESTING"] = "1"  # the only way to a port of its own: 15002 may be taken
     smoke = ROOT / "tests" / "lanes" / "smoke.py"
     done = subprocess.run([python, "-P", smoke, way], cwd=home, env=environment, timeout=600, check=False)
     return done.returncode == 0

@@ -51,11 +51,7 @@ def run_spark(path: str, way: str) -> None:
     import pyhudi.spark
 
     builder = SparkSession.builder.config("spark.sql.shuffle.partitions", "4").config("spark.ui.enabled", "false")
-    builder = (
-        builder.config("spark.api.mode", "connect").remote("local[2]")
-        if way == "connect"
-        else builder.master("local[2]")
-    )
+    builder = builder.remote("local[2]") if way == "connect" else builder.master("local[2]")
     spark = builder.getOrCreate()
     try:
         ddl = "id string, city string, ts long, fare double"
