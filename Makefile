@@ -2,7 +2,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
 ENGINE ?= spark
-CODE := src tests tools
+SIZE ?= M
+ONLY ?=
+REPEATS ?= 0
+CODE := src tests tools benchmarks
 .DEFAULT_GOAL := help
 # Java is looked for once, by whoever needs it; the local engine needs none.
 JAVA_FINDER := tools/find_java.sh
@@ -39,14 +42,14 @@ demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|l
 lanes: .venv/.ready ## Smoke test of the built wheel on pyspark 4.0, 4.1 and the newest
 	@eval "$$($(JAVA_FINDER))"; $(PY) tools/run_lanes.py
 
-bench: .venv/.ready ## Measure against peers (see docs/benchmarks.md)
-	@if [ -d benchmarks ]; then eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks; else echo "no benchmarks yet"; fi
+bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks --size $(SIZE) --only "$(ONLY)" --repeats $(REPEATS)
 
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .lanes build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup fmt check test demo lanes bench keys clean

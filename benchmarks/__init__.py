@@ -1,0 +1,1 @@
+"""Measures pyhudi beside its peers: `make bench`. Not shipped. Start at `__main__`."""

@@ -1,0 +1,69 @@
+"""What a workload is made of. Start at `Contender`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run lives, and how large it is."""
+
+    root: Path
+    """Data that all workloads share; made once."""
+    scratch: Path
+    """This contender's own directory."""
+    rows: int
+
+    def shared(self, name: str) -> Path:
+        """Give the path of shared data."""
+        return self.root / name
+
+
+class Contender:
+    """One way of doing the work; lives in a process of its own."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def reset(self) -> None:
+        """Go back to the state before `run`; not measured."""
+
+    def run(self) -> object:
+        """Do the work; measured."""
+        raise NotImplementedError
+
+    def result(self) -> Iterator[pa.Table]:
+        """Give the rows that all contenders must agree on, user columns only; none: nothing to compare."""
+        return iter(())
+
+    def files(self) -> Sequence[Path]:
+        """Give the parquet files that the work wrote or read, for their footers."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A promise: `ours` against `peer` by one measure."""
+
+    peer: str
+    measure: str
+    """`cpu_s` or `wall_s`; `peak_mb` and `ageing` are against numbers that the run itself gives."""
+    limit: float
+    """Greatest allowed ratio ours / peer."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Contenders that do the same work; the first is ours."""
+
+    title: str
+    contenders: dict[str, type[Contender]]
+    targets: tuple[Target, ...]
+    prepare: Callable[[Path, int], None]
+    """Makes the shared data where it is missing."""
+    repeats: int = 5
+    rows: int | None = None
+    """None: as many as the size says."""
