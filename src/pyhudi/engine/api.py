@@ -33,8 +33,10 @@ __all__ = [
     "Engine",
     "Frame",
     "Moves",
+    "Result",
     "Routes",
     "ScanFile",
+    "Task",
     "engine_for",
     "engine_on",
 ]

@@ -19,7 +19,7 @@ from pyhudi.storage.api import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Worker", "check_workers", "is_connect", "is_local", "require_pyspark", "set_worker_python"]
+__all__ = ["Worker", "check_workers", "is_connect", "is_local", "require_pyspark", "require_same", "set_worker_python"]
 
 _FLOOR = (4, 0)
 _PROBE_TASKS = 4

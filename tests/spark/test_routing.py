@@ -1,0 +1,61 @@
+import random
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.local import LocalEngine
+from pyhudi.predicate import parse
+from pyhudi.spark.routing import route
+from pyhudi.storage.memory import MemoryStorage
+
+PLACES = ["p", "q", "r"]
+
+
+def _rows(chance, count):
+    rows = {
+        KEY: [chance.choice("abcdefgh") for _ in range(count)],
+        PARTITION: [chance.choice([*PLACES, "lost"]) for _ in range(count)],
+        ORDER: pa.array(range(count), pa.int64()),
+        "ts": pa.array([chance.choice([None, 1, 2, 3]) for _ in range(count)], pa.int64()),
+    }
+    return pa.table(rows)
+
+
+def _located(chance, count):
+    found = sorted({(chance.choice("abcdefgh"), file) for file in range(count) for _ in range(4)})
+    return pa.table(
+        {
+            KEY: [key for key, _ in found],
+            PARTITION: [PLACES[file % 3] for _, file in found],
+            FILE_INDEX: pa.array([file for _, file in found], pa.int32()),
+            STORED + "ts": pa.array([chance.choice([None, 1, 2, 3]) for _ in found], pa.int64()),
+        }
+    )
+
+
+@pytest.mark.parametrize("moves", Moves)
+def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
+    """With one slot a partition there is no choice left to an engine's own hash."""
+    chance = random.Random(7)
+    rows, located = _rows(chance, 80), _located(chance, 5)
+    plan = Routes(
+        bucket_of_file=(0, 1, -1, 3, 4),
+        partitions=tuple(PLACES),
+        first_slot=(0, 1, 2),
+        slots_count=(1, 1, 1),
+        bucket_of_slot=(5, 6, -1),
+        task_of_bucket=(2, 0, 1, 2, 0, 1, 2),
+        moves=moves,
+        loses=parse(f"{STORED}ts > ts"),
+    )
+    local = LocalEngine(MemoryStorage(), threads=1)
+    expected = local.collect(local.route(local.frame(rows), local.frame(located), plan))
+    routed = route(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
+    names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
+    assert _sorted(routed, names) == _sorted(expected, names)
+    assert expected.num_rows > 40
+
+
+def _sorted(table, names):
+    return sorted(map(repr, table.select(names).to_pylist()))
