@@ -34,8 +34,5 @@ def start_local_spark(name: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     quiet = resources.files("pyhudi.spark").joinpath("quiet.properties")
-    builder = SparkSession.builder.appName(name).master("local[*]")
-    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{quiet}")
-    for key, value in _SETTINGS.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    settings = {**_SETTINGS, "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"}
+    return SparkSession.builder.appName(name).master("local[*]").config(map=settings).getOrCreate()
