@@ -13,6 +13,13 @@ def test_the_pipeline_agrees_with_the_source(made, tmp_path, capsys):
     assert "WRONG" not in shown
 
 
+def test_a_real_table_agrees_with_the_source_and_with_hudi_rs(few, tmp_path, capsys):
+    assert main(["demo", "--path", str(tmp_path / "flights"), "--months", "2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["broken"] == []
+    assert document["claims"] == 14
+
+
 def test_every_month_is_two_commits_and_every_quarter_one_more(made, tmp_path, capsys):
     run_demo(engine="local", path=str(tmp_path / "flights"), months=7, as_json=True)
     document = json.loads(capsys.readouterr().out)

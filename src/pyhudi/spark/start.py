@@ -34,5 +34,6 @@ def start_local_spark(name: str) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     quiet = resources.files("pyhudi.spark").joinpath("quiet.properties")
-    settings = {**_SETTINGS, "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"}
+    settings: dict[str, bool | float | int | str | None] = {**_SETTINGS}
+    settings |= {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"}
     return SparkSession.builder.appName(name).master("local[*]").config(map=settings).getOrCreate()
