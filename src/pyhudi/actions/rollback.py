@@ -7,12 +7,18 @@ Spec: format/timeline 3.7, 10.2; reliability 1.6.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Final
 
-from pyhudi.errors import CorruptData, InstantNotFound, InvalidInput, PreconditionFailed
+from pyhudi.errors import (
+    CommitUnknown,
+    CorruptData,
+    InstantNotFound,
+    InvalidInput,
+    PreconditionFailed,
+    StorageUnavailable,
+)
 from pyhudi.filegroup.listing import list_partitions, storage_listing
 from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
@@ -24,23 +30,23 @@ from pyhudi.timeline.active import (
     load_timeline,
     read_plan,
     remove_pending,
-    request,
     start,
     timeline_zone,
 )
-from pyhudi.timeline.clock import instant_ms, next_instant_time, wait_until_past
+from pyhudi.timeline.clock import next_instant_time, wait_until_past
 from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
-from pyhudi.txn.heartbeat import Liveness, liveness, stop_beating
+from pyhudi.txn.checks import rollback_target
+from pyhudi.txn.commit import announce
+from pyhudi.txn.heartbeat import Liveness, is_abandoned, liveness, stop_beating
 from pyhudi.txn.locks import lock_for
-from pyhudi.txn.markers import delete_markers, has_markers, marked_files
+from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
+from pyhudi.txn.remains import sweep_remains
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo", "writer_of"]
 
-_GRACE_MS: Final = 3_600_000
-"""How long a pending instant without a heartbeat is left to whoever it belongs to."""
 _NONCE_BYTES: Final = 16
 _ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 
@@ -62,41 +68,52 @@ def rollback_instant(
             raise InvalidInput(
                 "only a pending write can be rolled back here", instant=time, action=target.action, state=target.state
             )
-        plan = plan_rollback(state, target)
+        plan = _stored_plan(state, timeline, time) or plan_rollback(state, target)
         if not is_dry_run:
-            _run(state, timeline, plan)
+            _run(state, timeline, plan, settings)
         return plan
 
 
 def undo(state: TableState, instant: Instant, settings: Settings) -> None:
-    """Roll our own failed instant back.
+    """Roll our own failed instant back; one that somebody else rolled back loses what was written after that.
 
     Locks: takes the table lock.
     """
+    time = instant.requested_time
     with lock_for(state, settings).hold():
         timeline = load_timeline(state)
-        mine = find_instant(timeline, instant.requested_time)
-        if mine is not None and not mine.is_completed:
-            _run(state, timeline, plan_rollback(state, mine))
-    stop_beating(state, instant.requested_time)
+        mine = find_instant(timeline, time)
+        if mine is None:
+            remove_marked(state, time)
+            delete_markers(state, time)
+        elif not mine.is_completed:
+            _run(state, timeline, plan_rollback(state, mine), settings)
 
 
 def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeline:
-    """Finish rollbacks found half-done and roll back writes whose writer is dead.
+    """Finish rollbacks found half-done, roll back writes whose writer is dead, sweep what the dead left.
 
-    A writer that beats is left alone; one that never did is foreign, and left alone for an hour.
+    A writer that beats is left alone; one that never did is foreign, and left alone for an hour. The same goes for a
+    rollback: a foreign one may be going on, because others do not hold the lock all the while.
 
     Locks: the table lock is held.
+    Raises: StorageUnavailable where a rollback cannot be finished now.
     """
-    changed = False
+    left_alone = set()
+    for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
+        if is_abandoned(state, rollback.requested_time, settings):
+            _finish(state, rollback, _plan_of(state, rollback))
+            timeline = load_timeline(state)
+        else:
+            left_alone.add(rollback_target(state, rollback))
     for instant in pending(timeline):
-        if instant.action is Action.ROLLBACK:
-            _finish(state, instant, decode_rollback_plan(read_plan(state, instant), instant.file_name))
-            changed = True
-        elif instant.action in _ROLLED_BACK and _is_abandoned(state, instant, settings):
-            _run(state, load_timeline(state), plan_rollback(state, instant))
-            changed = True
-    return load_timeline(state) if changed else timeline
+        if instant.action not in _ROLLED_BACK or instant.requested_time in left_alone:
+            continue
+        if is_abandoned(state, instant.requested_time, settings):
+            _run(state, timeline, plan_rollback(state, instant), settings)
+            timeline = load_timeline(state)
+    sweep_remains(state, timeline, settings)
+    return timeline
 
 
 def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[str, str]:
@@ -111,46 +128,51 @@ def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[
 
 
 def plan_rollback(state: TableState, target: Instant) -> RollbackPlan:
-    """List the files an instant may have left: by its markers, or, where it has none, by name in every partition."""
+    """List the files an instant may have left: by its markers, or, where it has none, by name in every partition.
+
+    Nothing is written under an instant that was only requested.
+    """
     time = target.requested_time
-    paths = marked_files(state, time) if has_markers(state, time) else set(_files_of(state, time))
-    by_partition: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(paths):
-        by_partition[path.rpartition("/")[0]].append(path)
+    paths = marked_files(state, time)
+    if not paths and target.state is State.INFLIGHT:
+        paths = set(_files_of(state, time))
     requests = [
-        RollbackRequest(partition_path=partition, files_to_delete=(f"{_absolute(state)}/{path}",))
-        for partition, found in by_partition.items()
-        for path in found
+        RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(f"{_absolute(state)}/{path}",))
+        for path in sorted(paths)
     ]
     return RollbackPlan(instant=time, action=target.comparable_action, requests=tuple(requests))
 
 
-def _is_abandoned(state: TableState, instant: Instant, settings: Settings) -> bool:
-    judged = liveness(state, instant.requested_time, settings)
-    if judged is Liveness.FOREIGN:
-        return state.env.now_ms() - instant_ms(instant.requested_time, timeline_zone(state)) > _GRACE_MS
-    return judged is Liveness.DEAD
+def _plan_of(state: TableState, rollback: Instant) -> RollbackPlan:
+    return decode_rollback_plan(read_plan(state, rollback), rollback.file_name)
 
 
-def _run(state: TableState, timeline: Timeline, plan: RollbackPlan) -> None:
+def _running(state: TableState, timeline: Timeline, time: str) -> Instant | None:
+    """Find the pending rollback of an instant: it is finished as it was planned, never planned again."""
+    rollbacks = [one for one in pending(timeline) if one.action is Action.ROLLBACK]
+    return next((one for one in rollbacks if rollback_target(state, one) == time), None)
+
+
+def _stored_plan(state: TableState, timeline: Timeline, time: str) -> RollbackPlan | None:
+    running = _running(state, timeline, time)
+    return None if running is None else _plan_of(state, running)
+
+
+def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings) -> None:
     """Request the rollback with its plan, then do it."""
-    running = [one for one in pending(timeline) if one.action is Action.ROLLBACK]
-    for other in running:
-        stored = decode_rollback_plan(read_plan(state, other), other.file_name)
-        if stored.instant == plan.instant:
-            _finish(state, other, stored)
-            return
+    running = _running(state, timeline, plan.instant)
+    if running is not None:
+        _finish(state, running, _plan_of(state, running))
+        return
     newest = newest_time(timeline)
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
-    while True:
-        newest = next_instant_time(state.env, newest, timeline_zone(state))
-        instant = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
-        try:
-            requested = request(state, instant, encoded)
-        except PreconditionFailed:
-            continue
+    with ExitStack() as alive:
+        requested = None
+        while requested is None:
+            newest = next_instant_time(state.env, newest, timeline_zone(state))
+            wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
+            requested = announce(state, wanted, encoded, settings, alive)
         _finish(state, requested, plan)
-        return
 
 
 def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
@@ -159,8 +181,9 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
     inflight = replace(rollback, state=State.INFLIGHT)
     with suppress(PreconditionFailed):  # begun before
         start(state, rollback)
-    partitions = _delete(state, plan.requests)
     target = InstantTime(plan.instant)
+    partitions = _delete(state, plan)
+    remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
     metadata = RollbackMetadata(
         start_time=rollback.requested_time,
@@ -169,9 +192,11 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
         partitions=partitions,
     )
     completion = _publish(state, inflight, metadata)
-    wait_until_past(state.env, completion, timeline_zone(state))
+    if state.layout.has_completion_times:
+        wait_until_past(state.env, completion, timeline_zone(state))
     delete_markers(state, target)
     stop_beating(state, target)
+    stop_beating(state, rollback.requested_time)
 
 
 def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata) -> InstantTime:
@@ -186,24 +211,41 @@ def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata) -
             if state.layout.has_completion_times:
                 continue
             return completion  # the one name it can have is there: somebody finished this rollback
+        except CommitUnknown as error:  # of the rollback, not of the caller's write
+            raise StorageUnavailable(
+                "a rollback could not be finished; try again", instant=metadata.start_time
+            ) from error
         return completion
 
 
-def _delete(state: TableState, requests: Iterable[RollbackRequest]) -> dict[str, RollbackPartition]:
-    """Delete the files of a plan: by name inside the partition, wherever the plan's paths point."""
+def _delete(state: TableState, plan: RollbackPlan) -> dict[str, RollbackPartition]:
+    """Delete the files of a plan: by name inside the partition, wherever the plan's paths point.
+
+    Raises: CorruptData for a file that the instant cannot have written.
+    """
     deleted: dict[str, list[str]] = defaultdict(list)
-    for one in requests:
-        if one.log_blocks_to_delete:
-            raise CorruptData("a rollback plan asks for log blocks, which copy-on-write tables do not have")
-        for stored in one.files_to_delete:
-            name = stored.rsplit("/", 1)[-1]
-            path = check_path(f"{one.partition_path}/{name}" if one.partition_path else name)
-            state.storage.delete(path)
-            deleted[one.partition_path].append(stored)
+    for path, one, stored in _checked(plan):
+        state.storage.delete(path)
+        deleted[one.partition_path].append(stored)
     return {
         partition: RollbackPartition(partition_path=partition, deleted=tuple(names))
         for partition, names in deleted.items()
     }
+
+
+def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
+    """Give (path, request, path as stored) of all files of a plan; all are judged before one is deleted."""
+    found = []
+    for one in plan.requests:
+        if one.log_blocks_to_delete:
+            raise CorruptData("a rollback plan asks for log blocks, which copy-on-write tables do not have")
+        for stored in one.files_to_delete:
+            name = stored.rsplit("/", 1)[-1]
+            path = f"{one.partition_path}/{name}" if one.partition_path else name
+            if not is_file_of(check_path(path), plan.instant):
+                raise CorruptData("a rollback plan names a file of another instant", instant=plan.instant, file=stored)
+            found.append((path, one, stored))
+    return found
 
 
 def _files_of(state: TableState, time: InstantTime) -> list[str]:

@@ -8,40 +8,53 @@ Between the two nothing is held. A failed action is rolled back by its owner; wh
 Spec: Writer Expectations; format/timeline 2.6, 8.
 """
 
+import logging
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
 from pyhudi.errors import (
+    ClockBehindTimeline,
+    CommitUnknown,
     HeartbeatExpired,
+    HudiError,
     InstantNotFound,
-    InternalError,
-    LockNotAcquired,
-    OutcomeUnknown,
     PreconditionFailed,
     WriteConflict,
 )
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
-from pyhudi.state.refusals import require_writable
-from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
+from pyhudi.timeline.active import (
+    complete,
+    load_timeline,
+    read_commit_metadata,
+    remove_pending,
+    request,
+    start,
+    timeline_zone,
+)
 from pyhudi.timeline.clock import next_instant_time, wait_until_past
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
-from pyhudi.txn.conflicts import find_conflict, footprint
+from pyhudi.timeline.view import Timeline, find_instant, newest_time
+from pyhudi.txn.checks import (
+    require_alive,
+    require_lease,
+    require_no_conflict,
+    require_no_service,
+    require_same_table,
+)
 from pyhudi.txn.heartbeat import beating, stop_beating
-from pyhudi.txn.locks import Lease, lock_for
+from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
+from pyhudi.txn.writers import require_lone
 
-__all__ = ["Txn", "begin"]
+__all__ = ["Txn", "announce", "begin"]
 
 _NONCE_BYTES: Final = 16
-_LEASE_MARGIN_MS: Final = 5_000
+_log = logging.getLogger("pyhudi.txn")
 
 
 @dataclass(slots=True)
@@ -67,16 +80,23 @@ class Txn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the heartbeat; an action that failed for sure is rolled back here, by its owner.
+        """Let the heartbeat end; an action that was not published for sure is rolled back here, by its owner.
 
         After an unknown outcome nothing is undone: the commit may stand. A dying process (no `Exception`) undoes
         nothing either; the next writer does.
         """
-        with self._alive:
-            if not isinstance(error, Exception) or isinstance(error, OutcomeUnknown | HeartbeatExpired):
-                return
-            if not self.instant.is_completed:
-                self._undo(self.state, self.instant, self.settings)
+        is_dying = error is not None and not isinstance(error, Exception)
+        if is_dying or isinstance(error, CommitUnknown) or self.instant.is_completed:
+            self._alive.close()
+            return
+        try:
+            self._undo(self.state, self.instant, self.settings)
+            self._alive.close()
+            stop_beating(self.state, self.time)
+        except HudiError as failure:
+            _say(error, f"instant {self.time} could not be rolled back now; the next writer will do it: {failure}")
+        finally:
+            self._alive.close()
 
     def start(self, profile: CommitMetadata | None) -> None:
         """Announce what is about to be written: the inflight file with the workload profile.
@@ -91,6 +111,8 @@ class Txn:
     def commit(self, metadata: CommitMetadata) -> Instant:
         """Check against who finished meanwhile, and publish.
 
+        Once it is published nothing fails any more: what cannot be tidied up is left to the next writer.
+
         Locks:  takes the table lock.
         Raises: WriteConflict, HeartbeatExpired (rolled back by someone), LockNotAcquired, CommitUnknown.
         Spec:   Writer Expectations 3, 4.
@@ -98,14 +120,14 @@ class Txn:
         reconcile(self.state, self.time, metadata)
         with lock_for(self.state, self.settings).hold() as lease:
             now = load_timeline(self.state)
-            self._require_alive(now)
-            self._require_same_table()
-            self._require_no_conflict(now, metadata)
-            _require_lease(lease)
+            require_alive(self.state, self.time, self.snapshot, now)
+            require_same_table(self.state, self.time)
+            require_no_service(self.time, self.snapshot, now)
+            require_no_conflict(self.state, self.time, self.snapshot, now, metadata)
+            require_lease(lease)
             self.instant = self._publish(now, metadata)
-            wait_until_past(self.state.env, _completion(self.instant), self._zone())
-        delete_markers(self.state, self.time)
-        stop_beating(self.state, self.time)
+            self._wait()
+        self._tidy()
         return self.instant
 
     def _publish(self, now: Timeline, metadata: CommitMetadata) -> Instant:
@@ -113,53 +135,36 @@ class Txn:
         env = self.state.env
         newest = max(newest_time(now) or self.time, self.time)
         while True:
-            completion = next_instant_time(env, newest, self._zone())
+            completion = next_instant_time(env, newest, timeline_zone(self.state))
             try:
                 return complete(self.state, self.instant, metadata, completion, env.random_bytes(_NONCE_BYTES))
             except PreconditionFailed as error:
                 if not self.state.layout.has_completion_times:
-                    raise InternalError("somebody completed our instant", instant=self.time) from error
+                    raise self._displaced() from error
                 newest = completion
 
-    def _require_alive(self, now: Timeline) -> None:
-        """C1: our pending instant is still there, and nobody rolls it back."""
-        mine = find_instant(now, self.time)
-        if mine is None or mine.is_completed:
-            raise HeartbeatExpired(
-                "this write was rolled back by another writer that took it for dead; write again", instant=self.time
-            )
+    def _displaced(self) -> WriteConflict:
+        """Somebody else completed an instant of our time: take away our files, which its name would make visible."""
+        self.instant = find_instant(load_timeline(self.state), self.time) or self.instant
+        if self.instant.is_completed:
+            reconcile(self.state, self.time, read_commit_metadata(self.state, self.instant))
+        return WriteConflict("another writer completed an instant of the same time; write again", instant=self.time)
 
-    def _require_same_table(self) -> None:
-        """The table is still what we wrote for: nobody changed its properties in a way that matters."""
-        fresh = open_state(self.state.storage, self.state.env)
-        ours, theirs = self.state.config, fresh.config
-        if replace(ours, properties={}) != replace(theirs, properties={}):
-            raise WriteConflict("the table's properties changed during this write; open it again", instant=self.time)
-        require_writable(theirs, fresh.layout)
+    def _wait(self) -> None:
+        """Keep the lock until nobody can issue our completion time again; file dates of layout 1 are not issued."""
+        if self.state.layout.has_completion_times and self.instant.completion_time is not None:
+            try:
+                wait_until_past(self.state.env, self.instant.completion_time, timeline_zone(self.state))
+            except ClockBehindTimeline as error:
+                _say(None, f"instant {self.time} is committed, but the clock went back: {error}")
 
-    def _require_no_conflict(self, now: Timeline, metadata: CommitMetadata) -> None:
-        """C2 and C6: nobody wrote our file groups, and every base file we merged with is older than we are."""
-        seen = frozenset(self.snapshot.completed)
-        concurrent = {
-            other.requested_time: footprint(read_commit_metadata(self.state, other))
-            for other in completed_after(now, seen)
-        }
-        overlap = find_conflict(footprint(metadata), concurrent)
-        if overlap is not None:
-            raise WriteConflict(
-                "another commit touched the same file groups; write again",
-                instant=self.time,
-                other=overlap.instant,
-                file_groups=[f"{group.partition}/{group.file_id}" for group in overlap.groups],
-                partitions=list(overlap.partitions),
-            )
-        for stats in metadata.stats.values():
-            for stat in stats:
-                if stat.prev_commit not in {None, "null"} and str(stat.prev_commit) >= self.time:
-                    raise InternalError("merged with a base file that is not older", instant=self.time, stat=stat.path)
-
-    def _zone(self) -> tzinfo:
-        return timeline_zone(self.state)
+    def _tidy(self) -> None:
+        self._alive.close()
+        try:
+            delete_markers(self.state, self.time)
+            stop_beating(self.state, self.time)
+        except HudiError as error:
+            _say(None, f"instant {self.time} is committed; the next writer removes its markers: {error}")
 
 
 def begin(
@@ -176,37 +181,54 @@ def begin(
     `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back.
 
     Locks:  takes the table lock; it is let go only when the clock is past the time issued.
-    Raises: NotBuilt, Unsupported, LockNotAcquired, ClockBehindTimeline.
+    Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
     """
-    alive = ExitStack()
     zone = timeline_zone(state)
+    alive = ExitStack()
     with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
-        on_error.enter_context(alive)
+        on_error.push(alive)
+        require_same_table(state)
         snapshot = recover(state, load_timeline(state), settings)
-        while True:
+        require_lone(state, snapshot, settings)
+        instant = None
+        while instant is None:
             time = next_instant_time(state.env, newest_time(snapshot), zone)
-            _require_lease(lease)
-            alive.enter_context(beating(state, time, settings))
-            instant = Instant(requested_time=time, action=action, state=State.REQUESTED)
-            try:
-                instant = request(state, instant, plan)
-                break
-            except PreconditionFailed:
-                alive.close()
+            require_lease(lease)
+            wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
+            instant = announce(state, wanted, plan, settings, alive)
+            if instant is None:
                 wait_until_past(state.env, time, zone)
-        wait_until_past(state.env, time, zone)
+        on_error.callback(_withdraw, state, instant)
+        wait_until_past(state.env, instant.requested_time, zone)
         on_error.pop_all()
     return Txn(state, settings, snapshot, instant, alive, undo)
 
 
-def _completion(instant: Instant) -> InstantTime:
-    return instant.completion_time or instant.requested_time
+def announce(state: TableState, wanted: Instant, plan: bytes, settings: Settings, alive: ExitStack) -> Instant | None:
+    """Heartbeat, then request, so that no request of ours is ever taken for a foreign one; None if the time is taken.
+
+    A heartbeat is never left at somebody else's instant: without beats it would count as dead.
+    """
+    with suppress(PreconditionFailed):
+        alive.enter_context(beating(state, wanted.requested_time, settings))
+        try:
+            return request(state, wanted, plan)
+        except PreconditionFailed:
+            alive.close()
+            stop_beating(state, wanted.requested_time)
+    return None
 
 
-def _require_lease(lease: Lease) -> None:
-    """C8, as far as it can be known: stop before the lock may have ended."""
-    remaining_ms = lease.remaining_ms()
-    if remaining_ms is not None and remaining_ms < _LEASE_MARGIN_MS:
-        raise LockNotAcquired(
-            "the table lock is about to end before the commit is published", remaining_ms=remaining_ms
-        )
+def _withdraw(state: TableState, instant: Instant) -> None:
+    """Take back a request under which nothing was written."""
+    with suppress(HudiError):
+        remove_pending(state, instant)
+        stop_beating(state, instant.requested_time)
+
+
+def _say(error: BaseException | None, text: str) -> None:
+    """Tell what went wrong beside the error that is on its way, or log it where there is none."""
+    if error is None:
+        _log.warning(text)
+    else:
+        error.add_note(text)

@@ -5,12 +5,16 @@ Start at `find_conflict`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 
 __all__ = ["Footprint", "Overlap", "find_conflict", "footprint"]
+
+_OVERWRITES: Final = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})
+"""They take partitions over also where nothing was stored yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,9 @@ class Footprint:
     overwritten: frozenset[PartitionPath]
     """Partitions whose whole content it replaces: any other write to them is lost by it."""
     partitions: frozenset[PartitionPath]
+    """Partitions that it writes to or replaces something in."""
+    is_whole_table: bool
+    """It replaces everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +55,12 @@ def footprint(metadata: CommitMetadata) -> Footprint:
         for partition, file_ids in replaced.items()
         for file_id in file_ids
     }
+    partitions = frozenset(PartitionPath(partition) for partition in {*metadata.stats, *replaced})
     return Footprint(
         groups=frozenset(groups),
-        overwritten=frozenset(PartitionPath(partition) for partition in replaced),
-        partitions=frozenset(PartitionPath(partition) for partition in {*metadata.stats, *replaced}),
+        overwritten=partitions if metadata.operation in _OVERWRITES else frozenset(map(PartitionPath, replaced)),
+        partitions=partitions,
+        is_whole_table=metadata.operation is WriteOperation.INSERT_OVERWRITE_TABLE,
     )
 
 
@@ -66,7 +75,7 @@ def find_conflict(ours: Footprint, concurrent: Mapping[InstantTime, Footprint]) 
     for instant in sorted(concurrent):
         theirs = concurrent[instant]
         groups = ours.groups & theirs.groups
-        partitions = ours.overwritten & theirs.partitions
+        partitions = theirs.partitions if ours.is_whole_table else ours.overwritten & theirs.partitions
         if groups or partitions:
             return Overlap(instant=instant, groups=tuple(sorted(groups)), partitions=tuple(sorted(partitions)))
     return None

@@ -9,17 +9,35 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from typing import Final
 
-from pyhudi.errors import FileMissing, HudiError, LockNotAcquired
+from pyhudi.errors import FileMissing, HudiError, LockNotAcquired, PreconditionFailed
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import PutMode
+from pyhudi.timeline.active import timeline_zone
+from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["Liveness", "beating", "heartbeat_path", "liveness", "stop_beating"]
+__all__ = [
+    "GUARD_PREFIX",
+    "HEARTBEATS",
+    "Liveness",
+    "beating",
+    "guard_path",
+    "heartbeat_path",
+    "is_abandoned",
+    "liveness",
+    "stop_beating",
+]
 
 INTERVAL_MS: Final = option("hoodie.client.heartbeat.interval_in_ms", 60_000, "How often a writer shows it is alive.")
 MISSES: Final = option(
     "hoodie.client.heartbeat.tolerable.misses", 2, "How many beats may be missed before a writer counts as dead."
 )
+
+HEARTBEATS: Final = ".hoodie/.heartbeat"
+GUARD_PREFIX: Final = "heartbeat-"
+_GRACE_MS: Final = 3_600_000
+"""How long a pending instant without a heartbeat is left to whoever it belongs to."""
 
 
 class Liveness(StrEnum):
@@ -28,21 +46,25 @@ class Liveness(StrEnum):
     ALIVE = "alive"
     DEAD = "dead"
     FOREIGN = "foreign"
-    """It never had a heartbeat: not a pyhudi writer."""
+    """It has no heartbeat: not a pyhudi writer."""
 
 
 def heartbeat_path(instant: InstantTime) -> str:
     """Spell the heartbeat file.   Spec: format/timeline 8.3."""
-    return f".hoodie/.heartbeat/{instant}"
+    return f"{HEARTBEATS}/{instant}"
 
 
-def _guard_path(instant: InstantTime) -> str:
-    return f".hoodie/.locks/heartbeat-{instant}"
+def guard_path(instant: InstantTime) -> str:
+    """Spell the file that a writer on this host keeps locked."""
+    return f".hoodie/.locks/{GUARD_PREFIX}{instant}"
 
 
 @contextmanager
 def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[None]:
-    """Beat until the context is left; the file stays for whoever has to judge a writer that died inside."""
+    """Beat until the context is left; the file stays for whoever has to judge a writer that died inside.
+
+    Raises: PreconditionFailed if somebody else beats for this instant.
+    """
 
     def beat() -> None:
         try:
@@ -51,7 +73,11 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
             return  # one miss is tolerable; the next beat tries again
 
     with _guard(state, instant):
-        state.storage.put(heartbeat_path(instant), b"")
+        try:
+            state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)
+        except PreconditionFailed:
+            state.storage.delete(guard_path(instant))
+            raise
         with state.env.every(settings.get(INTERVAL_MS) / 1000, beat):
             yield
 
@@ -59,32 +85,39 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
 def stop_beating(state: TableState, instant: InstantTime) -> None:
     """Remove the heartbeat of an instant that is settled."""
     state.storage.delete(heartbeat_path(instant))
-    state.storage.delete(_guard_path(instant))
+    if state.storage.traits.has_guard:
+        state.storage.delete(guard_path(instant))
 
 
 def liveness(state: TableState, instant: InstantTime, settings: Settings) -> Liveness:
-    """Judge another writer by its heartbeat."""
-    try:
-        beat = state.storage.head(heartbeat_path(instant))
-    except FileMissing:
-        return Liveness.FOREIGN
-    if state.storage.traits.has_guard and _is_there(state, _guard_path(instant)):
+    """Judge another writer: by the lock it holds on this host, else by the age of its last beat."""
+    if state.storage.traits.has_guard and _modified_ms(state, guard_path(instant)) is not None:
         return _guarded_liveness(state, instant)
+    beat_ms = _modified_ms(state, heartbeat_path(instant))
+    if beat_ms is None:
+        return Liveness.FOREIGN
     limit_ms = settings.get(INTERVAL_MS) * settings.get(MISSES)
-    return Liveness.DEAD if state.env.now_ms() - beat.modified_ms > limit_ms else Liveness.ALIVE
+    return Liveness.DEAD if state.env.now_ms() - beat_ms > limit_ms else Liveness.ALIVE
 
 
-def _is_there(state: TableState, path: str) -> bool:
+def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) -> bool:
+    """Tell whether nobody works on an instant any more; a foreign one is given an hour."""
+    judged = liveness(state, instant, settings)
+    if judged is Liveness.FOREIGN:
+        return state.env.now_ms() - instant_ms(instant, timeline_zone(state)) > _GRACE_MS
+    return judged is Liveness.DEAD
+
+
+def _modified_ms(state: TableState, path: str) -> int | None:
     try:
-        state.storage.head(path)
+        return state.storage.head(path).modified_ms
     except FileMissing:
-        return False
-    return True
+        return None
 
 
 def _guarded_liveness(state: TableState, instant: InstantTime) -> Liveness:
     try:
-        with state.storage.guard(_guard_path(instant), 0):
+        with state.storage.guard(guard_path(instant), 0):
             return Liveness.DEAD
     except LockNotAcquired:
         return Liveness.ALIVE
@@ -92,5 +125,5 @@ def _guarded_liveness(state: TableState, instant: InstantTime) -> Liveness:
 
 def _guard(state: TableState, instant: InstantTime) -> AbstractContextManager[None]:
     if state.storage.traits.has_guard:
-        return state.storage.guard(_guard_path(instant), 1)
+        return state.storage.guard(guard_path(instant), 1)
     return nullcontext()

@@ -1,33 +1,31 @@
 """Markers: which files an instant may have left, and which of them nobody will ever name.
 
 Every data file has a marker, made before it. Written as DIRECT (one empty file each); the batched kind that Hudi's
-timeline server writes is read too. Start at `marked_files`.
+timeline server writes is read too. A data file carries its instant in its name, and only such files count here: a
+marker can never lead to the deletion of what another instant wrote. Start at `marked_files`.
 
 Spec: format/timeline 7.
 """
 
+from collections.abc import Container
 from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.filegroup.names import markers_directory
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import markers_directory, parse_file
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import check_path
+from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["delete_markers", "has_markers", "marked_files", "reconcile"]
+__all__ = ["delete_markers", "is_file_of", "marked_files", "reconcile", "remove_marked"]
 
 _TYPE_FILE: Final = "MARKERS.type"
 _SEPARATOR: Final = ".marker."
 
 
-def has_markers(state: TableState, instant: InstantTime) -> bool:
-    """Tell whether the instant has left any marker."""
-    return bool(state.storage.list(markers_directory(instant)))
-
-
 def marked_files(state: TableState, instant: InstantTime) -> set[str]:
-    """List the data files, relative to the base path, that markers of an instant name.
+    """List the data files of an instant, relative to the base path, that its markers name.
 
     Raises: CorruptData for a marker that names a path outside the table.
     """
@@ -36,14 +34,26 @@ def marked_files(state: TableState, instant: InstantTime) -> set[str]:
     names = [path.removeprefix(f"{directory}/") for path in found]
     if _TYPE_FILE in names:
         names = [line for name in names if name != _TYPE_FILE for line in _lines(state, f"{directory}/{name}")]
-    marked = {name.rsplit(_SEPARATOR, 1)[0] for name in names if _SEPARATOR in name}
-    return {_inside(path, instant) for path in marked}
+    marked = {_inside(name.rsplit(_SEPARATOR, 1)[0], instant) for name in names if _SEPARATOR in name}
+    return {path for path in marked if is_file_of(path, instant)}
+
+
+def is_file_of(path: str, instant: str) -> bool:
+    """Tell whether a path, relative to the base path, is a data file that carries this instant in its name."""
+    partition, _, name = path.rpartition("/")
+    status = FileStatus(path=name, size_bytes=0, modified_ms=0)
+    file = None if partition.split("/")[0] == ".hoodie" else parse_file(PartitionPath(partition), status)
+    return file is not None and file.instant == instant
 
 
 def reconcile(state: TableState, instant: InstantTime, metadata: CommitMetadata) -> list[str]:
     """Delete files that were started under this instant and are in nobody's write status; give their paths."""
-    written = {stat.path for stats in metadata.stats.values() for stat in stats}
-    strays = sorted(marked_files(state, instant) - written)
+    return remove_marked(state, instant, {stat.path for stats in metadata.stats.values() for stat in stats})
+
+
+def remove_marked(state: TableState, instant: InstantTime, kept: Container[str | None] = ()) -> list[str]:
+    """Delete the files that markers of this instant name, but for those to be kept; give their paths."""
+    strays = sorted(path for path in marked_files(state, instant) if path not in kept)
     for path in strays:
         state.storage.delete(path)
     return strays

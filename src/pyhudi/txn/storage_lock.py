@@ -1,0 +1,184 @@
+"""Hudi's lock file on object stores: a lease, claimed and renewed by compare-and-swap, shared with Java writers.
+
+A claim that landed although its reply was lost is still ours: the owner in the file says so, and nobody else has that
+name. The file is never deleted. Start at `StorageLock.hold`.
+
+Spec: format/timeline 8.5, RFC-91.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from pyhudi.env import Env
+from pyhudi.errors import (
+    CorruptData,
+    FileMissing,
+    HudiError,
+    LockNotAcquired,
+    PreconditionFailed,
+    PutUnknown,
+    StorageUnavailable,
+)
+from pyhudi.storage.api import PutMode, Storage
+
+__all__ = ["STORAGE_LOCK_PATH", "StorageLease", "StorageLock"]
+
+STORAGE_LOCK_PATH: Final = ".hoodie/.locks/table_lock.json"
+_DRIFT_MS: Final = 500
+"""How far two clocks may be apart: a claim is respected for so long after its end, and trusted for less."""
+_RETRY_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """What the file says."""
+
+    is_expired: bool
+    valid_until_ms: int
+    owner: str
+
+    def is_held_against(self, owner: str, now_ms: int) -> bool:
+        """Tell whether somebody else holds the lock."""
+        return self.owner != owner and not self.is_expired and now_ms <= self.valid_until_ms + _DRIFT_MS
+
+
+@dataclass(slots=True, kw_only=True)
+class StorageLease:
+    """Our claim in the lock file; renewals move it on."""
+
+    env: Env
+    owner: str
+    version: str
+    valid_until_ms: int
+    deadline_s: float
+    """On the monotonic clock: a jump of the wall clock must not stretch the lease."""
+    is_lost: bool = False
+
+    def remaining_ms(self) -> int | None:
+        """Tell how long it surely holds."""
+        if self.is_lost:
+            return 0
+        return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - _DRIFT_MS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageLock:
+    """`table_lock.json`: conditional writes, a validity that is renewed, never deleted."""
+
+    storage: Storage
+    env: Env
+    wait_ms: int = 60_000
+    validity_s: int = 300
+    renewal_s: int = 30
+
+    @property
+    def name(self) -> str:
+        """Say what it is."""
+        return f"Hudi's storage lock {STORAGE_LOCK_PATH}: all writers that use it"
+
+    @contextmanager
+    def hold(self) -> Iterator[StorageLease]:
+        """Claim the file, renew it on a beat, mark it expired at the end.
+
+        Raises: LockNotAcquired when the wait is over; CorruptData for a file that is not Hudi's.
+        """
+        lease = self._acquire()
+        try:
+            with self.env.every(self.renewal_s, lambda: self._renew(lease)):
+                yield lease
+        finally:
+            self._release(lease)  # after the last beat: a renewal that came later would hold it for nobody
+
+    def _acquire(self) -> StorageLease:
+        deadline_s = self.env.monotonic_s() + self.wait_ms / 1000
+        owner, failure = str(self.env.uuid()), None
+        while True:
+            try:
+                lease = self._try_acquire(owner)
+            except (PreconditionFailed, PutUnknown, StorageUnavailable) as error:
+                lease, failure = None, error
+            if lease is not None:
+                return lease
+            if self.env.monotonic_s() >= deadline_s:
+                raise LockNotAcquired(
+                    "another writer holds the table's storage lock; try again later", path=STORAGE_LOCK_PATH
+                ) from failure
+            self.env.sleep(_RETRY_S)
+
+    def _try_acquire(self, owner: str) -> StorageLease | None:
+        """Claim it once; None while somebody else holds it."""
+        started_s, now_ms = self.env.monotonic_s(), self.env.now_ms()
+        valid_until_ms = now_ms + self.validity_s * 1000
+        claim = _encode(_Claim(is_expired=False, valid_until_ms=valid_until_ms, owner=owner))
+        try:
+            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+        except FileMissing:
+            self.storage.put(STORAGE_LOCK_PATH, claim, PutMode.CREATE)
+            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            if found != claim:
+                return None
+        else:
+            if _decode(found).is_held_against(owner, now_ms):
+                return None
+            version = self.storage.cas(STORAGE_LOCK_PATH, claim, version)
+        return StorageLease(
+            env=self.env,
+            owner=owner,
+            version=version,
+            valid_until_ms=valid_until_ms,
+            deadline_s=started_s + self.validity_s,
+        )
+
+    def _renew(self, lease: StorageLease) -> None:
+        """Push the validity on; a lock that changed hands is lost for good."""
+        if lease.is_lost:
+            return
+        started_s, valid_until_ms = self.env.monotonic_s(), self.env.now_ms() + self.validity_s * 1000
+        try:
+            self._swap(lease, _Claim(is_expired=False, valid_until_ms=valid_until_ms, owner=lease.owner))
+        except (PreconditionFailed, FileMissing, CorruptData):
+            lease.is_lost = True
+        except HudiError:
+            return  # the next beat tries again, and `remaining_ms` runs down meanwhile
+        else:
+            lease.valid_until_ms, lease.deadline_s = valid_until_ms, started_s + self.validity_s
+
+    def _release(self, lease: StorageLease) -> None:
+        """Mark it expired; whoever took it over meanwhile keeps it, and one that stays is over by itself."""
+        if not lease.is_lost:
+            with suppress(HudiError):
+                self._swap(lease, _Claim(is_expired=True, valid_until_ms=lease.valid_until_ms, owner=lease.owner))
+        lease.is_lost = True
+
+    def _swap(self, lease: StorageLease, claim: _Claim) -> None:
+        """Replace our claim, also one that an earlier attempt left without our knowing.
+
+        Raises: PreconditionFailed once somebody else has the file.
+        """
+        data = _encode(claim)
+        try:
+            lease.version = self.storage.cas(STORAGE_LOCK_PATH, data, lease.version)
+        except PreconditionFailed:
+            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            if _decode(found).owner != lease.owner:
+                raise
+            lease.version = self.storage.cas(STORAGE_LOCK_PATH, data, version)
+
+
+def _encode(claim: _Claim) -> bytes:
+    body = {"expired": claim.is_expired, "validUntil": claim.valid_until_ms, "owner": claim.owner}
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _decode(data: bytes) -> _Claim:
+    try:
+        body = json.loads(data)
+        is_expired, valid_until_ms, owner = body["expired"], body["validUntil"], body["owner"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptData("the storage lock is not Hudi's JSON", path=STORAGE_LOCK_PATH) from error
+    if not isinstance(is_expired, bool) or type(valid_until_ms) is not int or not isinstance(owner, str):
+        raise CorruptData("the storage lock is not Hudi's JSON", path=STORAGE_LOCK_PATH)
+    return _Claim(is_expired=is_expired, valid_until_ms=valid_until_ms, owner=owner)

@@ -1,0 +1,60 @@
+"""How many writers a table's store bears, and what follows where it is only one.
+
+Our own local and memory stores are held to racing creators by tests; every other store is asked once. Start at
+`require_lone`.
+"""
+
+import logging
+from functools import cache
+from typing import Final
+
+from pyhudi.errors import LockNotAcquired, Unsupported
+from pyhudi.options import Settings, one_of, option
+from pyhudi.state.model import TableState
+from pyhudi.storage.probe import probe_writes
+from pyhudi.timeline.view import Timeline, pending
+from pyhudi.txn.heartbeat import is_abandoned
+
+__all__ = ["require_lone"]
+
+_SINGLE: Final = "SINGLE_WRITER"
+CONCURRENCY_MODE: Final = option(
+    "hoodie.write.concurrency.mode",
+    _SINGLE,
+    "Concurrent writers are always checked. Any mode but SINGLE_WRITER is refused on a store that cannot keep several "
+    "writers apart.",
+    parse=one_of(_SINGLE, "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+)
+_log = logging.getLogger("pyhudi.txn")
+
+
+def require_lone(state: TableState, snapshot: Timeline, settings: Settings) -> None:
+    """Do nothing where the store keeps several writers apart; elsewhere let one write, and warn.
+
+    Locks:  the table lock is held, such as it is.
+    Raises: Unsupported if the options ask for several writers; LockNotAcquired while another write is under way.
+    """
+    if state.storage.traits.has_guard:
+        return
+    capability = probe_writes(state.storage, state.env)
+    if capability.has_many_writers:
+        return
+    if settings.get(CONCURRENCY_MODE) != _SINGLE:
+        raise Unsupported(
+            "this store cannot keep several writers apart; let one writer at a time write, in mode SINGLE_WRITER",
+            mode=settings.get(CONCURRENCY_MODE),
+            reason=capability.reason,
+        )
+    others = [one.requested_time for one in pending(snapshot) if not is_abandoned(state, one.requested_time, settings)]
+    if others:
+        raise LockNotAcquired(
+            "another write is under way, and this store bears one writer at a time",
+            pending=others,
+            reason=capability.reason,
+        )
+    _warn(state.storage.url, capability.reason)
+
+
+@cache
+def _warn(url: str, reason: str) -> None:
+    _log.warning("%s: only one writer at a time may write this table: %s", url, reason)
