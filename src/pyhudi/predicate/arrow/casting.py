@@ -19,8 +19,8 @@ _NTZ = pa.timestamp("us")
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DOUBLE = r"^([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:nan|[+-]?inf(inity)?))$"
 _INTEGER = r"^[+-]?\d+$"
-_TRUE = pa.array(["t", "true", "y", "yes", "1"])
-_FALSE = pa.array(["f", "false", "n", "no", "0"])
+_TRUE = ("t", "true", "y", "yes", "1")
+_FALSE = ("f", "false", "n", "no", "0")
 
 
 def cast(values: Value, type: pa.DataType) -> Value:
@@ -121,8 +121,9 @@ def _string_to_float(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _string_to_bool(values: pa.Array, type: pa.DataType) -> pa.Array:
     text = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    is_true = pc.is_in(text, value_set=_TRUE)
-    wrong = pc.and_(pc.is_valid(text), pc.invert(pc.or_(is_true, pc.is_in(text, value_set=_FALSE))))
+    # Made here and not when the module loads, because the first array makes Arrow import pandas.
+    is_true, is_false = (pc.is_in(text, value_set=pa.array(words)) for words in (_TRUE, _FALSE))
+    wrong = pc.and_(pc.is_valid(text), pc.invert(pc.or_(is_true, is_false)))
     if pc.any(wrong).as_py():
         raise ExpressionError("a text is no boolean", text=first_of(values, wrong))
     return pc.if_else(pc.is_valid(text), is_true, pa.scalar(None, type))
