@@ -1,0 +1,112 @@
+"""Apache Hudi as a child process that lives as long as a run: statements in, Arrow tables out.
+
+`tools/peers.py` installs it. Start at `Peer`.
+"""
+
+import itertools
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tools.peers import PYTHON, jar_of
+
+__all__ = ["NEWEST", "Peer", "PeerError"]
+
+NEWEST = "1.2.0"
+_SERVER = Path(__file__).with_name("server.py")
+
+
+class PeerError(Exception):
+    """The peer could not do what it was told; the text is its own."""
+
+
+class Peer:
+    """One Apache Hudi release on Spark."""
+
+    def __init__(self, release: str = NEWEST) -> None:
+        self.release = release
+        self._home = tempfile.TemporaryDirectory(prefix="pyhudi-peer-")
+        self._numbers = itertools.count()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK"))}
+        environment |= {"PYSPARK_PYTHON": str(PYTHON), "SPARK_LOCAL_IP": "127.0.0.1"}
+        self._log = (Path(self._home.name) / "stderr.log").open("w+", encoding="utf-8")
+        self._child = subprocess.Popen(
+            [PYTHON, "-P", _SERVER, jar_of(release), self._home.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            encoding="utf-8",
+            cwd=self._home.name,
+            env=environment,
+        )
+        self.spark = self._answer()["spark"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child and remove what it kept."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        try:
+            self._child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+        assert self._child.stdout is not None
+        self._child.stdout.close()
+        self._log.close()
+        self._home.cleanup()
+
+    def sql(self, text: str) -> pa.Table:
+        """Run a statement and give its rows."""
+        out = self._path()
+        self._tell(do="sql", text=text, out=out)
+        return pq.read_table(out)
+
+    def write(self, path: str | Path, rows: pa.Table, options: Mapping[str, str], mode: str = "append") -> None:
+        """Write rows to the table at a path through the Spark data source."""
+        given = self._path()
+        pq.write_table(rows, given, coerce_timestamps=None)
+        self._tell(do="write", rows=given, path=str(path), options=dict(options), mode=mode)
+
+    def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
+        """Read the table at a path through the Spark data source, meta columns and all."""
+        out = self._path()
+        self._tell(do="read", path=str(path), options=dict(options or {}), out=out)
+        return pq.read_table(out)
+
+    def log(self) -> str:
+        """Give what the peer printed so far."""
+        self._log.flush()
+        return Path(self._log.name).read_text(encoding="utf-8")
+
+    def _path(self) -> str:
+        return f"{self._home.name}/rows-{next(self._numbers)}.parquet"
+
+    def _tell(self, **order: Any) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(json.dumps(order) + "\n")
+        self._child.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise PeerError(f"the peer ended; it printed:\n{self.log()[-4000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        if not answer["ok"]:
+            raise PeerError(answer["error"])
+        return answer

@@ -1,0 +1,89 @@
+"""The peer's side: one Spark with one Apache Hudi bundle, told what to do by lines of JSON.
+
+Run by the peer's own Python, in the peer's own environment; pyhudi must never be imported here. One line in, one line
+out; tables of rows travel as parquet files. Start at `main`.
+"""
+
+import json
+import os
+import sys
+from typing import IO, Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["main"]
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+
+
+def main() -> int:
+    """Serve until the input ends."""
+    jar, home = sys.argv[1], sys.argv[2]
+    answers = _own_stdout()
+    spark = _session(jar, home)
+    _say(answers, {"ok": True, "spark": spark.version})
+    for line in sys.stdin:
+        try:
+            answer = {"ok": True} | (_serve(spark, json.loads(line)) or {})
+        except Exception as error:
+            answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        _say(answers, answer)
+    spark.stop()
+    return 0
+
+
+def _own_stdout() -> IO[str]:
+    """Keep the answers' pipe for answers: what a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _session(jar: str, home: str) -> SparkSession:
+    builder = SparkSession.builder.master("local[1]").config("spark.jars", jar)
+    builder = builder.config("spark.sql.warehouse.dir", f"{home}/warehouse").config("spark.local.dir", f"{home}/local")
+    builder = builder.config("spark.driver.memory", "1500m")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _serve(spark: SparkSession, order: dict[str, Any]) -> dict[str, Any] | None:
+    match order["do"]:
+        case "sql":
+            _put(spark.sql(order["text"]), order.get("out"))
+        case "write":
+            rows = spark.read.parquet(order["rows"])
+            rows.write.format("hudi").options(**order["options"]).mode(order["mode"]).save(order["path"])
+        case "read":
+            _put(spark.read.format("hudi").options(**order["options"]).load(order["path"]), order["out"])
+        case unknown:
+            raise ValueError(f"no such order: {unknown}")
+    return None
+
+
+def _put(frame: DataFrame, out: str | None) -> None:
+    if out is not None:
+        frame.coalesce(1).write.mode("overwrite").parquet(out)
+
+
+def _say(answers: IO[str], answer: dict[str, Any]) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

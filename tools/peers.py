@@ -1,0 +1,73 @@
+"""Install the programs that judge pyhudi into environments of their own under `.peers/`: `make peers` runs it first.
+
+Apache Hudi's Spark bundles come by Maven and PySpark by pip, each from the registry that its client is set up for. None
+of it is ever a dependency of pyhudi, and pyhudi is never installed there. What is there already is left alone.
+"""
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+__all__ = ["BUNDLES", "PEERS", "PYTHON", "is_installed", "jar_of", "main"]
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / ".peers"
+PYTHON = PEERS / "spark-3.5" / "bin" / "python"
+PACKAGES = ("pyspark==3.5.9",)
+# One Spark serves all three; each release writes the table version it was made for: 9, 8 and 6.
+BUNDLES = {release: f"org.apache.hudi:hudi-spark3.5-bundle_2.12:{release}" for release in ("1.2.0", "1.0.2", "0.15.0")}
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+
+
+def main() -> int:
+    """Install what is missing, or say what could not be installed and fail."""
+    try:
+        install_spark()
+        for release in BUNDLES:
+            install_bundle(release)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        sys.stderr.write(f"a peer could not be installed, so nothing was judged: {error}\n")
+        return 1
+    return 0
+
+
+def jar_of(release: str) -> Path:
+    """Say where a release's bundle is."""
+    _, name, version = BUNDLES[release].split(":")
+    return PEERS / "jars" / f"{name}-{version}.jar"
+
+
+def is_installed() -> bool:
+    """Tell whether all peers are there."""
+    return (PEERS / "spark-3.5" / ".ready").exists() and all(jar_of(release).exists() for release in BUNDLES)
+
+
+def install_spark() -> None:
+    """Make the environment that the bundles run in."""
+    ready = PEERS / "spark-3.5" / ".ready"
+    if ready.exists() and ready.read_text() == "\n".join(PACKAGES):
+        return
+    venv.create(PEERS / "spark-3.5", clear=True, with_pip=True)
+    subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES], check=True)
+    ready.write_text("\n".join(PACKAGES))
+
+
+def install_bundle(release: str) -> None:
+    """Fetch one release's bundle; it appears whole or not at all."""
+    jar = jar_of(release)
+    if jar.exists():
+        return
+    fetched = PEERS / "fetched"
+    subprocess.run(
+        ["mvn", "-B", "-q", _COPY, f"-Dartifact={BUNDLES[release]}", f"-DoutputDirectory={fetched}"],
+        check=True,
+        cwd=PEERS,  # away from any project's own settings
+    )
+    jar.parent.mkdir(exist_ok=True)
+    shutil.move(fetched / jar.name, jar)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
