@@ -10,22 +10,25 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
-from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, source_name
+from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.actions.merge_task import merge_bucket, merge_buckets
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import profile, publish
 from pyhudi.actions.write import Located, locate, plan_for
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.actions.write_task import to_statuses
-from pyhudi.engine.api import Frame
-from pyhudi.errors import InvalidInput
+from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
+from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
-from pyhudi.predicate import Expression, literal, parse, to_expression
+from pyhudi.index.tag import index_plan
+from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
 from pyhudi.predicate.model import Column
-from pyhudi.predicate.split import equalities
 from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.schema.types import to_table_schema
+from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
@@ -43,35 +46,35 @@ class MergeBuilder:
         self._call, self._source, self._on = call, source, on
         self._clauses: tuple[Clause, ...] = ()
 
-    def when_matched_update_all(self, condition: str | None = None) -> "MergeBuilder":
+    def when_matched_update_all(self, condition: Filter = None) -> "MergeBuilder":
         """Take all columns from the source."""
         return self._with(ClauseKind.UPDATE, None, condition)
 
-    def when_matched_update(self, set: Mapping[str, Any], condition: str | None = None) -> "MergeBuilder":
+    def when_matched_update(self, set: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder":
         """Set columns to expressions over `t` and `s`."""
         return self._with(ClauseKind.UPDATE, set, condition)
 
-    def when_matched_delete(self, condition: str | None = None) -> "MergeBuilder":
+    def when_matched_delete(self, condition: Filter = None) -> "MergeBuilder":
         """Delete the target row."""
         return self._with(ClauseKind.DELETE, None, condition)
 
-    def when_not_matched_insert_all(self, condition: str | None = None) -> "MergeBuilder":
+    def when_not_matched_insert_all(self, condition: Filter = None) -> "MergeBuilder":
         """Insert the source row."""
         return self._with(ClauseKind.INSERT, None, condition)
 
-    def when_not_matched_insert(self, values: Mapping[str, Any], condition: str | None = None) -> "MergeBuilder":
+    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder":
         """Insert a row of expressions over `s`; columns that are not named are null."""
         return self._with(ClauseKind.INSERT, values, condition)
 
     def when_not_matched_by_source_update(
         self,
         set: Mapping[str, Any],
-        condition: str | None = None,
+        condition: Filter = None,
     ) -> "MergeBuilder":
         """Set columns of target rows that no source row matches, to expressions over `t`."""
         return self._with(ClauseKind.UPDATE_BY_SOURCE, set, condition)
 
-    def when_not_matched_by_source_delete(self, condition: str | None = None) -> "MergeBuilder":
+    def when_not_matched_by_source_delete(self, condition: Filter = None) -> "MergeBuilder":
         """Delete target rows that no source row matches."""
         return self._with(ClauseKind.DELETE_BY_SOURCE, None, condition)
 
@@ -83,12 +86,56 @@ class MergeBuilder:
         merge = _Merge.of(self._call, self._call.engine.schema(self._source), self._on, self._clauses)
         return _execute(self._call, self._source, merge)
 
-    def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: str | None) -> "MergeBuilder":
+    def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: Filter) -> "MergeBuilder":
         assignments = None if values is None else {name: _expression(value) for name, value in values.items()}
-        clause = Clause(kind=kind, assignments=assignments, condition=None if condition is None else parse(condition))
+        clause = Clause(kind=kind, assignments=assignments, condition=to_expression(condition))
         longer = MergeBuilder(self._call, self._source, self._on)
         longer._clauses = (*self._clauses, clause)
         return longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Join:
+    """What `on` says."""
+
+    keys: Mapping[str, Expression]
+    """Record key fields, and partition fields where all are given, as expressions over bare source columns."""
+    residual: Expression | None
+    knows_partition: bool
+    """Every partition field is equated, so a row is looked for in its own partition only."""
+
+    @staticmethod
+    def of(on: str, config: TableConfig, sides: Sides, *, is_global: bool) -> "_Join":
+        """Take the terms apart that find rows by key; a global index looks in all partitions whatever `on` says."""
+        partitions = _partition_columns(config)
+        wanted = {*config.record_key, *partitions}
+        equal: dict[str, Expression] = {}
+        terms: dict[str, Expression] = {}
+        others: list[Expression] = []
+        for term in conjuncts(parse(on)):
+            given, value = next(((pair[0].name, pair[1]) for pair in equalities(term).pairs), ("", term))
+            name = found_name(sides.target, given) or given
+            if name in wanted and name not in equal:
+                equal[name], terms[name] = value, term
+            else:
+                others.append(term)
+        missing = [name for name in config.record_key if name not in equal]
+        if missing:
+            raise InvalidInput(
+                "a merge finds rows by key: equate every record key field in `on`", missing=missing, on=on
+            )
+        knows_partition = not is_global and all(name in equal for name in partitions)
+        asked = [name for name in partitions if name in equal and name not in config.record_key]
+        if not knows_partition:
+            others += [terms[name] for name in asked]
+        keys = [*config.record_key, *(asked if knows_partition else ())]
+        for name in keys:
+            _require_same_type(sides, name, equal[name])
+        return _Join(
+            keys={name: equal[name] for name in keys},
+            residual=all_of(*others) if others else None,
+            knows_partition=knows_partition,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,41 +143,44 @@ class _Merge:
     """A merge whose clauses fit the table and the source."""
 
     clauses: MergeClauses
+    source: pa.Schema
+    """The source's columns as a table would store them."""
     keys: Mapping[str, Expression]
-    """Record key and partition fields of a source row, as expressions over the source."""
+    """Record key and partition fields of a source row, as expressions over its prefixed columns."""
     knows_partition: bool
-    """`on` equates every partition field, so a row is looked for in its own partition only."""
 
     @staticmethod
-    def of(call: WriteCall, source: pa.Schema, on: str, clauses: tuple[Clause, ...]) -> "_Merge":
+    def of(call: WriteCall, given: pa.Schema, on: str, clauses: tuple[Clause, ...]) -> "_Merge":
+        """Check everything that can be wrong before a row is looked at."""
+        config = call.state.config
         if not clauses:
             raise InvalidInput("a merge needs at least one clause")
-        target = table_schema(call.state, load_timeline(call.state))
-        split = equalities(parse(on))
-        equal = {pair[0].parts[-1]: pair[1] for pair in split.pairs}
-        config = call.state.config
-        missing = [name for name in config.record_key if name not in equal]
-        if missing or not config.record_key:
-            raise InvalidInput(
-                "a merge finds rows by key: equate every record key field in `on`", missing=missing, on=on
-            )
-        partitions = [name.split(":")[0] for name in config.partition_fields]
-        checked = MergeClauses.of(clauses, split.residual, target, source, fixed=(*config.record_key, *partitions))
-        keys = {name: equal[name] for name in config.record_key}
+        if not config.record_key:
+            raise InvalidInput("a merge finds rows by key, and this table's keys are generated; use update or delete")
+        partitions = _partition_columns(config)
+        sides = Sides(
+            target=table_schema(call.state, load_timeline(call.state)),
+            source=_as_stored(given),
+            fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
+            dropped=partitions if config.drops_partition_columns else (),
+        )
+        join = _Join.of(on, config, sides, is_global=index_plan(call.settings, config.record_key).is_global)
+        checked = MergeClauses.of(clauses, join.residual, sides)
+        if sides.dropped and not join.knows_partition and checked.same_place is not None:
+            raise InvalidInput("this table's files lack the partition fields; equate them in `on`", on=on)
+        keys = {name: over_source(expression) for name, expression in join.keys.items()}
         for name in partitions:
             # Without an insert nobody asks where an unmatched row would go.
-            nowhere = Column(parts=(name,)) if name in source.names else literal(None, target.field(name).type)
-            keys.setdefault(name, equal.get(name) or checked.inserted(name) or nowhere)
-        return _Merge(
-            clauses=checked,
-            keys={name: checked.over_source(expression) for name, expression in keys.items()},
-            knows_partition=all(name in equal for name in partitions),
-        )
+            nowhere = literal(None, sides.target.field(name).type)
+            keys.setdefault(name, checked.inserted(name) or nowhere)
+        return _Merge(clauses=checked, source=sides.source, keys=keys, knows_partition=join.knows_partition)
 
 
 def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | WritePlan:
     keyed = _keyed(call, source, merge)
     with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True) as write:
+        if merge.clauses.has_inserts and index_plan(call.settings, call.state.config.record_key).is_global:
+            _require_one_row_a_key(call, write)
         located = locate(_in_all_partitions(write) if not merge.knows_partition else write)
         plan = plan_for(write, located, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
         if call.is_dry_run:
@@ -150,9 +200,8 @@ def _in_all_partitions(write: Opened) -> Opened:
 def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
     """Give the source its keys; its own columns get names that cannot meet the table's."""
     engine = call.engine
-    names = engine.schema(source).names
-    columns: dict[str, Expression] = {source_name(name): Column(parts=(name,)) for name in names}
-    renamed = engine.select(source, columns)
+    columns: dict[str, Expression] = {source_name(name): Column(parts=(name,)) for name in merge.source.names}
+    renamed = engine.select(engine.conform(source, merge.source), columns)
     everything = {name: Column(parts=(name,)) for name in columns}
     fields = engine.select(renamed, {**everything, **merge.keys})
     return engine.with_keys(fields, call.keys())
@@ -195,7 +244,45 @@ def _write_untouched(
 
 
 def _expression(value: Any) -> Expression:  # noqa: ANN401 - what users type
-    expression = to_expression(value)
-    if expression is None:
-        raise InvalidInput("an assignment needs an expression", value=value)
-    return expression
+    """Take text as an expression and any other value as itself."""
+    if isinstance(value, str | Expression | pc.Expression):
+        return to_expression(value) or literal(None)
+    return literal(value)
+
+
+def _partition_columns(config: TableConfig) -> tuple[str, ...]:
+    return tuple(name.split(":")[0] for name in config.partition_fields)
+
+
+def _as_stored(schema: pa.Schema) -> pa.Schema:
+    """Give the source's columns the types that tables have; a column of nulls alone has none yet."""
+    fields = [field for field in schema if not pa.types.is_null(field.type)]
+    stored = to_table_schema(pa.schema(fields))
+    return pa.schema([field if pa.types.is_null(field.type) else stored.field(field.name) for field in schema])
+
+
+def _require_same_type(sides: Sides, name: str, value: Expression) -> None:
+    """Keys meet as texts, so two types would never meet, or meet by chance."""
+    if name not in sides.target.names:
+        return
+    stored, given = sides.target.field(name).type, check(value, sides.source)
+    if stored != given and not (pa.types.is_integer(stored) and pa.types.is_integer(given)):
+        raise SchemaMismatch(
+            "`on` compares a key or partition field with another type; cast the source's side",
+            column=name,
+            table=str(stored),
+            source=str(given),
+        )
+
+
+def _require_one_row_a_key(call: WriteCall, write: Opened) -> None:
+    """Global indexes: two rows of one key and different partitions meet in no task, so they are refused here."""
+    spec = write_spec(call, write.time, write.schema).merge
+    bare = call.engine.select(write.rows, {name: Column(parts=(name,)) for name in (KEY, PARTITION, ORDER)})
+    newest = call.engine.newest(bare, replace(spec, ordering=(), delete_field="", delete_marker=""))
+    if _rows_count(call, newest) != _rows_count(call, bare):
+        raise DuplicateKeys("with a global index a merge that inserts needs a source of one row a key")
+
+
+def _rows_count(call: WriteCall, frame: Frame) -> int:
+    return int(call.engine.count(frame, []).column("rows")[0].as_py())

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.assignment import in_type_of
 from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, source_name
 from pyhudi.actions.write_task import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
@@ -74,7 +75,7 @@ class _Matcher:
         """Change one stored batch."""
         target = pa.Table.from_batches([decoded(batch)])
         rows, pairs = self._pairs(target, record_keys_of(batch, self._spec.layout))
-        chosen = _first_clause(self._clauses.matched, pairs)
+        chosen = _first_clause(self._clauses.matched if self._source is not None else (), pairs)
         _require_one(rows[chosen != _KEEP], batch, self._spec)
         unmatched = np.ones(batch.num_rows, dtype=np.bool_)
         unmatched[rows] = False
@@ -149,7 +150,7 @@ class _Matcher:
         ordered = values.take(pa.array(order))
         schema = self._spec.layout.schema
         fresh: dict[str, Any] = {
-            name: _column(evaluate(expression, ordered), ordered.num_rows, schema.field(name).type)
+            name: in_type_of(schema.field(name), evaluate(expression, ordered))
             for name, expression in (clause.assignments or {}).items()
         }
         if self._spec.layout.has_meta_values:
@@ -163,15 +164,15 @@ class _Matcher:
 
     def _require_same_place(self, values: pa.Table) -> None:
         """An update keeps a row where it is: a source row that names another key or partition is refused."""
-        for name in self._clauses.fixed:
-            if pc.any(pc.not_equal(values.column(name), values.column(source_name(name)))).as_py():
-                raise InvalidInput("a merge cannot change a key or partition; delete and insert the row", column=name)
+        same = self._clauses.same_place
+        if same is not None and not pc.all(mask(same, values)).as_py():
+            raise InvalidInput("an update cannot change a key or partition column; delete and insert the row")
 
     def _inserted(self, clause: Clause | None, source: pa.Table) -> pa.Table:
         schema = self._spec.layout.schema
         given = clause.assignments or {} if clause is not None else {}
         columns = {
-            field.name: _column(evaluate(given[field.name], source), source.num_rows, field.type)
+            field.name: in_type_of(field, evaluate(given[field.name], source))
             if field.name in given
             else pa.nulls(source.num_rows, field.type)
             for field in schema
@@ -222,10 +223,3 @@ def _beside(target: pa.Table, source: pa.Table) -> pa.Table:
         if name.startswith(source_name("")):
             columns[name] = source.column(name)
     return pa.table(columns)
-
-
-def _column(values: pa.Array | pa.ChunkedArray | pa.Scalar, count: int, kind: pa.DataType) -> pa.Array:
-    if isinstance(values, pa.Scalar):
-        return pa.repeat(values, count).cast(kind)
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return array.cast(kind)

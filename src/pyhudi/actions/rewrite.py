@@ -4,17 +4,18 @@ Start at `delete_where`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.assignment import in_type_of
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
-from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
+from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.rows import decoded
@@ -22,9 +23,9 @@ from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus,
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
+from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_at
-from pyhudi.schema.evolution import conform
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import Action
@@ -40,6 +41,8 @@ class _Change:
     where: Expression | None
     assignments: Mapping[str, Expression] | None
     """None: they go."""
+    path_values: pa.Table | None = None
+    """Values of the columns that base files do not have, by partition."""
 
 
 def delete_where(call: WriteCall, where: Expression) -> WriteResult | list[str]:
@@ -64,6 +67,8 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
             return [one.base.path for one in slices if one.base is not None]
         write.txn.start(None)
         spec = write_spec(call, write.time, write.schema)
+        told = values_in_paths(call.state.config, write.schema, sorted({one.group.partition for one in slices}))
+        change = replace(change, path_values=told)
         tasks = [_task(number, one) for number, one in enumerate(slices)]
         with write.phases.step("write files"):
             work = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
@@ -81,7 +86,7 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:
             raise InvalidInput("the table has no such column", column=name, columns=columns.names)
         if name in fixed:
             raise InvalidInput("an update cannot change a key or partition column; delete and insert", column=name)
-        _in_type_of(columns.field(name), pa.array([], check(expression, schema)))
+        in_type_of(columns.field(name), pa.array([], check(expression, schema)))
 
 
 def _candidates(write: Opened, change: _Change) -> list[FileSlice]:
@@ -100,20 +105,23 @@ def _task(number: int, one: FileSlice) -> FileTask:
 
 def _rewrite_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> WriteStatus:
     """Rewrite one file, if any of its rows is concerned: the condition's columns are read first."""
-    if change.where is not None and not _has_match(task, storage, spec, change.where):
+    if change.where is not None and not _has_match(task, storage, spec, change):
         return WriteStatus(
             partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
         )
     return rewrite_base_file(storage, spec, task, _Rewriter(spec, task, change))
 
 
-def _has_match(task: FileTask, storage: Storage, spec: WriteSpec, where: Expression) -> bool:
+def _has_match(task: FileTask, storage: Storage, spec: WriteSpec, change: _Change) -> bool:
     assert task.base is not None, "only stored files are rewritten"
-    schema = spec.layout.file_schema
-    names = sorted(fields_of(where, schema)) or [schema.names[0]]
+    assert change.where is not None, "without a condition every row matches"
+    stored = spec.layout.file_schema
+    needed = fields_of(change.where, with_meta_fields(spec.layout.schema))
+    names = sorted(name for name in needed if name in stored.names) or [stored.names[0]]
     with storage.open_input(task.base.path) as source:
         for batch in iter_batches(source, names):
-            if set(batch.schema.names) != set(names) or pc.any(mask(where, batch)).as_py():
+            rows = with_path_values(batch, change.path_values, task.partition)
+            if set(batch.schema.names) != set(names) or pc.any(mask(change.where, rows)).as_py():
                 return True
     return False
 
@@ -127,7 +135,7 @@ class _Rewriter:
 
     def __call__(self, batch: pa.RecordBatch) -> Rewritten:
         where, assignments = self._change.where, self._change.assignments
-        rows = decoded(batch)
+        rows = with_path_values(decoded(batch), self._change.path_values, self._task.partition)
         hit = pa.array([True] * batch.num_rows) if where is None else mask(where, rows)
         count = pc.sum(hit).as_py() or 0
         if not count:
@@ -142,7 +150,7 @@ class _Rewriter:
     ) -> dict[str, pa.Array]:
         count = rows.num_rows
         fresh: dict[str, Any] = {
-            name: _in_type_of(rows.schema.field(name), _one_array(evaluate(expression, rows)))
+            name: in_type_of(rows.schema.field(name), evaluate(expression, rows))
             for name, expression in assignments.items()
         }
         if self._spec.layout.has_meta_values:
@@ -150,25 +158,3 @@ class _Rewriter:
             fresh[COMMIT_SEQNO] = seqno(self._spec.instant, self._task.number, self._touched, count)
         self._touched += count
         return fresh
-
-
-def _one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-
-
-def _in_type_of(column: pa.Field, values: pa.Array) -> pa.Array:
-    """Give values in a column's type: numbers as any number, all else as rows are fitted.
-
-    Raises: SchemaMismatch where a value would change.
-    """
-    if not (_is_number(column.type) and _is_number(values.type)):
-        given = pa.table([values], names=[column.name])
-        return _one_array(conform(given, pa.schema([column])).column(0))
-    try:
-        return values.cast(column.type)
-    except pa.ArrowInvalid as error:
-        raise SchemaMismatch(f"a value does not fit its column: {error}", column=column.name) from error
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -67,8 +67,10 @@ class StoredBatches:
     """Codes new rows in the same way."""
 
 
-def base_file_rows(rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file_name: str) -> pa.Table:
-    """Lay rows out as the base file has them, with their meta columns.
+def base_file_rows(
+    rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file_name: str, *, first_row: int = 0
+) -> pa.Table:
+    """Lay rows out as the base file has them, with their meta columns; sequence numbers count from `first_row`.
 
     Shape:  n rows with the table's columns, KEY and PARTITION -> n rows in `layout.file_schema`.
     """
@@ -76,7 +78,7 @@ def base_file_rows(rows: pa.Table, layout: RowLayout, instant: InstantTime, numb
     columns = {FILE_NAME: _constant(file_name, rows.num_rows).cast(pa.string())}
     if layout.has_meta_values:
         columns[COMMIT_TIME] = _constant(instant, rows.num_rows).cast(pa.string())
-        columns[COMMIT_SEQNO] = seqno(instant, number, 0, rows.num_rows)
+        columns[COMMIT_SEQNO] = seqno(instant, number, first_row, rows.num_rows)
         columns[RECORD_KEY] = rows.column(RECORD_KEY)
         columns[PARTITION_PATH] = rows.column(PARTITION_PATH)
     for name in META_FIELDS:

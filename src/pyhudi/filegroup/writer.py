@@ -207,7 +207,10 @@ def rewrite_base_file(
             if rest is not None and (rows := rest()).num_rows:
                 tally.inserts += rows.num_rows
                 inserted.append(rows.column(RECORD_KEY).combine_chunks())
-                laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, file.name)
+                # `change` has numbered the rows it touched, from 0.
+                laid_out = base_file_rows(
+                    rows, spec.layout, spec.instant, task.number, file.name, first_row=tally.updates
+                )
                 yield from stored.conform(laid_out).to_batches()
             if not tally.updates + tally.deletes + tally.inserts:
                 raise _NothingChangedError
