@@ -1,7 +1,7 @@
 """Tables for tests, made through the real write path: history x layout x features.
 
-`TableBuilder` makes tables in memory, on a fixed clock, for the local engine. Another engine's builder overrides `rows`,
-`read` and `place` and runs the same tests.
+`TableBuilder` makes tables in memory, on a fixed clock, for the local engine. Another engine's builder overrides
+`rows`, `read` and `place` and runs the same tests.
 """
 
 import itertools

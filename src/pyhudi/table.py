@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import WriteCall
@@ -22,7 +23,7 @@ from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.options import Settings
-from pyhudi.predicate import to_expression
+from pyhudi.predicate import Expression, literal, to_expression
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
 from pyhudi.queries.scan import Scan
@@ -153,7 +154,7 @@ class Table:
             raise InvalidInput("delete takes exactly one of records, keys and where")
         if where is not None:
             call, _ = self._call(None, options, dry_run, commit_metadata)
-            return delete_where(call, to_expression(where))
+            return delete_where(call, _condition(where))
         if keys is not None:
             call, _ = self._call(None, options, dry_run, commit_metadata)
             return delete_keys(call, key_rows(call, keys))
@@ -207,8 +208,8 @@ class Table:
     ) -> Written:
         """Set columns to expressions in the rows for which a predicate is true."""
         call, _ = self._call(None, options, dry_run, commit_metadata)
-        changes = {name: to_expression(value) for name, value in set.items()}
-        return update_where(call, changes, None if where is None else to_expression(where))
+        changes = {name: _value(value) for name, value in set.items()}
+        return update_where(call, changes, None if where is None else _condition(where))
 
     def merge(
         self,
@@ -287,6 +288,7 @@ class Table:
         *,
         is_as_it_is: bool = False,
     ) -> tuple[WriteCall, Any]:
+        self._state = open_state(self._state.storage, self._state.env)
         engine: Engine = engine_for(records, self._state.storage)
         call = WriteCall(
             state=self._state,
@@ -401,3 +403,19 @@ def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> p
 def _names(given: Names | str | None) -> Names | None:
     """Take one name for a list of one."""
     return [given] if isinstance(given, str) else given
+
+
+def _condition(where: Any) -> Expression:  # noqa: ANN401 - what scans take
+    """Take a condition; one that excludes nothing is refused, because rows would go that nobody named."""
+    condition = to_expression(where)
+    if condition is None:
+        raise InvalidInput("the condition is empty; say which rows are meant", where=where)
+    return condition
+
+
+def _value(given: Any) -> Expression:  # noqa: ANN401 - any value Arrow has a type for
+    """Take what a column is set to: an expression, as text or built, or a value."""
+    is_expression = isinstance(given, str | Expression | pc.Expression)
+    found = to_expression(given) if is_expression else literal(given)
+    assert found is not None, "an expression is there"
+    return found

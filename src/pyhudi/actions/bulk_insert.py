@@ -3,7 +3,6 @@
 Start at `bulk_insert`.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +19,7 @@ from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
 from pyhudi.actions.write_task import Kind, status_batch, to_statuses, write_buckets
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, WriteStatus, create_base_file
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
@@ -132,43 +131,29 @@ def write_as_they_come(
 
     Cost: the rows that are not yet in a closed file, in memory.
     """
-    held: dict[str, list[pa.Table]] = defaultdict(list)
-    counts: dict[str, int] = defaultdict(int)
-    numbers: dict[str, int] = defaultdict(int)
+    for number, (partition, rows) in enumerate(_files(batches, sorting.max_rows)):
+        unique = attempt.task * _FILES_A_TASK + number
+        file = FileTask(
+            partition=PartitionPath(partition),
+            file_id=new_file_id(spec.instant, partition, unique),
+            write_token=f"{attempt.task}-0-0",
+            number=unique,
+        )
+        ordered = sort_rows(rows, sorting.columns) if sorting.columns else rows
+        yield status_batch(create_base_file(storage, spec, file, ordered))
 
-    def close(partition: str) -> pa.RecordBatch:
-        rows = pa.concat_tables(held.pop(partition))
-        number = sum(numbers.values())
-        numbers[partition] += 1
-        counts.pop(partition)
-        return status_batch(_create(storage, spec, attempt, partition, number, rows, sorting))
 
+def _files(batches: Iterator[pa.RecordBatch], max_rows: int) -> Iterator[tuple[str, pa.Table]]:
+    """Gather each partition's rows until a file is full; what is left over comes last."""
+    held: dict[str, pa.Table] = {}
     for batch in batches:
         for partition, rows in _split(batch):
-            start = 0
-            while start < rows.num_rows:
-                piece = rows.slice(start, sorting.max_rows - counts[partition])
-                start += piece.num_rows
-                held[partition].append(piece)
-                counts[partition] += piece.num_rows
-                if counts[partition] >= sorting.max_rows:
-                    yield close(partition)
-    for partition in sorted(held):
-        yield close(partition)
-
-
-def _create(
-    storage: Storage, spec: WriteSpec, attempt: Attempt, partition: str, number: int, rows: pa.Table, sorting: _Sorting
-) -> WriteStatus:
-    unique = attempt.task * _FILES_A_TASK + number
-    file = FileTask(
-        partition=PartitionPath(partition),
-        file_id=new_file_id(spec.instant, partition, unique),
-        write_token=f"{attempt.task}-0-0",
-        number=unique,
-    )
-    ordered = sort_rows(rows, sorting.columns) if sorting.columns else rows
-    return create_base_file(storage, spec, file, ordered)
+            together = pa.concat_tables([held[partition], rows]) if partition in held else rows
+            while together.num_rows >= max_rows:
+                yield partition, together.slice(0, max_rows)
+                together = together.slice(max_rows)
+            held[partition] = together
+    yield from ((partition, rows) for partition, rows in sorted(held.items(), key=lambda one: one[0]) if rows.num_rows)
 
 
 def _split(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Table]]:

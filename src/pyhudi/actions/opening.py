@@ -5,12 +5,14 @@ What can be wrong with a call is found before anything is written. Start at `ope
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
+from pyhudi.actions.agreement import require_agreement
 from pyhudi.actions.call import Phases, WriteCall
+from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.rollback import recover, undo
 from pyhudi.engine.api import KEY, PARTITION, Frame
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch
@@ -23,6 +25,8 @@ from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import to_table_schema
+from pyhudi.state.config import TableConfig
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import next_instant_time
@@ -31,11 +35,17 @@ from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.commit import Txn, begin
+from pyhudi.txn.locks import lock_for
 
 __all__ = ["Opened", "opened"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
+)
+METADATA_TABLE: Final = option(
+    "hoodie.metadata.enable",
+    True,
+    "false: a write to a table that has a metadata table drops it first, because it is not kept up yet.",
 )
 _NONCE_BYTES: Final = 16
 
@@ -90,10 +100,14 @@ def opened(
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
     """
-    state, engine, phases = call.state, call.engine, Phases(call)
-    require_writable(state.config, state.layout, load_timeline(state))
+    engine, phases = call.engine, Phases(call)
+    require_agreement(call.settings, call.state.config)
+    require_writable(_config_to_write(call), call.state.layout, load_timeline(call.state))
+    call = replace(call, key_encoding=stored_key_encoding(call.state))
     schema = _schema_after(call, records, has_only_keys=has_only_keys)
     check(schema)
+    call = _without_metadata_table(call)
+    state = call.state
     with ExitStack() as stack:
 
         def keep(frame: Frame) -> Frame:
@@ -114,7 +128,7 @@ def opened(
         counts = counts if rows is not None else {}
         unknown = None in counts
         looks_everywhere = unknown or index_plan(call.settings, state.config.record_key).is_global
-        partitions = None if looks_everywhere else [name for name in counts if name is not None]
+        partitions = None if looks_everywhere else [PartitionPath(name) for name in counts if name is not None]
         yield Opened(
             call=call,
             phases=phases,
@@ -129,6 +143,24 @@ def opened(
             has_unknown_partitions=unknown,
             transaction=transaction,
         )
+
+
+def _config_to_write(call: WriteCall) -> TableConfig:
+    """Give the table's properties as they will be when the write begins."""
+    config = call.state.config
+    if call.settings.get(METADATA_TABLE):
+        return config
+    return TableConfig.of({key: text for key, text in config.properties.items() if key not in METADATA_TABLE_KEYS})
+
+
+def _without_metadata_table(call: WriteCall) -> WriteCall:
+    """Drop a metadata table that this write would leave behind, if the call asks for it."""
+    state = call.state
+    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
+    if call.settings.get(METADATA_TABLE) or call.is_dry_run or not has_one:
+        return call
+    with lock_for(state, call.settings).hold():
+        return replace(call, state=drop_metadata_table(state))
 
 
 def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | None, Timeline, InstantTime]:

@@ -4,18 +4,24 @@ Start at `take_records`.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall
+from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
-from pyhudi.errors import InvalidInput, SchemaMismatch
+from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
 from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import InstantTime
 
 __all__ = ["key_rows", "keyed_rows", "take_records"]
+
+_NO_INSTANT: Final = InstantTime("0")
+"""A generated key that starts with it is nobody's."""
 
 
 def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) -> Frame:  # noqa: ANN401 - anything Arrow
@@ -50,7 +56,10 @@ def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
 
     Raises: KeyMissing.
     """
-    keyed = call.engine.with_keys(rows, call.keys())
+    if not call.state.config.record_key and KEY not in call.engine.schema(rows).names:
+        raise KeyMissing("this table's keys are generated; give rows that were read from it", missing=KEY)
+    spec = replace(call, key_encoding=stored_key_encoding(call.state)).keys(_NO_INSTANT)
+    keyed = call.engine.with_keys(rows, spec)
     return call.engine.select(keyed, {name: column(name) for name in (KEY, PARTITION, ORDER)})
 
 

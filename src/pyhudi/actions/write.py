@@ -100,7 +100,7 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """
     with opened(call, records, Action.COMMIT, WriteOperation.DELETE, has_only_keys=True) as write:
         located = locate(write)
-        plan = plan_for(write, located, has_inserts=False)
+        plan = plan_for(write, located, has_inserts=False, is_anywhere=located.index.is_global)
         if call.is_dry_run:
             return plan
         write.txn.start(profile(WriteOperation.DELETE, plan))

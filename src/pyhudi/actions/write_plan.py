@@ -20,7 +20,18 @@ from pyhudi.options import option
 from pyhudi.predicate import Expression
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["Demand", "Hashing", "Sizing", "WritePlan", "new_file_id", "plan_write", "sole_files"]
+__all__ = [
+    "MAX_FILE_SIZE",
+    "RECORD_SIZE",
+    "SMALL_FILE_LIMIT",
+    "Demand",
+    "Hashing",
+    "Sizing",
+    "WritePlan",
+    "new_file_id",
+    "plan_write",
+    "sole_files",
+]
 
 MAX_FILE_SIZE: Final = option("hoodie.parquet.max.file.size", 125_829_120, "Base files are not planned larger. Bytes.")
 SMALL_FILE_LIMIT: Final = option(
@@ -93,7 +104,7 @@ def new_file_id(instant: InstantTime, partition: str, number: int) -> FileId:
 def sole_files(
     slices: Iterable[FileSlice], rows: Mapping[PartitionPath, int], sizing: Sizing
 ) -> dict[PartitionPath, BaseFile]:
-    """Find partitions whose only file group can take all their rows, whatever their keys: no look-up is needed there."""
+    """Find partitions whose only file group can take all their rows, whatever their keys: nothing to look up there."""
     groups: dict[PartitionPath, list[FileSlice]] = defaultdict(list)
     for one in slices:
         groups[one.group.partition].append(one)

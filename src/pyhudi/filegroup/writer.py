@@ -34,7 +34,9 @@ from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
     "WRITE_STATUS",
+    "BloomSpec",
     "FileTask",
+    "Rewritten",
     "WriteSpec",
     "WriteStatus",
     "create_base_file",
@@ -147,6 +149,17 @@ class _Tally:
     largest: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Content:
+    """A file about to be written."""
+
+    batches: Iterator[pa.RecordBatch]
+    tally: _Tally
+    """Complete once the batches went by."""
+    bloom: Callable[[], BloomFilter | None]
+    """Asked once the batches went by."""
+
+
 def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa.Table) -> WriteStatus:
     """Write a new file group from rows that are no deletes; without rows there is none.
 
@@ -158,7 +171,8 @@ def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa
     laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, _base_file(spec, task).name)
     bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
     batches = iter(laid_out.to_batches())
-    return _publish(storage, spec, task, _counted(batches, spec, tally), tally, lambda: bloom)
+    content = _Content(batches=_counted(batches, spec, tally), tally=tally, bloom=lambda: bloom)
+    return _publish(storage, spec, task, content)
 
 
 def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
@@ -179,7 +193,8 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
         fresh = replace(fresh, rows=stored.conform(fresh.rows))
         merged = _merge(stored.batches, fresh, spec, tally, state)
         bloom = _bloom_after(base_file_footer(footer.key_values).bloom(), fresh, state, spec)
-        return _publish(storage, spec, task, _counted(merged, spec, tally), tally, bloom)
+        content = _Content(batches=_counted(merged, spec, tally), tally=tally, bloom=bloom)
+        return _publish(storage, spec, task, content)
 
 
 def rewrite_base_file(
@@ -218,7 +233,8 @@ def rewrite_base_file(
         def bloom() -> BloomFilter | None:
             return add(filter_before, inserted[0]) if inserted and filter_before else filter_before
 
-        return _publish(storage, spec, task, _counted(appended(), spec, tally), tally, bloom)
+        content = _Content(batches=_counted(appended(), spec, tally), tally=tally, bloom=bloom)
+        return _publish(storage, spec, task, content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,29 +307,29 @@ def _publish(
     storage: Storage,
     spec: WriteSpec,
     task: FileTask,
-    batches: Iterator[pa.RecordBatch],
-    tally: _Tally,
-    bloom: Callable[[], BloomFilter | None],
+    content: "_Content",
 ) -> WriteStatus:
     """Marker first, then the file; it appears whole under a name that is the same for every attempt."""
     file = _base_file(spec, task)
     storage.put(marker_path(spec.instant, file.path, "MERGE" if task.base else "CREATE"), b"")
 
     def footer() -> dict[str, str]:
-        status = _status(spec, task, file.path, tally)
+        status = _status(spec, task, file.path, content.tally)
         ours = {_STATUS_KEY: json.dumps(asdict(status), separators=(",", ":"))}
         if spec.bloom is None:
             return ours
-        return ours | base_file_key_values(bloom=bloom(), min_key=tally.smallest, max_key=tally.largest)
+        return ours | base_file_key_values(
+            bloom=content.bloom(), min_key=content.tally.smallest, max_key=content.tally.largest
+        )
 
     try:
         with storage.open_output(file.path, PutMode.CREATE) as sink:
-            write_base_file(sink, batches, spec.layout.file_schema, spec.parquet, footer)
+            write_base_file(sink, content.batches, spec.layout.file_schema, spec.parquet, footer)
     except _NothingChangedError:
         return _status(spec, task, "", _Tally())
     except PreconditionFailed:
         return _stored_status(storage, file)
-    return replace(_status(spec, task, file.path, tally), size_bytes=storage.head(file.path).size_bytes)
+    return replace(_status(spec, task, file.path, content.tally), size_bytes=storage.head(file.path).size_bytes)
 
 
 def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:

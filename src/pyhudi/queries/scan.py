@@ -6,7 +6,7 @@ Start at `Scan`.
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Scan"]
+
+_ADVICE: Final = (
+    "row groups whose statistics exclude the filter are skipped; a condition added to a DataFrame later prunes row"
+    " groups, but no partitions and no files: give it to the scan"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +100,7 @@ class Scan:
             f"file groups: {len(plan.slices)}, {size_bytes} bytes in base files",
             f"columns: {', '.join(plan.columns)}",
             f"filter: {to_sql(plan.predicate) if plan.predicate is not None else 'none'}",
-            "row groups whose statistics exclude the filter are skipped; a condition added to a DataFrame later"
-            " prunes row groups, but no partitions and no files: give it to the scan",
+            _ADVICE,
         ]
         return "\n".join(lines)
 

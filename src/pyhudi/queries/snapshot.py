@@ -1,7 +1,7 @@
 """Latest committed state of each record, now or as of an instant; and what changed between two.
 
-A read is planned first (timeline, partitions, file slices: `ReadPlan`), then carried out by an engine. A plan is pinned:
-whatever is committed later, it reads the same. Start at `plan_snapshot` and `read_plan`.
+A read is planned first (timeline, partitions, file slices: `ReadPlan`), then carried out by an engine. A plan is
+pinned: whatever is committed later, it reads the same. Start at `plan_snapshot` and `read_plan`.
 
 Spec: Reader Expectations 1-5.
 """
@@ -9,6 +9,7 @@ Spec: Reader Expectations 1-5.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import partial
 
 import pyarrow as pa
 
@@ -17,10 +18,12 @@ from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.predicate import Expression, check
+from pyhudi.queries.path_values import scan_beside_path, values_in_paths
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.view import Timeline, as_of, as_of_requested, latest_write, resolve_as_of
@@ -45,7 +48,9 @@ class ReadPlan:
     slices: tuple[FileSlice, ...]
     partitions_count: int
     partitions_read: int
-    reason: str = ""
+    storage: Storage
+    path_values: pa.Table | None = None
+    """Values of the columns that base files do not have, by partition; None where they have all."""
 
     @property
     def files(self) -> tuple[ScanFile, ...]:
@@ -106,12 +111,24 @@ def plan_snapshot(
         slices=tuple(one for one in slices if one.base is not None),
         partitions_count=len(everywhere),
         partitions_read=len(kept),
+        storage=state.storage,
+        path_values=values_in_paths(state.config, schema, kept),
     )
 
 
 def read_plan(plan: ReadPlan, engine: Engine) -> Frame:
     """Read what was planned."""
-    return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
+    if plan.path_values is None:
+        return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
+    read = partial(
+        scan_beside_path,
+        storage=plan.storage,
+        schema=plan.schema,
+        columns=plan.columns,
+        predicate=plan.predicate,
+        values=plan.path_values,
+    )
+    return engine.rows(read, plan.files, pa.schema([plan.schema.field(name) for name in plan.columns]))
 
 
 def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:

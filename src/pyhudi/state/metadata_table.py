@@ -11,10 +11,10 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
 
-__all__ = ["METADATA_TABLE_PATH", "drop_metadata_table"]
+__all__ = ["METADATA_TABLE_KEYS", "METADATA_TABLE_PATH", "drop_metadata_table"]
 
 METADATA_TABLE_PATH: Final = ".hoodie/metadata"
-_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+METADATA_TABLE_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
 
 
 def drop_metadata_table(state: TableState) -> TableState:
@@ -24,6 +24,8 @@ def drop_metadata_table(state: TableState) -> TableState:
 
     Locks: the table lock is held.
     """
-    stored = update_properties(state.storage, state.env, {key: "" for key in _KEYS if state.config.properties.get(key)})
+    stored = update_properties(
+        state.storage, state.env, {key: "" for key in METADATA_TABLE_KEYS if state.config.properties.get(key)}
+    )
     state.storage.delete_tree(METADATA_TABLE_PATH)
     return replace(state, config=TableConfig.of(stored))

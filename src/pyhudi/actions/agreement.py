@@ -1,0 +1,113 @@
+"""Hold a call's options against the table's own properties.
+
+What a table is, its properties say; an option that says otherwise is a mistake worth knowing. Pure. Start at
+`require_agreement`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from pyhudi.errors import OptionError
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.options import Option, Settings
+from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of
+from pyhudi.state.creation import (
+    DATABASE,
+    DROP_PARTITION_COLUMNS,
+    HIVE_STYLE,
+    KEYGEN_CLASS,
+    KEYGEN_TYPE,
+    MERGE_MODE,
+    META_FIELDS_POPULATED,
+    NAME,
+    ORDERING_FIELDS,
+    RECORD_KEY,
+    SLASH_DATES,
+    TABLE_TYPE,
+    TABLE_VERSION,
+    TIMELINE_ZONE,
+    URL_ENCODE,
+)
+
+__all__ = ["require_agreement"]
+
+Same = Callable[[object, TableConfig], bool]
+"""Tells whether an option's value says what the table is."""
+
+
+def require_agreement(settings: Settings, config: TableConfig) -> None:
+    """Refuse options that contradict the table.
+
+    Raises: OptionError naming the option's value and the table's.
+    """
+    for wanted, said_by, is_same in _PAIRS:
+        if not settings.has(wanted):
+            continue
+        value = settings.get(wanted)
+        if not is_same(value, config):
+            raise OptionError(
+                "option contradicts the table's properties; leave it out, or write to another table",
+                key=wanted.key,
+                value=value,
+                table=said_by(config),
+            )
+
+
+def _text(of: Callable[[TableConfig], object]) -> Same:
+    return lambda value, config: str(value) == str(of(config))
+
+
+def _names(of: Callable[[TableConfig], tuple[str, ...]]) -> Same:
+    return lambda value, config: names_of(str(value)) == of(config)
+
+
+def _is_same_partitioning(value: object, config: TableConfig) -> bool:
+    """Compare fields, and their types where both sides tell them."""
+    given, stored = custom_fields(str(value)), custom_fields(",".join(config.partition_fields))
+    return list(given) == list(stored) and all(
+        not kind or not stored[name] or kind == stored[name] for name, kind in given.items()
+    )
+
+
+def _is_same_generator(value: object, config: TableConfig) -> bool:
+    """Compare generators; a wrapper leaves it to the fields, a class of the user's own is compared by name."""
+    known = key_generator_of(str(value)) if value else None
+    if known is not KeyGenerator.USER_PROVIDED:
+        return known in {None, config.key_generator}
+    return config.key_generator is known and value in {config.key_generator_class, known}
+
+
+def _generator(config: TableConfig) -> object:
+    return config.key_generator_class or str(config.key_generator)
+
+
+_PAIRS: Final[tuple[tuple[Option[Any], Callable[[TableConfig], object], Same], ...]] = (
+    (NAME, lambda config: config.name, _text(lambda config: config.name)),
+    (DATABASE, lambda config: config.database, _text(lambda config: config.database)),
+    (TABLE_TYPE, lambda config: str(config.table_type), _text(lambda config: config.table_type)),
+    (TABLE_VERSION, lambda config: config.table_version, _text(lambda config: config.table_version)),
+    (RECORD_KEY, lambda config: list(config.record_key), _names(lambda config: config.record_key)),
+    (PARTITION_FIELDS, lambda config: list(config.partition_fields), _is_same_partitioning),
+    (ORDERING_FIELDS, lambda config: list(config.ordering_fields), _names(lambda config: config.ordering_fields)),
+    (KEYGEN_CLASS, _generator, _is_same_generator),
+    (KEYGEN_TYPE, _generator, _is_same_generator),
+    (HIVE_STYLE, lambda config: config.is_hive_style, _text(lambda config: config.is_hive_style)),
+    (URL_ENCODE, lambda config: config.is_url_encoded, _text(lambda config: config.is_url_encoded)),
+    (SLASH_DATES, lambda config: config.has_slash_dates, _text(lambda config: config.has_slash_dates)),
+    (
+        DROP_PARTITION_COLUMNS,
+        lambda config: config.drops_partition_columns,
+        _text(lambda config: config.drops_partition_columns),
+    ),
+    (
+        META_FIELDS_POPULATED,
+        lambda config: config.populates_meta_fields,
+        _text(lambda config: config.populates_meta_fields),
+    ),
+    (
+        MERGE_MODE,
+        lambda config: str(config.merge_mode),
+        lambda value, config: str(value) in {"", str(config.merge_mode)},
+    ),
+    (TIMELINE_ZONE, lambda config: config.timeline_zone, _text(lambda config: config.timeline_zone)),
+)

@@ -1,0 +1,54 @@
+"""How a table's stored keys spell a complex key of one field: `field:value` or `value`.
+
+Writers before version 9 did both, and the table does not always say which. Start at `stored_key_encoding`.
+
+Spec: format/files 8.2.
+"""
+
+from typing import Final
+
+from pyhudi.engine.api import KEY
+from pyhudi.filegroup.model import BaseFile
+from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.queries.slices import slices_at
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline
+
+__all__ = ["stored_key_encoding"]
+
+_ALWAYS_PREFIXED: Final = 9
+"""Table version from which on there is one encoding."""
+
+
+def stored_key_encoding(state: TableState) -> bool | None:
+    """Tell whether stored keys are prefixed by their field; None where it does not matter or nothing is stored.
+
+    Cost: for the tables concerned a listing and one footer; nothing for all others.
+    """
+    config = state.config
+    is_concerned = (
+        config.key_generator is KeyGenerator.COMPLEX
+        and len(config.record_key) == 1
+        and config.table_version < _ALWAYS_PREFIXED
+        and not config.complex_key_encoding
+        and config.populates_meta_fields
+    )
+    if not is_concerned:
+        return None
+    for one in reversed(slices_at(state, load_timeline(state))):
+        key = _any_key(state, one.base) if one.base is not None else None
+        if key is not None:
+            return key.startswith(f"{config.record_key[0]}:")
+    return None
+
+
+def _any_key(state: TableState, file: BaseFile) -> str | None:
+    """Read one key of a file: from its footer where it says the smallest, else the first row's."""
+    with state.storage.open_input(file.path) as source:
+        footer = read_footer(source)
+        known = base_file_footer(footer.key_values).min_key
+        if known is not None or not footer.rows_count:
+            return known
+        first = next(iter_batches(source, [KEY], footer=footer)).column(0)[0].as_py()
+        return None if first is None else str(first)
