@@ -3,12 +3,16 @@
 Pure. Start at `in_type_of`.
 """
 
+from typing import Final
+
 import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.evolution import conform
 
 __all__ = ["in_type_of"]
+
+_INTEGER_DIGITS: Final = 20
 
 
 def in_type_of(column: pa.Field, values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -26,6 +30,9 @@ def in_type_of(column: pa.Field, values: pa.Array | pa.ChunkedArray) -> pa.Array
         given = pa.table([array], names=[column.name])
         return conform(given, pa.schema([column])).column(0).combine_chunks()
     try:
+        if pa.types.is_decimal(column.type) and pa.types.is_integer(array.type):
+            # Arrow asks for room for any integer; what does not fit is refused by the second cast.
+            array = array.cast(pa.decimal256(_INTEGER_DIGITS + column.type.scale, column.type.scale))
         return array.cast(column.type)
     except pa.ArrowInvalid as error:
         raise SchemaMismatch(f"a value does not fit its column: {error}", column=column.name) from error
