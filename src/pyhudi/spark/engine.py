@@ -40,7 +40,7 @@ from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.routing import route
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
-from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark
+from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, session_options
 from pyhudi.spark.shaping import conformed, newest
 from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
 from pyhudi.spark.types import from_spark, nullable, to_spark
@@ -96,9 +96,9 @@ class SparkEngine:
 
     @cached_property
     def session_options(self) -> Mapping[str, str]:
-        """Give the session's configuration that begins with `hoodie.`."""
+        """Give the session's configuration that begins with `hoodie.` or `spark.hoodie.`."""
         with mapped():
-            return {key: value for key, value in self._spark.conf.getAll.items() if key.startswith("hoodie.")}
+            return session_options(self._spark)
 
     @contextmanager
     def describe(self, step: str) -> Iterator[None]:

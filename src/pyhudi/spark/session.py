@@ -7,19 +7,31 @@ import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import FileMissing, PackageMissing, PathNotShared, WorkerMismatch
-from pyhudi.storage.api import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Worker", "check_workers", "is_connect", "is_local", "require_pyspark", "require_same", "set_worker_python"]
+    from pyhudi.storage.api import Storage  # brings Arrow, which Spark's search for data sources need not wait for
+
+__all__ = [
+    "Worker",
+    "check_workers",
+    "is_connect",
+    "is_local",
+    "require_pyspark",
+    "require_same",
+    "session_options",
+    "set_worker_python",
+]
+
+_PREFIX = "spark."
 
 _FLOOR = (4, 0)
 _PROBE_TASKS = 4
@@ -70,6 +82,14 @@ def is_connect(spark: "SparkSession") -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def session_options(spark: "SparkSession") -> Mapping[str, str]:
+    """Give the session's `hoodie.*` options; those set as `spark.hoodie.*` win."""
+    settings = spark.conf.getAll
+    plain = {key: text for key, text in settings.items() if key.startswith("hoodie.")}
+    prefixed = {key[len(_PREFIX) :]: text for key, text in settings.items() if key.startswith(_PREFIX + "hoodie.")}
+    return {**plain, **prefixed}
+
+
 def is_local(spark: "SparkSession") -> bool:
     """Tell whether workers run on this host for certain."""
     if is_connect(spark):
@@ -79,7 +99,7 @@ def is_local(spark: "SparkSession") -> bool:
 
 
 def check_workers(
-    run: Callable[[Callable[[int], Worker], Sequence[int]], list[Worker]], storage: Storage, token: str
+    run: Callable[[Callable[[int], Worker], Sequence[int]], list[Worker]], storage: "Storage", token: str
 ) -> None:
     """Ask workers which Python and pyhudi they run, and to read a file this process writes.
 

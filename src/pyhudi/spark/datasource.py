@@ -1,0 +1,118 @@
+"""The data source `hudi` that Spark finds by itself: reads without `install`.
+
+Spark imports this in its Python workers when any Python data source is used, so nothing heavy is imported before a
+table is read. It has no session: only the options given to it count. Start at `HudiSource`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from pyhudi.errors import InvalidInput, NotBuilt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from pyhudi.engine.api import ScanFile
+    from pyhudi.queries.snapshot import ReadPlan
+    from pyhudi.state.model import TableState
+
+__all__ = ["HudiReader", "HudiSource"]
+
+_INSTALL = "call pyhudi.spark.install(spark) first, or use pyhudi.spark.write(df, path)"
+
+
+@dataclass
+class _File(InputPartition):
+    """One task of a read: one base file."""
+
+    file: "ScanFile | None"
+
+
+class HudiSource(DataSource):
+    """Read a table by Spark's Python data source interface."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the format's name."""
+        return "hudi"
+
+    def schema(self) -> "StructType":
+        """Give the columns of what the options ask for."""
+        import pyarrow as pa
+
+        from pyhudi.spark.types import to_spark
+
+        plan = _planned(self.options)[1]
+        return to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
+
+    def reader(self, schema: "StructType") -> "HudiReader":
+        """Give the reader; its schema is the table's, or the columns that the user asked for."""
+        return HudiReader(self.options, schema)
+
+    def writer(self, schema: "StructType", overwrite: bool) -> NoReturn:
+        """Refuse: a writer of this interface sees no keys, cannot shuffle, and is not told Spark's save mode.
+
+        Raises: NotBuilt.
+        """
+        raise NotBuilt(f"this data source only reads; {_INSTALL}")
+
+    def streamReader(self, schema: "StructType") -> NoReturn:
+        """Refuse.
+
+        Raises: NotBuilt.
+        """
+        raise NotBuilt("pyhudi does not have a streaming source yet; read the changes with query type incremental")
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> NoReturn:
+        """Refuse.
+
+        Raises: NotBuilt.
+        """
+        raise NotBuilt("use df.writeStream.foreachBatch(pyhudi.spark.streaming_sink(path))")
+
+
+class HudiReader(DataSourceReader):
+    """Read base files in tasks, as Arrow."""
+
+    def __init__(self, options: Mapping[str, str], schema: "StructType") -> None:
+        """Plan the read: tasks get the plan, not the options."""
+        state, plan = _planned(options)
+        self._storage = state.storage
+        self._plan = replace(plan, columns=tuple(schema.fieldNames()))
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """Make one task a base file; Spark wants one task at least."""
+        return [_File(file) for file in self._plan.files] or [_File(None)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """Yield the rows of one file."""
+        from pyhudi.engine.frames import conform
+        from pyhudi.engine.scanning import scan_file
+        from pyhudi.spark.types import from_spark
+
+        file, plan = getattr(partition, "file", None), self._plan
+        if file is None:
+            return
+        target = from_spark(self._schema)
+        for batch in scan_file(
+            file, storage=self._storage, schema=plan.schema, columns=plan.columns, predicate=plan.predicate
+        ):
+            yield conform(batch, target)
+
+
+def _planned(options: Mapping[str, str]) -> "tuple[TableState, ReadPlan]":
+    from pyhudi.options import Settings
+    from pyhudi.spark.reading import plan_read
+    from pyhudi.table import open_table
+
+    given = dict(options)
+    path = given.pop("path", None)
+    if path is None:
+        raise InvalidInput("give one path: the table's base path", paths=given.get("paths"))
+    state = open_table(path).state
+    return state, plan_read(state, Settings.of(given))

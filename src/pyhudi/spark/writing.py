@@ -1,0 +1,239 @@
+"""Write a DataFrame with the operations, save modes and options of Apache Hudi's data source.
+
+Start at `write`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pyhudi.actions.call import WriteResult
+from pyhudi.engine.api import KEY, PARTITION
+from pyhudi.env import SystemEnv
+from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
+from pyhudi.options import Settings, one_of, option
+from pyhudi.schema.meta_fields import META_FIELDS, without_meta_fields
+from pyhudi.schema.types import arrow_to_avro, to_table_schema
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.failures import mapped
+from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_spec, names_of
+from pyhudi.state.creation import NAME, new_table
+from pyhudi.state.first_properties import new_properties
+from pyhudi.state.properties_file import create_state, open_state, table_exists
+from pyhudi.storage.api import Storage
+from pyhudi.storage.opening import open_storage
+from pyhudi.table import Table
+
+__all__ = ["write"]
+
+OPERATION: Final = option(
+    "hoodie.datasource.write.operation",
+    "upsert",
+    "Spark: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition.",
+    parse=one_of(
+        "upsert",
+        "insert",
+        "bulk_insert",
+        "delete",
+        "insert_overwrite",
+        "insert_overwrite_table",
+        "delete_partition",
+        "bootstrap",
+    ),
+)
+PARTITIONS_TO_DELETE: Final = option(
+    "hoodie.datasource.write.partitions.to.delete",
+    "",
+    "delete_partition: partition paths or patterns with `*`, separated by commas.",
+)
+COMMIT_KEY_PREFIX: Final = option(
+    "hoodie.datasource.write.commitmeta.key.prefix",
+    "_",
+    "Spark: options whose names begin so go into the commit's extraMetadata as they are.",
+)
+
+_MODES: Final = {
+    "append": "append",
+    "overwrite": "overwrite",
+    "ignore": "ignore",
+    "error": "errorifexists",
+    "errorifexists": "errorifexists",
+    "default": "errorifexists",
+}
+_NEED_A_TABLE: Final = ("delete", "delete_partition")
+_REPLACING: Final = ("insert_overwrite", "insert_overwrite_table")
+_META: Final = ".hoodie"
+
+
+def write(
+    df: DataFrame,
+    path: str,
+    operation: str | None = None,
+    mode: str | None = "append",
+    options: Mapping[str, object] | None = None,
+    *,
+    partition_by: Sequence[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_metadata: Mapping[str, str] | None = None,
+    needs_name: bool = False,
+) -> WriteResult | None:
+    """Write rows as one commit; a table that is not there is created of the options and the rows' columns.
+
+    `mode` is Spark's: `append` adds by the operation, `overwrite` drops a table and writes anew (with an
+    insert_overwrite operation it replaces within the table), `errorifexists`, `ignore`, which gives None for a table
+    that is there. `needs_name` refuses to call a new table after its path.
+
+    Raises: InvalidInput and its kinds, TableNotFound, PathNotShared, NotBuilt before anything is written; Conflict.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidInput(
+            "give a Spark DataFrame; for other rows there is pyhudi.write_table", given=type(df).__name__
+        )
+    storage = open_storage(path, storage_options, SystemEnv())
+    engine = SparkEngine.of(df, storage)
+    settings, extra = _settings(engine, options or {}, partition_by)
+    chosen = _operation(operation, settings)
+    save_mode, exists = _save_mode(mode, chosen), table_exists(storage)
+    if exists and save_mode == "ignore":
+        return None
+    if exists and save_mode == "errorifexists":
+        raise TableExists("there is a table already; choose mode append or overwrite", path=storage.url)
+    if not exists and chosen in _NEED_A_TABLE:
+        raise TableNotFound(f"there is no table for operation {chosen}", path=storage.url)
+    if exists and (save_mode == "append" or chosen in _REPLACING):
+        table = Table(open_state(storage, SystemEnv()))
+    else:
+        df = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
+        table = _new(engine, storage, df, settings, needs_name=needs_name, exists=exists)
+    return _run(table, df, chosen, settings, {**extra, **(commit_metadata or {})})
+
+
+def _settings(
+    engine: SparkEngine, options: Mapping[str, object], partition_by: Sequence[str] | str | None
+) -> tuple[Settings, dict[str, str]]:
+    """Read the options; those for the commit's metadata go apart, and `partitionBy` may say the partition fields."""
+    session = engine.session_options
+    said = options.get(COMMIT_KEY_PREFIX.key, session.get(COMMIT_KEY_PREFIX.key, COMMIT_KEY_PREFIX.default))
+    prefix = str(said)
+    extra = {key: str(value) for key, value in options.items() if prefix and key.startswith(prefix)}
+    settings = Settings.of({key: value for key, value in options.items() if key not in extra}, session)
+    if not partition_by:
+        return settings, extra
+    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+    fields = [field.partition(":")[0] for field in names_of(settings.get(PARTITION_FIELDS))]
+    if fields and fields != columns:
+        raise OptionError(
+            "partitionBy and option contradict each other; give one of them",
+            partition_by=columns,
+            key=PARTITION_FIELDS.key,
+            value=settings.get(PARTITION_FIELDS),
+        )
+    return (settings if fields else Settings({**settings.values, PARTITION_FIELDS.key: ",".join(columns)})), extra
+
+
+def _operation(given: str | None, settings: Settings) -> str:
+    """Give the operation: the argument, else the option; empty where nobody chose."""
+    if given is None and not settings.has(OPERATION):
+        return ""
+    chosen = settings.get(OPERATION) if given is None else Settings({OPERATION.key: given}).get(OPERATION)
+    if chosen == "bootstrap":
+        raise NotBuilt("pyhudi does not bootstrap tables yet; read the files and write them", operation=chosen)
+    return chosen
+
+
+def _save_mode(given: str | None, operation: str) -> str:
+    mode = _MODES.get((given or "default").lower())
+    if mode is None:
+        raise InvalidInput("a save mode is append, overwrite, errorifexists or ignore", mode=given)
+    if operation in _NEED_A_TABLE and mode != "append":
+        raise InvalidInput(f"operation {operation} takes mode append", mode=given)
+    return mode
+
+
+def _new(
+    engine: SparkEngine, storage: Storage, df: DataFrame, settings: Settings, *, needs_name: bool, exists: bool
+) -> Table:
+    """Create the table; one that is there is dropped, when nothing speaks against the new one any more."""
+    if needs_name and not settings.get(NAME):
+        raise OptionError("a new table needs its name", key=NAME.key)
+    columns = to_table_schema(without_meta_fields(engine.schema(df)))
+    name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
+    avro = arrow_to_avro(columns, f"{name}_record", f"hoodie.{name}", null_first=False)
+    schema = json.dumps(avro, separators=(",", ":"))
+    properties = new_properties(new_table(settings, columns=columns.names, create_schema=schema, name=name))
+    if exists:
+        _require_elsewhere(df, storage)
+        _require_keys(engine, df, columns, TableConfig.of(properties), settings)
+        _drop(storage)
+    try:
+        return Table(create_state(storage, SystemEnv(), properties))
+    except TableExists:
+        return Table(open_state(storage, SystemEnv()))
+
+
+def _require_elsewhere(df: DataFrame, storage: Storage) -> None:
+    """Refuse to drop what the rows are read from."""
+    with mapped():
+        files = df.inputFiles()
+    place = storage.url.partition("://")[2].rstrip("/") + "/"
+    read = next((file for file in files if place in file), None)
+    if read is not None:
+        raise InvalidInput(
+            "the rows are read from the table that mode overwrite drops; use operation insert_overwrite_table",
+            path=storage.url,
+            file=read,
+        )
+
+
+def _require_keys(
+    engine: SparkEngine, df: DataFrame, columns: pa.Schema, config: TableConfig, settings: Settings
+) -> None:
+    """Make every row's key once, so that a row without one is found while the old table is still there."""
+    if config.record_key:
+        with engine.hold(engine.with_keys(engine.conform(df, columns), key_spec(config, settings))) as keyed:
+            engine.count(keyed, [PARTITION])
+
+
+def _drop(storage: Storage) -> None:
+    """Delete the table: data before `.hoodie`, since data that outlive their timeline would show in a new table."""
+    top = storage.list_directory("")
+    for directory in top.directories:
+        if directory != _META:
+            storage.delete_tree(directory)
+    for file in top.files:
+        storage.delete(file.path)
+    storage.delete_tree(_META)
+
+
+def _run(
+    table: Table, df: DataFrame, operation: str, settings: Settings, extra: Mapping[str, str]
+) -> WriteResult | None:
+    """Call the verb. Rows for which keys are generated have none to look up, so they are inserted."""
+    said: dict[str, Any] = {"options": settings.values, "commit_metadata": extra}
+    result: WriteResult
+    match operation or ("upsert" if table.config.record_key or KEY in df.columns else "insert"):
+        case "upsert":
+            result = table.upsert(df, **said)
+        case "insert":
+            result = table.insert(df, **said)
+        case "bulk_insert":
+            result = table.bulk_insert(df, **said)
+        case "delete":
+            result = table.delete(df, **said)
+        case "insert_overwrite":
+            result = table.insert_overwrite(df, **said)
+        case "insert_overwrite_table":
+            result = table.insert_overwrite_table(df, **said)
+        case _:
+            result = table.delete_partitions(_partitions(settings), **said)
+    return result
+
+
+def _partitions(settings: Settings) -> tuple[str, ...]:
+    named = names_of(settings.get(PARTITIONS_TO_DELETE))
+    if not named:
+        raise OptionError("delete_partition needs the partitions", key=PARTITIONS_TO_DELETE.key)
+    return named
