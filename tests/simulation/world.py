@@ -1,0 +1,123 @@
+"""A small world that can be stopped anywhere: tables in memory, copied as they are, and what must hold of them."""
+
+import hashlib
+
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+
+from pyhudi.env import FixedEnv
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import parse_file
+from pyhudi.state.properties_file import open_state
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table import Table
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.instant import Action
+
+DEAD_MS = 130_000
+"""Longer than a heartbeat is believed."""
+OPTIONS = TINY_FILTERS
+URL = "memory://world"
+
+
+class World:
+    """One table's bytes and the clock beside them."""
+
+    def __init__(self, storage, env):
+        self.storage = storage
+        self.env = env
+
+    @staticmethod
+    def new(version):
+        """Make a table of two partitions and five rows, written by two commits."""
+        env = FixedEnv()
+        storage = MemoryStorage(URL, env)
+        builder = TableBuilder()
+        builder.env = env
+        table = builder.create(TRIPS, version=version, storage=storage)
+        table.upsert([trip(f"k{n}", "ab"[n % 2], fare=float(n)) for n in range(4)], options=OPTIONS)
+        table.upsert([trip("k1", "b", ts=2, fare=11.0), trip("k9", "b", fare=9.0)], options=OPTIONS)
+        return World(storage, env)
+
+    def copy(self, later_ms=0):
+        """Give the same bytes and times, apart from the original."""
+        env = FixedEnv(self.env.now_ms() + later_ms, seed=self.env.now_ms())
+        storage = MemoryStorage(URL, env)
+        storage._content.files.update(self.storage._content.files)
+        return World(storage, env)
+
+    def table(self, storage=None):
+        """Open the table as a process that knows nothing would."""
+        return Table(open_state(storage or self.storage, self.env))
+
+    def files(self):
+        """Give every file's bytes."""
+        return {path: stored.data for path, stored in self.storage._content.files.items()}
+
+    def fingerprint(self):
+        """Name these bytes."""
+        digest = hashlib.sha256()
+        for path, data in sorted(self.files().items()):
+            digest.update(f"{path}:{len(data)}:".encode())
+            digest.update(data)
+        return digest.hexdigest()
+
+    def rows(self):
+        """Read the table: (key, partition) to fare; a key that is there twice shows."""
+        found = self.table().scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
+        keys = [(row["uuid"], row["city"]) for row in found]
+        assert len(set(keys)) == len(keys), f"duplicate keys: {keys}"
+        return {(row["uuid"], row["city"]): row["fare"] for row in found}
+
+
+def require_clean(world):
+    """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
+    state = world.table().state
+    timeline = load_timeline(state)
+    assert [one for one in timeline.instants if not one.is_completed] == []
+    require_times_in_order(timeline)
+    require_one_rollback_each(state, timeline)
+    paths = set(world.files())
+    committed = {one.requested_time for one in timeline.completed.values()}
+    named = {
+        stat.path
+        for one in timeline.completed.values()
+        for stats in read_commit_metadata(state, one).stats.values()
+        for stat in stats
+    }
+    assert named <= paths, f"missing: {named - paths}"
+    data = {path for path in paths if path.endswith(".parquet")}
+    orphans = {path for path in data if _instant_of(path) not in committed} | (data - named)
+    assert orphans == set()
+    left = [path for path in paths if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]
+    assert left == []
+
+
+def require_times_in_order(timeline):
+    """I10: no time is used twice, and an instant completes after it was requested."""
+    if timeline.layout == 1:
+        return
+    times = [time for one in timeline.instants for time in (one.requested_time, one.completion_time) if time]
+    assert len(set(times)) == len(times), times
+    assert all(one.requested_time < one.completion_time for one in timeline.instants if one.completion_time)
+
+
+def require_one_rollback_each(state, timeline):
+    """No instant is taken back twice, and no rollback completes twice."""
+    from pyhudi.txn.checks import rollback_target
+
+    rollbacks = [one for one in timeline.instants if one.action is Action.ROLLBACK]
+    targets = [rollback_target(state, one) for one in rollbacks]
+    assert len(set(targets)) == len(targets), targets
+    completed = [name for name in _timeline_names(state) if name.endswith(".rollback")]
+    assert len(completed) == len(rollbacks), completed
+
+
+def _timeline_names(state):
+    return [status.name for status in state.storage.list_directory(state.layout.timeline_path).files]
+
+
+def _instant_of(path):
+    from pyhudi.storage.api import FileStatus
+
+    partition, _, name = path.rpartition("/")
+    return parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0)).instant
