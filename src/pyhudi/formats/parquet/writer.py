@@ -219,17 +219,23 @@ def _as_form(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def _low_cardinality(table: pa.Table) -> list[str]:
     """Name the columns worth a dictionary: those that come as one, and those whose values repeat in a sample."""
-    rows = np.linspace(0, max(table.num_rows - 1, 0), min(table.num_rows, _SAMPLE_ROWS)).astype(np.int64)
-    return [field.name for field in table.schema if _repeats(table[field.name], rows)]
+    return [field.name for field in table.schema if _repeats(table[field.name])]
 
 
-def _repeats(column: pa.ChunkedArray, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+def _repeats(column: pa.ChunkedArray) -> bool:
     if t.is_dictionary(column.type):
         return True
-    if t.is_nested(column.type) or t.is_boolean(column.type) or not len(rows):
+    if t.is_nested(column.type) or t.is_boolean(column.type) or not len(column):
         return False
-    sample = column.take(pa.array(rows)).drop_null()
+    sample = pa.chunked_array([_sample(chunk, len(column)) for chunk in column.chunks], column.type)
     return len(sample.unique()) <= _LOW_CARDINALITY * len(sample)
+
+
+def _sample(chunk: pa.Array, rows_count: int) -> pa.Array:
+    """Take a chunk's share of the sample; from the whole column, Arrow would copy all its text first."""
+    share = min(len(chunk), -(-_SAMPLE_ROWS * len(chunk) // rows_count))
+    rows = np.linspace(0, max(len(chunk) - 1, 0), share).astype(np.int64)
+    return chunk.take(pa.array(rows)).drop_null()
 
 
 def _require_storable(schema: pa.Schema) -> None:
