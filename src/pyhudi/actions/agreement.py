@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pyhudi.errors import OptionError
 from pyhudi.kernels.keys import KeyGenerator
-from pyhudi.options import Option, Settings
+from pyhudi.options import DECLARED, Option, Settings
 from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of
 from pyhudi.state.creation import (
     DATABASE,
@@ -36,10 +36,13 @@ Same = Callable[[object, TableConfig], bool]
 
 
 def require_agreement(settings: Settings, config: TableConfig) -> None:
-    """Refuse options that contradict the table.
+    """Refuse options that cannot be read, and those that contradict the table.
 
-    Raises: OptionError naming the option's value and the table's.
+    Raises: OptionError naming the option's value and, where there is one, the table's.
     """
+    for key in settings.values:
+        if key in DECLARED:
+            settings.get(DECLARED[key])
     for wanted, said_by, is_same in _PAIRS:
         if not settings.has(wanted):
             continue

@@ -189,7 +189,14 @@ def _schema_after(call: WriteCall, records: Frame | None, *, has_only_keys: bool
         raise SchemaMismatch(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
         )
-    return evolve(stored, to_table_schema(pa.schema(columns)))
+    return evolve(stored, to_table_schema(pa.schema([_typed(field, stored) for field in columns])))
+
+
+def _typed(field: pa.Field, stored: pa.Schema) -> pa.Field:
+    """Give a column of nothing but nulls the type it has in the table."""
+    if pa.types.is_null(field.type) and field.name in stored.names:
+        return field.with_type(stored.field(field.name).type)
+    return field
 
 
 def _is_hudis_own(name: str) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.engine.api import Engine, Frame, ScanFile
-from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.predicate import Expression, check
@@ -135,8 +135,9 @@ def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expres
     for name in columns or ():
         if name not in schema.names:
             raise InvalidInput("the table has no such column", column=name, columns=schema.names)
-    if predicate is not None:
-        check(predicate, schema)
+    kind = pa.bool_() if predicate is None else check(predicate, schema)
+    if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        raise ExpressionError("a filter is true or false", type=str(kind))
     return tuple(schema.names if columns is None else columns)
 
 

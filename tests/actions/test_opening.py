@@ -1,0 +1,208 @@
+"""Schemas, refusals and bad input: what a write checks before it begins."""
+
+import pyarrow as pa
+import pytest
+from tests.building import TRIPS, counts, listing, trip, trips
+
+from pyhudi.errors import (
+    InvalidInput,
+    NotBuilt,
+    OptionError,
+    PermissionDenied,
+    SchemaMismatch,
+    StorageFull,
+    WriteConflict,
+)
+from pyhudi.state.properties_file import update_properties
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
+
+FILL = {"hoodie.write.set.null.for.missing.columns": True}
+NARROW = pa.schema([("uuid", pa.string()), ("ts", pa.int32()), ("fare", pa.float32()), ("city", pa.string())])
+
+
+def replaced(name, kind):
+    return TRIPS.set(TRIPS.get_field_index(name), pa.field(name, kind))
+
+
+def test_a_new_column_is_added_at_the_end_and_null_in_older_rows(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    wider = TRIPS.append(pa.field("tip", pa.float64()))
+    assert counts(table.upsert(engine.rows(trips(trip("a", ts=2, tip=0.5), schema=wider)))) == (0, 1, 0)
+    assert table.schema.names == wider.names
+    assert engine.rows_of(table, "uuid", "tip") == [("a", 0.5), ("b", None)]
+    table.upsert(engine.rows(trips(trip("b", "oslo", ts=3, tip=1.5), schema=wider)))
+    assert engine.rows_of(table, "uuid", "tip", filter="tip > 1") == [("b", 1.5)]
+
+
+def test_a_column_widens_and_older_rows_are_read_in_the_new_type(engine, version):
+    table = engine.create(NARROW, version=version)
+    row = {"uuid": "a", "ts": 1, "fare": 0.5, "city": "sf"}
+    table.upsert(engine.rows(trips(row, {**row, "uuid": "b", "city": "oslo"}, schema=NARROW)))
+    wide = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("fare", pa.float64()), ("city", pa.string())])
+    table.upsert(engine.rows(trips({**row, "ts": 2**40, "fare": 0.1}, schema=wide)))
+    assert table.schema == wide
+    assert engine.rows_of(table, "ts", "fare") == [(1, 0.5), (2**40, 0.1)]
+    assert engine.rows_of(table, "uuid", filter="ts > 5") == [("a",)]
+
+
+def test_narrower_values_fit_a_wider_column(engine):
+    table = engine.create()
+    rows = pa.table({"city": ["sf"], "fare": pa.array([1], pa.int32()), "rider": pa.nulls(1), "uuid": ["a"], "ts": [1]})
+    table.upsert(engine.rows(rows))
+    assert engine.rows_of(table) == [("a", 1, None, 1.0, "sf")]
+
+
+def test_a_missing_column_is_refused_unless_nulls_are_asked_for(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"))))
+    rows = trips(trip("a", ts=2)).drop_columns(["rider"])
+    with pytest.raises(SchemaMismatch, match="rider"):
+        table.upsert(engine.rows(rows))
+    table.upsert(engine.rows(rows), options=FILL)
+    assert engine.rows_of(table, "ts", "rider") == [(2, None)]
+
+
+@pytest.mark.parametrize("verb", ["upsert", "insert", "bulk_insert", "insert_overwrite", "insert_overwrite_table"])
+@pytest.mark.parametrize(
+    ("column", "kind", "value"),
+    [("ts", pa.string(), "soon"), ("fare", pa.list_(pa.float64()), [1.0]), ("fare", pa.bool_(), True)],
+)
+def test_an_incompatible_column_is_refused_with_a_diff_and_nothing_is_written(engine, verb, column, kind, value):
+    table = engine.create(pa.schema([pa.field("x", pa.int32()), *TRIPS]))
+    table.upsert(engine.rows(trips(trip("a", x=1), schema=table.schema)))
+    before = listing(table)
+    schema = pa.schema([pa.field("x", pa.int32()), *replaced(column, kind)])
+    if column == "ts":
+        schema = schema.set(0, pa.field("x", pa.struct([("y", pa.int32())])))
+        value = {"x": {"y": 1}, "ts": "soon"}
+    else:
+        value = {column: value}
+    with pytest.raises(SchemaMismatch, match=r"table has .*, rows have") as failure:
+        getattr(table, verb)(engine.rows(trips({**trip("a"), **value}, schema=schema)))
+    assert ("x" if "x" in value else column) in str(failure.value)
+    assert listing(table) == before
+
+
+def test_a_value_of_the_wrong_type_in_a_list_of_dicts_names_the_column(engine):
+    table = engine.create()
+    before = listing(table)
+    with pytest.raises(SchemaMismatch, match="fare"):
+        table.upsert([trip("a", fare="much")])
+    with pytest.raises(SchemaMismatch, match="ts"):
+        table.upsert([trip("a", ts=2**70)])
+    assert listing(table) == before
+
+
+@pytest.mark.parametrize("records", [7, object(), [1, 2], ["a"], {"uuid": "a"}])
+def test_records_of_no_known_kind_are_refused(engine, records):
+    table = engine.create()
+    before = listing(table)
+    with pytest.raises(InvalidInput):
+        table.upsert(records)
+    assert listing(table) == before
+
+
+def test_rows_without_a_column_of_the_table_are_refused(engine):
+    table = engine.create()
+    with pytest.raises(InvalidInput):
+        table.upsert(engine.rows(pa.table({"_hoodie_record_key": ["a"]})))
+
+
+def test_an_unknown_option_names_the_nearest_one(engine):
+    table = engine.create()
+    before = listing(table)
+    with pytest.raises(OptionError, match=r"hoodie\.index\.type"):
+        table.upsert(engine.rows(trips(trip("a"))), options={"hoodie.index.typ": "BLOOM"})
+    with pytest.raises(OptionError, match="expected one of"):
+        table.upsert(engine.rows(trips(trip("a"))), options={"hoodie.index.type": "MAGIC"})
+    assert listing(table) == before
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"hoodie.table.metadata.partitions": "files"}, "metadata table"),
+        ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
+        ({"hoodie.table.type": "MERGE_ON_READ"}, "merge-on-read"),
+        ({"hoodie.bootstrap.base.path": "s3://else"}, "bootstrapped"),
+    ],
+)
+def test_a_table_that_uses_what_is_not_built_is_refused_by_name(engine, version, properties, says):
+    table = engine.create(version=version)
+    update_properties(table.state.storage, table.state.env, properties)
+    before = listing(table)
+    for write in (lambda: table.upsert([trip("a")]), lambda: table.delete(keys=["a"]), lambda: table.delete("ts > 1")):
+        with pytest.raises(NotBuilt, match=says):
+            write()
+    assert listing(table) == before
+
+
+def with_metadata_table(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"))))
+    update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
+    table.state.storage.put(".hoodie/metadata/files/x.hfile", b"1")
+    return table
+
+
+def test_a_write_may_ask_to_drop_a_metadata_table_that_it_would_leave_behind(engine, version):
+    table = with_metadata_table(engine, version)
+    options = {"hoodie.metadata.enable": False}
+    before = listing(table)
+    table.upsert(engine.rows(trips(trip("b"))), options=options, dry_run=True)
+    with pytest.raises(SchemaMismatch):
+        table.upsert(engine.rows(trips(trip("b")).drop_columns(["rider"])), options=options)
+    assert listing(table) == before
+    table.upsert(engine.rows(trips(trip("b"))), options=options)
+    assert engine.rows_of(table, "uuid") == [("a",), ("b",)]
+    assert engine.reopen(table).config.metadata_partitions == ()
+    assert [path for path in listing(table) if "metadata/" in path] == []
+    table.upsert(engine.rows(trips(trip("c"))))
+
+
+def test_a_delete_may_ask_for_it_too(engine):
+    table = with_metadata_table(engine, 9)
+    table.delete(keys=["a"], options={"hoodie.metadata.enable": "false"})
+    assert engine.rows_of(table) == []
+
+
+def test_a_metadata_table_that_appears_during_a_write_is_not_left_behind(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(trip("a"))))
+    storage = table.state.storage
+
+    class Enabling(FaultyStorage):
+        def open_output(self, path, mode):
+            if path.endswith(".parquet"):
+                update_properties(storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
+            return super().open_output(path, mode)
+
+    with pytest.raises((WriteConflict, NotBuilt)):
+        engine.reopen(table, Enabling(storage)).upsert(trips(trip("b")))
+    assert engine.rows_of(table, "uuid") == [("a",)]
+
+
+@pytest.mark.parametrize(("kind", "error"), [(FaultKind.NO_SPACE, StorageFull), (FaultKind.DENIED, PermissionDenied)])
+def test_a_store_that_takes_no_data_file_leaves_the_table_as_it_was(engine, version, kind, error):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"))))
+    fault = Fault(kind=kind, operations=frozenset({"open_output"}), path="*.parquet")
+    broken = engine.reopen(table, FaultyStorage(table.state.storage, plan=[fault]))
+    before = listing(table)
+    with pytest.raises(error):
+        broken.upsert(trips(trip("a", ts=2)))
+    after = listing(table)
+    assert [path for path in after if path not in before and "rollback" not in path] == []
+    assert engine.rows_of(table, "ts") == [(1,)]
+    assert table.inspect.pending().num_rows == 0
+
+
+def test_a_store_that_takes_nothing_leaves_the_table_as_it_was(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(trip("a"))))
+    fault = Fault(kind=FaultKind.DENIED, operations=frozenset({"put", "cas", "open_output"}))
+    before = listing(table)
+    with pytest.raises(PermissionDenied):
+        engine.reopen(table, FaultyStorage(table.state.storage, plan=[fault])).upsert(trips(trip("a", ts=2)))
+    assert listing(table) == before
