@@ -5,6 +5,7 @@ Start at `Scan`.
 
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,10 +53,8 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """Read into an Arrow table."""
-        try:
+        with self._kept():
             table: pa.Table = self.engine.collect(read_plan(self.plan, self.engine))
-        except FileMissing as error:
-            raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
         return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -87,7 +86,8 @@ class Scan:
     def count(self) -> int:
         """Count the rows; only the columns that the filter needs are read."""
         first = replace(self.plan, columns=self.plan.columns[:1])
-        counted = self.engine.count(read_plan(first, self.engine), [])
+        with self._kept():
+            counted = self.engine.count(read_plan(first, self.engine), [])
         return int(counted.column("rows")[0].as_py())
 
     def explain(self) -> str:
@@ -103,6 +103,14 @@ class Scan:
             _ADVICE,
         ]
         return "\n".join(lines)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Say of files that are gone what it means here."""
+        try:
+            yield
+        except FileMissing as error:
+            raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
 
     def _part(self, index: int) -> "Scan":
         return replace(self, plan=replace(self.plan, slices=(self.plan.slices[index],)))

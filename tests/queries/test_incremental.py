@@ -1,0 +1,116 @@
+import datetime
+
+import pytest
+from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
+
+from pyhudi.errors import InvalidInput, OptionError
+from pyhudi.storage.faulty import FaultyStorage
+from pyhudi.timeline.active import request, start
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+
+HOLES = "hoodie.read.timeline.holes.resolution.policy"
+
+
+def history(engine, **said):
+    """a, b | a again, c | b deleted | everything replaced by d and a."""
+    table = engine.create(**said)
+    results = [
+        table.upsert(engine.rows(trips(trip("a", fare=1.0), trip("b", "oslo")))),
+        table.upsert(engine.rows(trips(trip("a", ts=2, fare=2.0), trip("c")))),
+        table.delete(keys=["b"]),
+        table.insert_overwrite_table(engine.rows(trips(trip("d"), trip("a", ts=3, fare=3.0)))),
+    ]
+    return table, results
+
+
+def changed(engine, table, *columns, **window):
+    found = engine.read(table.changes(**window, columns=list(columns) or ["uuid", "fare"])).to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def test_changes_are_the_latest_state_of_what_was_written_in_the_window(engine, version):
+    table, (first, second, third, fourth) = history(engine, version=version)
+    assert changed(engine, table, until=first.instant) == [("a", 1.0), ("b", 1.0)]
+    assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, until=second.instant) == [("a", 2.0), ("b", 1.0), ("c", 1.0)]
+    assert changed(engine, table, after=second.instant, until=third.instant) == []
+    assert changed(engine, table, until=third.instant) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=third.instant) == [("a", 3.0), ("d", 1.0)]
+    assert changed(engine, table) == [("a", 3.0), ("d", 1.0)]
+    assert changed(engine, table, after=fourth.instant) == []
+
+
+def test_windows_may_be_bounded_by_times(engine, version):
+    table, (first, second, *_) = history(engine, version=version)
+    expected = [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=first.completion_time, until=second.completion_time) == expected
+    assert changed(engine, table, after="2020-01-01", until=first.completion_time) == [("a", 1.0), ("b", 1.0)]
+    assert changed(engine, table, until=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)) == []
+    assert changed(engine, table, after=datetime.date(2999, 1, 1)) == []
+
+
+def test_only_the_file_groups_that_were_written_are_opened(engine):
+    table = engine.create()
+    options = {**SMALL_FILES, **TINY_FILTERS}
+    first = table.upsert(engine.rows(trips(*(trip(f"k{i}") for i in range(45)))), options=options)
+    table.upsert(engine.rows(trips(trip("k7", ts=2))), options=options)
+    faulty = FaultyStorage(table.state.storage)
+    assert engine.reopen(table, faulty).changes(after=first.instant).to_arrow().num_rows == 1
+    assert len({one.path for one in faulty.operations if one.name == "open_input"}) == 1
+
+
+def test_changes_take_columns_and_a_filter(engine, version):
+    table, (first, *_) = history(engine, version=version)
+    found = table.changes(after=first.instant, columns=["fare"], filter="city = 'sf' and fare > 2").to_arrow()
+    assert found.to_pylist() == [{"fare": 3.0}]
+    with pytest.raises(InvalidInput, match="format"):
+        table.changes(format="cdc")
+
+
+def test_changes_have_the_columns_of_the_end_of_the_window(engine, version):
+    table = engine.create(version=version)
+    first = table.upsert(engine.rows(trips(trip("a"))))
+    wider = TRIPS.append(TRIPS.field("fare").with_name("tip"))
+    table.upsert(engine.rows(trips(trip("b", tip=1.0), schema=wider)))
+    assert "tip" not in table.changes(until=first.instant).schema.names
+    assert changed(engine, table, "uuid", "tip") == [("a", None), ("b", 1.0)]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_commit_that_completes_late_is_seen_by_who_reads_after_it(engine, version):
+    table = engine.create(version=version)
+    inner = []
+
+    class Interrupted(FaultyStorage):
+        """Another writer begins and commits while this one writes its first file."""
+
+        def open_output(self, path, mode):
+            if path.endswith(".parquet") and not inner:
+                inner.append(engine.reopen(table).upsert(trips(trip("fast", "oslo"))))
+            return super().open_output(path, mode)
+
+    slow = engine.reopen(table, Interrupted(table.state.storage)).upsert(trips(trip("slow")))
+    [fast] = inner
+    assert slow.instant < fast.instant < fast.completion_time < slow.completion_time
+    assert changed(engine, table, "uuid", after=fast.instant) == [("slow",)]
+    assert changed(engine, table, "uuid", until=fast.instant) == [("fast",)]
+    assert engine.rows_of(table, "uuid", as_of=fast.instant) == [("fast",)]
+    assert engine.rows_of(table, "uuid", as_of=slow.instant) == [("fast",), ("slow",)]
+
+
+def begun(table, time):
+    """Leave a commit of somebody else under way."""
+    instant = Instant(requested_time=InstantTime(str(time)), action=Action.COMMIT, state=State.REQUESTED)
+    return start(table.state, request(table.state, instant, b""), None)
+
+
+def test_at_version_6_a_pending_instant_stops_readers_in_the_way_they_choose(engine):
+    table = engine.create(version=6)
+    table.upsert(engine.rows(trips(trip("a"))))
+    begun(table, int(table.latest_instant) + 1)
+    table.upsert(engine.rows(trips(trip("b", "oslo"))))
+    with pytest.raises(OptionError, match="pending"):
+        table.changes()
+    assert table.changes(options={HOLES: "BLOCK"}).to_arrow()["uuid"].to_pylist() == ["a"]
+    found = table.changes(options={HOLES: "USE_TRANSITION_TIME"}).to_arrow()["uuid"].to_pylist()
+    assert sorted(found) == ["a", "b"]
