@@ -61,10 +61,10 @@ def install(spark: "SparkSession") -> None:
     room = "pyspark.sql.connect" if is_connect(spark) else "pyspark.sql"
     batch = importlib.import_module(f"{room}.readwriter")
     stream = importlib.import_module(f"{room}.streaming.readwriter")
-    for name, note in _NOTED.items():
-        _hook(batch.DataFrameWriter, name, _noting(note))
-    for name in ("format", "option", "options", "schema"):
-        _hook(batch.DataFrameReader, name, _noting(_NOTED[name]))
+    for owner in (batch.DataFrameReader, batch.DataFrameWriter):
+        for name, note in _NOTED.items():
+            if hasattr(owner, name):
+                _hook(owner, name, _noting(note))
     _hook(batch.DataFrameReader, "load", _loading)
     _hook(batch.DataFrameWriter, "save", _saving)
     for name in ("saveAsTable", "insertInto"):
@@ -213,7 +213,7 @@ def _asking(original: Method) -> Method:
             raise refused
         try:
             frame: DataFrame = original(self, sqlQuery, *args, **kwargs)
-        except PySparkException as error:
+        except Exception as error:  # some refusals come as bare errors of the JVM
             refused = refusal_after(sqlQuery, lambda table: _is_hudi(self, table))
             if refused is None:
                 raise

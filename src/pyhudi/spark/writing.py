@@ -22,7 +22,9 @@ from pyhudi.spark.failures import mapped
 from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_spec, names_of
 from pyhudi.state.creation import NAME, new_table
 from pyhudi.state.first_properties import new_properties
+from pyhudi.state.layout import layout_of
 from pyhudi.state.properties_file import create_state, open_state, table_exists
+from pyhudi.state.refusals import require_writable
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import Table
@@ -164,9 +166,11 @@ def _new(
     avro = arrow_to_avro(columns, f"{name}_record", f"hoodie.{name}", null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))
     properties = new_properties(new_table(settings, columns=columns.names, create_schema=schema, name=name))
+    config = TableConfig.of(properties)
+    require_writable(config, layout_of(config.table_version))
     if exists:
         _require_elsewhere(df, storage)
-        _require_keys(engine, df, columns, TableConfig.of(properties), settings)
+        _require_keys(engine, df, columns, config, settings)
         _drop(storage)
     try:
         return Table(create_state(storage, SystemEnv(), properties))

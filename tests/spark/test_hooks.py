@@ -1,0 +1,136 @@
+import pytest
+from pyspark.sql import readwriter
+
+import pyhudi.spark
+from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
+from pyhudi.spark.statements import refusal_after, refusal_before
+
+NAMED = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+
+
+@pytest.fixture
+def hooked(spark):
+    pyhudi.spark.install(spark)
+    yield spark
+    pyhudi.spark.uninstall()
+
+
+def test_importing_hooks_nothing():
+    assert readwriter.DataFrameReader.load.__module__ == "pyspark.sql.readwriter"
+    assert not hasattr(readwriter.DataFrameReader.load, "__wrapped__")
+
+
+def test_installing_twice_and_uninstalling_once_leaves_spark_as_it_was(spark):
+    before = dict(vars(readwriter.DataFrameWriter))
+    pyhudi.spark.install(spark)
+    pyhudi.spark.install(spark)
+    assert vars(readwriter.DataFrameWriter)["save"] is not before["save"]
+    pyhudi.spark.uninstall()
+    pyhudi.spark.uninstall()
+    assert dict(vars(readwriter.DataFrameWriter)) == before
+
+
+def test_other_formats_pass_through(hooked, tmp_path):
+    rows = hooked.range(3).selectExpr("id", "id % 2 as p")
+    rows.write.format("parquet").option("compression", "none").mode("overwrite").partitionBy("p").save(f"{tmp_path}/a")
+    assert hooked.read.format("parquet").option("mergeSchema", True).load(f"{tmp_path}/a").count() == 3
+    assert hooked.read.load(f"{tmp_path}/a", format="parquet").count() == 3
+    rows.write.save(f"{tmp_path}/b", format="json", mode="errorifexists")
+    assert hooked.read.schema("id long").json(f"{tmp_path}/b").count() == 3
+    assert hooked.sql("select 'MERGE INTO x' as a").first().a == "MERGE INTO x"
+
+
+def test_save_modes_are_sparks(hooked, tmp_path):
+    path, rows = str(tmp_path / "t"), hooked.range(2)
+    rows.write.format("hudi").options(**NAMED).save(path)
+    with pytest.raises(TableExists):
+        rows.write.format("hudi").options(**NAMED).save(path)
+    with pytest.raises(TableExists):
+        rows.write.format("hudi").options(**NAMED).mode("errorifexists").save(path)
+    hooked.range(5).write.format("hudi").options(**NAMED).mode("ignore").save(path)
+    assert hooked.read.format("hudi").load(path).count() == 2
+    hooked.range(5).write.save(path, format="hudi", mode="append", **NAMED)
+    assert hooked.read.load(path, format="hudi").count() == 5
+
+
+def test_partition_by_names_the_partition_field(hooked, tmp_path):
+    path = str(tmp_path / "t")
+    rows = hooked.range(4).selectExpr("id", "cast(id % 2 as string) as p")
+    rows.write.format("hudi").options(**NAMED).partitionBy("p").save(path)
+    assert pyhudi.open_table(path).config.partition_fields == ("p",)
+    rows.write.format("hudi").options(**NAMED).partitionBy(["p"]).mode("append").save(path)
+    with pytest.raises(OptionError):
+        rows.write.format("hudi").options(**NAMED).partitionBy("id").mode("append").save(path)
+    said = {**NAMED, "hoodie.datasource.write.partitionpath.field": "id"}
+    with pytest.raises(OptionError, match="partitionBy"):
+        rows.write.format("hudi").options(**said).partitionBy("p").mode("append").save(path)
+    assert hooked.read.format("hudi").load(path).count() == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda writer: writer.options(**NAMED).bucketBy(2, "id").save("x"), InvalidInput),
+        (lambda writer: writer.options(**NAMED).saveAsTable("x"), NotBuilt),
+        (lambda writer: writer.insertInto("x"), NotBuilt),
+        (lambda writer: writer.options(**NAMED).save(), InvalidInput),
+        (lambda writer: writer.option("hoodie.datasource.write.recordkey.field", "id").save("x"), OptionError),
+        (lambda writer: writer.options(**NAMED).option("hoodie.table.nam", "y").save("x"), OptionError),
+        (lambda writer: writer.options(**NAMED).mode("upsert").save("x"), Exception),
+    ],
+)
+def test_what_a_hudi_table_has_no_place_for_is_refused(hooked, tmp_path, monkeypatch, change, error):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error):
+        change(hooked.range(1).write.format("hudi"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_is_given_once_and_is_a_table(hooked, tmp_path):
+    with pytest.raises(TableNotFound):
+        hooked.read.format("hudi").load(str(tmp_path))
+    with pytest.raises(InvalidInput):
+        hooked.read.format("hudi").load()
+    with pytest.raises(InvalidInput):
+        hooked.read.format("hudi").load([str(tmp_path), "other"])
+    with pytest.raises(InvalidInput, match="schema"):
+        hooked.read.format("hudi").schema("id long").load(str(tmp_path))
+
+
+def test_the_writer_of_version_two_is_refused(hooked):
+    with pytest.raises(NotBuilt):
+        hooked.range(1).writeTo("t").using("hudi")
+    assert hooked.range(1).writeTo("t").using("parquet") is not None
+
+
+def test_a_statement_about_no_hudi_table_keeps_sparks_error(hooked):
+    hooked.range(1).createOrReplaceTempView("plain")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        hooked.sql("MERGE INTO nowhere t USING plain s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    with pytest.raises(Exception, match="UPDATE TABLE") as raised:
+        hooked.sql("UPDATE plain SET id = 2")
+    assert not isinstance(raised.value, NotBuilt)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t (a int) USING parquet COMMENT 'not using hudi'",
+        "CREATE TEMPORARY VIEW v USING hudi OPTIONS (path '/x')",
+        "SELECT 'CREATE TABLE t USING hudi'",
+        "-- CREATE TABLE t USING hudi\nSELECT 1",
+    ],
+)
+def test_statements_that_only_look_like_it_pass(statement):
+    assert refusal_before(statement) is None
+
+
+@pytest.mark.parametrize("statement", ["create table t\nusing hudi", "/* x */ CREATE OR REPLACE TABLE a.b USING HUDI"])
+def test_tables_of_format_hudi_are_refused_before_spark_makes_them(statement):
+    assert isinstance(refusal_before(statement), NotBuilt)
+
+
+def test_only_the_target_of_a_statement_is_asked_about():
+    asked = []
+    assert refusal_after("MERGE INTO `a b`.c t USING hudi_s s ON true", lambda name: asked.append(name)) is None
+    assert asked == ["`a b`.c"]

@@ -1,0 +1,150 @@
+import json
+
+import pytest
+
+import pyhudi
+import pyhudi.spark
+from pyhudi.errors import InvalidInput, KeyMissing, NotBuilt, OptionError, PathNotShared, TableNotFound
+
+KEYED = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.table.ordering.fields": "ts",
+}
+DDL = "id string, city string, ts long, fare double"
+
+
+def rows(spark, *found):
+    return spark.createDataFrame([(one, city, ts, fare) for one, city, ts, fare in found], DDL)
+
+
+@pytest.fixture(scope="module")
+def base(spark, tmp_path_factory):
+    """Give a table of three rows; tests work on copies."""
+    path = tmp_path_factory.mktemp("base") / "t"
+    pyhudi.spark.write(
+        rows(spark, ("a", "oslo", 1, 1.0), ("b", "lima", 1, 1.0), ("c", "oslo", 1, 1.0)), str(path), options=KEYED
+    )
+    return path
+
+
+@pytest.fixture
+def path(base, tmp_path):
+    import shutil
+
+    shutil.copytree(base, tmp_path / "t")
+    return str(tmp_path / "t")
+
+
+def read(spark, path, **options):
+    return sorted((one.id, one.city, one.fare) for one in pyhudi.spark.read(spark, path, options).collect())
+
+
+def test_upsert_insert_delete_and_overwrites_do_what_they_say(spark, path):
+    result = pyhudi.spark.write(rows(spark, ("a", "oslo", 2, 2.0), ("d", "lima", 2, 2.0)), path)
+    assert (result.operation, result.inserted, result.updated) == ("upsert", 1, 1)
+    late = pyhudi.spark.write(rows(spark, ("a", "oslo", 0, 9.0)), path)
+    assert read(spark, path)[0] == ("a", "oslo", 2.0), late
+    gone = pyhudi.spark.write(rows(spark, ("d", "lima", 2, 2.0)), path, "delete")
+    assert gone.deleted == 1
+    pyhudi.spark.write(rows(spark, ("e", "oslo", 1, 5.0)), path, "insert_overwrite")
+    assert read(spark, path) == [("b", "lima", 1.0), ("e", "oslo", 5.0)]
+    options = {"hoodie.datasource.write.partitions.to.delete": "li*"}
+    pyhudi.spark.write(spark.range(0), path, "delete_partition", options=options)
+    assert read(spark, path) == [("e", "oslo", 5.0)]
+    pyhudi.spark.write(rows(spark, ("f", "rome", 1, 6.0)), path, "insert_overwrite_table", "overwrite")
+    assert read(spark, path) == [("f", "rome", 6.0)]
+    assert len(pyhudi.open_table(path).inspect.commits()) == 7
+
+
+def test_overwrite_begins_a_new_table(spark, path):
+    pyhudi.spark.write(
+        rows(spark, ("z", "oslo", 1, 1.0)), path, mode="overwrite", options={**KEYED, "hoodie.table.name": "new"}
+    )
+    table = pyhudi.open_table(path)
+    assert (table.config.name, len(table.inspect.commits())) == ("new", 1)
+    assert read(spark, path) == [("z", "oslo", 1.0)]
+
+
+def test_overwrite_with_rows_that_do_not_fit_keeps_the_old_table(spark, path):
+    with pytest.raises(KeyMissing):
+        pyhudi.spark.write(rows(spark, (None, "oslo", 1, 1.0)), path, mode="overwrite", options=KEYED)
+    with pytest.raises(InvalidInput):
+        pyhudi.spark.write(spark.range(1), path, mode="overwrite", options=KEYED)
+    with pytest.raises(InvalidInput, match="read from the table"):
+        pyhudi.spark.write(pyhudi.spark.read(spark, path), path, mode="overwrite", options=KEYED)
+    assert len(read(spark, path)) == 3
+
+
+def test_rows_read_from_one_table_get_keys_of_their_own_in_another(spark, path, tmp_path):
+    pyhudi.spark.write(pyhudi.spark.read(spark, path), str(tmp_path / "copy"), options={"hoodie.table.name": "copy"})
+    keys = {one[0] for one in pyhudi.spark.read(spark, str(tmp_path / "copy")).select("_hoodie_record_key").collect()}
+    assert len(keys) == 3
+    assert not keys & {"a", "b", "c"}
+
+
+def test_options_may_come_from_the_session_and_the_call_wins(spark, path):
+    spark.conf.set("spark.hoodie.datasource.write.operation", "delete")
+    spark.conf.set("hoodie.datasource.write.operation", "insert")
+    try:
+        assert pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), path).deleted == 1
+        said = {"hoodie.datasource.write.operation": "upsert"}
+        assert pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), path, options=said).inserted == 1
+    finally:
+        spark.conf.unset("spark.hoodie.datasource.write.operation")
+        spark.conf.unset("hoodie.datasource.write.operation")
+
+
+def test_options_with_the_prefix_go_into_the_commit(spark, path):
+    said = {"_source": "kafka", "hoodie.datasource.write.operation": "INSERT"}
+    pyhudi.spark.write(rows(spark, ("x", "oslo", 1, 1.0)), path, options=said, commit_metadata={"by": "me"})
+    extra = dict(pyhudi.open_table(path).inspect.commits().sort_by("instant")["extra_metadata"][-1].as_py())
+    assert (extra["_source"], extra["by"]) == ("kafka", "me")
+    assert json.loads(extra["schema"])["name"] == "trips_record"
+
+
+@pytest.mark.parametrize(
+    ("operation", "mode", "error"),
+    [
+        ("delete", "append", TableNotFound),
+        ("delete_partition", "append", TableNotFound),
+        ("delete", "overwrite", InvalidInput),
+        ("bootstrap", "append", NotBuilt),
+        ("upsrt", "append", OptionError),
+        ("upsert", "replace", InvalidInput),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_nothing_written(spark, tmp_path, operation, mode, error):
+    with pytest.raises(error):
+        pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), str(tmp_path / "t"), operation, mode, KEYED)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_in_memory_is_refused(spark):
+    with pytest.raises(PathNotShared):
+        pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), "memory://spark/writing", options=KEYED)
+    assert not pyhudi.table_exists("memory://spark/writing")
+
+
+def test_only_dataframes_of_spark_are_written(tmp_path):
+    with pytest.raises(InvalidInput, match="write_table"):
+        pyhudi.spark.write([{"id": "a"}], str(tmp_path))
+
+
+def test_the_table_interface_takes_dataframes_and_gives_them(spark, path):
+    table = pyhudi.open_table(path)
+    first = table.latest_instant
+    result = table.upsert(rows(spark, ("a", "oslo", 5, 5.0)))
+    assert (result.updated, result.inserted) == (1, 0)
+    merged = (
+        table.merge(rows(spark, ("a", "oslo", 6, 6.0), ("n", "oslo", 6, 6.0)), on="t.id = s.id")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )
+    assert (merged.updated, merged.inserted) == (1, 1)
+    assert table.delete(rows(spark, ("n", "oslo", 6, 6.0))).deleted == 1
+    assert table.delete(where="fare > 5.5").deleted == 1
+    assert table.scan(filter="city = 'oslo'").to_spark(spark).select("id").collect() == [("c",)]
+    assert table.changes(after=first).to_spark(spark).count() == 0
