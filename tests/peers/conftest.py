@@ -1,0 +1,32 @@
+"""What the lane shares: one peer a release for the whole run. Without `-m peers` nothing here needs one."""
+
+import os
+
+import pytest
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave the judging out of runs that did not ask for it."""
+    is_judging = collection_path.name.startswith("test_judged_")
+    return True if is_judging and "peers" not in (config.getoption("markexpr") or "") else None
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is judged."""
+    for item in items:
+        if item.path.name.startswith("test_judged_"):
+            item.add_marker(pytest.mark.peers)
+
+
+def is_full():
+    """Tell whether the whole matrix is wanted, or the slice."""
+    return os.environ.get("PYHUDI_PEERS", "full") == "full"
+
+
+@pytest.fixture(scope="session")
+def hudi_1_2():
+    """Give Apache Hudi's newest release."""
+    from tests.peers.peer import Peer
+
+    with Peer() as peer:
+        yield peer
