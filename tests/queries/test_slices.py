@@ -1,0 +1,98 @@
+"""The file slices and rows that another reader, hudi-rs, finds in tables on disk."""
+
+import pyarrow as pa
+import pytest
+from hudi import HudiTableBuilder
+from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
+
+from pyhudi.errors import CorruptData
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.state.properties_file import update_properties
+from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.view import as_of
+
+OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
+STYLE = "hoodie.datasource.write.hive_style_partitioning"
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Make tables on disk."""
+
+    class OnDisk(TableBuilder):
+        def place(self):
+            return LocalStorage(str(tmp_path / "trips"), self.env)
+
+    return OnDisk()
+
+
+def history(engine, **said):
+    table = engine.create(**said)
+    rows = [trip(f"k{i:02}", ["sf", "oslo", "rome"][i % 3]) for i in range(60)]
+    table.upsert(trips(*rows), options=OPTIONS)
+    table.upsert(
+        trips(*(trip(f"k{i:02}", ["sf", "oslo", "rome"][i % 3], ts=2, fare=9.0) for i in range(8))), options=OPTIONS
+    )
+    table.delete(keys=["k00", "k33"])
+    table.insert_overwrite(trips(trip("z", "rome")))
+    table.update(set={"rider": "'u'"}, where="fare > 5")
+    table.delete(where="uuid = 'k30'")
+    table.bulk_insert(trips(trip("bulk", "rome"), trip("more", "lima")), options=TINY_FILTERS)
+    return table
+
+
+def peer(table, **options):
+    return HudiTableBuilder.from_base_uri(table.state.storage.url.removeprefix("file://")).with_options(options).build()
+
+
+@pytest.mark.parametrize("said", [{}, {"partition_by": None}, {"options": {STYLE: True}}])
+def test_hudi_rs_finds_the_same_slices_and_reads_the_same_rows(built, version, said):
+    table = history(built, version=version, **said)
+    other = peer(table)
+    ours = {
+        (one["partition"], one["file_id"], one["base_instant"], one["base_file"], one["base_size_bytes"])
+        for one in table.inspect.file_slices().to_pylist()
+    }
+    theirs = {
+        (one.partition_path, one.file_id, one.creation_instant_time, one.base_file_relative_path(), one.base_file_size)
+        for one in other.get_file_slices()
+    }
+    assert ours == theirs
+    assert len(ours) > (1 if said.get("partition_by", True) is None else 4)
+    found = pa.Table.from_batches(other.read())
+    assert sorted_rows(found.select(table.scan().schema.names)) == sorted_rows(table.scan().to_arrow())
+
+
+def test_hudi_rs_reads_rows_without_stored_keys(built, version):
+    table = built.create(version=version, options={"hoodie.populate.meta.fields": False})
+    table.upsert(trips(trip("a"), trip("b", "oslo")))
+    table.upsert(trips(trip("a", ts=2)))
+    found = pa.Table.from_batches(peer(table).read()).select(TRIPS.names)
+    assert sorted_rows(found) == built.rows_of(table)
+
+
+def test_slices_of_some_partitions_are_listed_alone(engine, version):
+    table = history(engine, version=version)
+    some = slices_at(table.state, table.timeline, [PartitionPath("rome"), PartitionPath("rome")])
+    assert {one.group.partition for one in some} == {"rome"}
+    everywhere = slices_at(table.state, table.timeline)
+    assert [one for one in everywhere if one.group.partition == "rome"] == some
+    assert everywhere == sorted(everywhere, key=lambda one: (one.group.partition, one.group.file_id))
+
+
+def test_the_schema_is_the_newest_commits_and_before_it_the_tables_own(engine, version):
+    table = engine.create(version=version)
+    assert table_schema(table.state, table.timeline) == TRIPS
+    first = table.upsert(engine.rows(trips(trip("a"))))
+    wider = TRIPS.append(pa.field("tip", pa.float64()))
+    table.upsert(engine.rows(trips(trip("a", tip=1.0), schema=wider)))
+    assert table_schema(table.state, table.timeline) == wider
+    assert table_schema(table.state, as_of(table.timeline, first.completion_time)) == TRIPS
+
+
+def test_a_table_that_tells_no_schema_is_corrupt(engine):
+    table = engine.create()
+    update_properties(table.state.storage, table.state.env, {"hoodie.table.create.schema": None})
+    with pytest.raises(CorruptData, match="schema"):
+        _ = engine.reopen(table).schema
