@@ -1,0 +1,236 @@
+"""The examples in `docs/formats` are what the codecs write, and the codecs read them.
+
+An example is a fenced block whose info string is `text NAME` or `hex NAME`; `EXAMPLES` makes each one.
+"""
+
+import base64
+import io
+import re
+from datetime import UTC
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.env import FixedEnv
+from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
+from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.names import base_file_name, marker_path, parse_base_file, parse_marker, write_token
+from pyhudi.formats.bloom import build, decode, encode, might_contain
+from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
+from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
+from pyhudi.kernels.bucket import bucket_file_id
+from pyhudi.schema.meta_fields import META_FIELDS, seqno
+from pyhudi.storage.api import FileStatus
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.codec import (
+    decode_commit,
+    decode_rollback_metadata,
+    decode_rollback_plan,
+    encode_commit,
+    encode_requested_replace,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+)
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State, file_name, parse_name
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from pyhudi.txn.heartbeat import heartbeat_path
+from pyhudi.txn.storage_lock import STORAGE_LOCK_PATH, StorageLock
+
+PAGES = Path(__file__).parents[2] / "docs" / "formats"
+FENCE = re.compile(r"^```(?:text|hex) ([a-z0-9-]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+START, DONE = InstantTime("20260101120000001"), InstantTime("20260101120000905")
+FILE_ID = FileId("0f8fad5b-d9cb-469f-a165-70867728950e-0")
+NAME = base_file_name(FILE_ID, write_token(0, 0), START)
+PATH = f"city=oslo/{NAME}"
+NONCE = bytes(range(16))
+KEYS = pa.array(["a", "b"])
+COMMIT = CommitMetadata(
+    operation=WriteOperation.UPSERT,
+    stats={
+        "city=oslo": (
+            WriteStat(
+                file_id=FILE_ID,
+                path=PATH,
+                num_writes=2,
+                num_inserts=2,
+                total_write_bytes=1234,
+                file_size_in_bytes=1234,
+                partition_path="city=oslo",
+                scan_time_ms=0,
+                upsert_time_ms=0,
+                create_time_ms=7,
+            ),
+        )
+    },
+    extra={"schema": '{"type":"record"}'},
+)
+PLAN = RollbackPlan(
+    instant=START,
+    action="commit",
+    requests=(RollbackRequest(partition_path="city=oslo", files_to_delete=(f"/data/trips/{PATH}",)),),
+)
+ROLLBACK = RollbackMetadata(
+    start_time=DONE,
+    time_taken_ms=12,
+    rolled_back=((START, "commit"),),
+    partitions={"city=oslo": RollbackPartition(partition_path="city=oslo", deleted=(f"/data/trips/{PATH}",))},
+)
+BLOOM = build(KEYS, "SIMPLE", entries=2, fpp=0.01)
+DYNAMIC = build(KEYS, "DYNAMIC_V0", entries=2, fpp=0.01, max_entries=4)
+
+
+def hexdump(data):
+    """Write bytes, 16 a line, with what is printable beside them."""
+    lines = []
+    for start in range(0, len(data), 16):
+        part = data[start : start + 16]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        lines.append(f"{part.hex(' '):<47}  {shown}")
+    return "\n".join(lines)
+
+
+def bytes_of(example):
+    """Read `hexdump` back."""
+    return b"".join(bytes.fromhex(line[:47]) for line in example.splitlines())
+
+
+def block_of(container):
+    """Give what follows a container's header: count, size, record, sync marker."""
+    return container[container.index(NONCE) + len(NONCE) :]
+
+
+def properties():
+    entries = {
+        "hoodie.table.name": "trips",
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "6",
+        "hoodie.table.checksum": str(properties_checksum("shop", "trips")),
+        "hoodie.database.name": "shop",
+        "hoodie.table.create.schema": '{"type":"record","name":"å"}',
+    }
+    at = 1_767_268_800_001
+    comments = ["Properties saved on 2026-01-01T12:00:00.001Z", java_date(at, UTC)]
+    return format_properties(entries, comments).decode("ascii").rstrip("\n")
+
+
+def names():
+    made = [
+        Instant(requested_time=START, action=Action.COMMIT, state=state, completion_time=completion)
+        for state, completion in ((State.REQUESTED, None), (State.INFLIGHT, None), (State.COMPLETED, DONE))
+    ]
+    made.append(Instant(requested_time=START, action=Action.REPLACECOMMIT, state=State.INFLIGHT))
+    return "\n".join(f"{file_name(one, 1):<42} {file_name(one, 2)}" for one in made)
+
+
+def footer():
+    entries = base_file_key_values(bloom=BLOOM, min_key="a", max_key="b")
+    return "\n".join(f"{name} = {value}" for name, value in entries.items())
+
+
+def lock():
+    env = FixedEnv(1_767_268_800_000)
+    storage = MemoryStorage(env=env)
+    with StorageLock(storage=storage, env=env).hold():
+        held = storage.get(STORAGE_LOCK_PATH)
+    return "\n".join([STORAGE_LOCK_PATH, held.decode(), storage.get(STORAGE_LOCK_PATH).decode()])
+
+
+EXAMPLES = {
+    "properties": properties,
+    "instant-names": names,
+    "commit-json": lambda: encode_commit(COMMIT, 1, NONCE).decode(),
+    "commit-avro": lambda: hexdump(block_of(encode_commit(COMMIT, 2, NONCE))),
+    "commit-avro-header": lambda: hexdump(encode_commit(COMMIT, 2, NONCE)[:48]),
+    "requested-replace": lambda: hexdump(block_of(encode_requested_replace(NONCE))),
+    "base-file-name": lambda: f"{PATH}\n{bucket_file_id(3, FILE_ID[:-2])}",
+    "meta-columns": lambda: "\n".join(
+        f"{name:<24} {value}"
+        for name, value in zip(META_FIELDS, (START, seqno(START, 0, 1, 1)[0], "b", "city=oslo", NAME), strict=True)
+    ),
+    "footer": footer,
+    "bloom-simple": lambda: hexdump(_raw(BLOOM)),
+    "bloom-dynamic": lambda: hexdump(_raw(DYNAMIC)),
+    "partition-metadata": lambda: _partition().decode().rstrip("\n"),
+    "markers": lambda: "\n".join(marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")),
+    "heartbeat": lambda: heartbeat_path(START),
+    "storage-lock": lock,
+    "rollback-plan": lambda: hexdump(block_of(encode_rollback_plan(PLAN, NONCE))),
+    "rollback-metadata": lambda: hexdump(block_of(encode_rollback_metadata(ROLLBACK, NONCE))),
+}
+
+
+def _raw(bloom):
+    return base64.b64decode(encode(bloom))
+
+
+def _partition():
+    return encode_partition_metadata(PartitionPath("city=oslo"), START, java_date(1_767_268_800_001, UTC))
+
+
+def written():
+    """Give the examples of all pages by name."""
+    found = [match for page in sorted(PAGES.glob("*.md")) for match in FENCE.findall(page.read_text())]
+    assert len({name for name, _ in found}) == len(found)
+    return {name: text.rstrip("\n") for name, text in found}
+
+
+def test_every_example_is_checked():
+    assert written().keys() == EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_what_the_codec_writes(name):
+    shown = [line.rstrip() for line in written()[name].splitlines()]
+    assert shown == [line.rstrip() for line in EXAMPLES[name]().splitlines()]
+
+
+def test_every_page_is_linked():
+    index = (PAGES / "index.md").read_text()
+    assert all(f"({page.name})" in index for page in PAGES.glob("*.md") if page.name != "index.md")
+
+
+def test_the_text_examples_are_read_back():
+    shown = written()
+    assert parse_properties(shown["properties"].encode())["hoodie.table.create.schema"].endswith('"å"}')
+    commit = decode_commit(shown["commit-json"].encode(), "x")
+    assert (commit.operation, commit.stats["city=oslo"][0].path) == (WriteOperation.UPSERT, PATH)
+    assert decode_partition_metadata(shown["partition-metadata"].encode(), "x") == (START, 1)
+    assert [parse_name(name).state for line in shown["instant-names"].splitlines()[:3] for name in line.split()] == [
+        state for state in (State.REQUESTED, State.INFLIGHT, State.COMPLETED) for _ in range(2)
+    ]
+    markers = [parse_marker(line.split(f"{START}/", 1)[1]) for line in shown["markers"].splitlines()]
+    assert markers == [(PATH, "CREATE"), (PATH, "MERGE")]
+    name = shown["base-file-name"].splitlines()[0].split("/")[1]
+    file = parse_base_file(PartitionPath("city=oslo"), FileStatus(path=name, size_bytes=0, modified_ms=0))
+    assert (file.file_id, file.write_token, file.instant) == (FILE_ID, "0-0-0", START)
+
+
+def test_the_binary_examples_are_read_back():
+    shown = written()
+
+    def whole(container, name):
+        head = container[: container.index(NONCE) + len(NONCE)]
+        return head + bytes_of(shown[name])
+
+    assert decode_commit(whole(encode_commit(COMMIT, 2, NONCE), "commit-avro"), "x").stats == COMMIT.stats
+    assert decode_rollback_plan(whole(encode_rollback_plan(PLAN, NONCE), "rollback-plan"), "x") == PLAN
+    found = decode_rollback_metadata(whole(encode_rollback_metadata(ROLLBACK, NONCE), "rollback-metadata"), "x")
+    assert found == ROLLBACK
+    for name, kind in (("bloom-simple", "SIMPLE"), ("bloom-dynamic", "DYNAMIC_V0")):
+        bloom = decode(base64.b64encode(bytes_of(shown[name])), kind)
+        assert might_contain(bloom, KEYS).to_pylist() == [True, True]
+        assert might_contain(bloom, pa.array(["c"])).to_pylist() == [False]
+
+
+def test_the_footer_example_is_read_back():
+    entries = dict(line.split(" = ", 1) for line in written()["footer"].splitlines())
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, pa.schema([("x", pa.int64())])) as writer:
+        writer.add_key_value_metadata(entries)
+    found = base_file_footer(read_footer(pa.BufferReader(sink.getvalue())).key_values)
+    assert (found.min_key, found.max_key, found.bloom_type) == ("a", "b", "SIMPLE")
+    assert might_contain(found.bloom(), KEYS).to_pylist() == [True, True]
