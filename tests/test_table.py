@@ -1,7 +1,49 @@
+import itertools
+import json
+import os
 import subprocess
 import sys
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from tests.building import TRIPS, TableBuilder, counts, listing, trip, trips
+
+import pyhudi.table
+from pyhudi.env import FixedEnv
+from pyhudi.errors import (
+    CommitUnknown,
+    CorruptData,
+    ExpressionError,
+    InstantNotFound,
+    InvalidInput,
+    NotBuilt,
+    OptionError,
+    PermissionDenied,
+    TableExists,
+    TableNotFound,
+    Unsupported,
+)
+from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
+from pyhudi.storage.opening import open_storage
+from pyhudi.table import create_table, open_table, pending, table_exists, write_table
+from pyhudi.timeline.active import request, start
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+
+_numbers = itertools.count()
+SAID = {"record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"]}
+
+
+@pytest.fixture
+def engine():
+    return TableBuilder()
+
+
+@pytest.fixture
+def path():
+    return f"memory://facade-{next(_numbers)}"
 
 
 @pytest.mark.parametrize("module", ["pyhudi.table", "pyhudi.predicate.arrow.casting"])
@@ -9,3 +51,238 @@ def test_the_table_is_there_without_loading_pandas_or_clients_of_stores(module):
     code = f"import sys, {module}; print(sorted({{'pandas', 'pyspark', 'obstore'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_table_is_created_opened_and_written(path):
+    assert not table_exists(path)
+    table = create_table(path, TRIPS, name="trips", **SAID, env=FixedEnv())
+    assert table_exists(path)
+    assert repr(table).startswith("Table('trips', 'memory://facade-")
+    table.upsert([trip("a"), trip("b", "oslo")])
+    again = open_table(path, env=table.state.env)
+    assert again.scan(["uuid"]).to_arrow()["uuid"].to_pylist() == ["b", "a"]
+    assert again.schema == TRIPS
+    assert again.config.table_version == 9
+    assert again.latest_instant == table.latest_instant
+    assert [one.action for one in again.timeline.instants] == ["commit"]
+
+
+def test_a_table_is_called_like_the_last_part_of_its_path(path):
+    assert create_table(path, TRIPS).config.name == path.rsplit("/", 1)[-1]
+
+
+def test_one_name_stands_for_a_list_of_one(path):
+    assert create_table(path, TRIPS, record_key="uuid", partition_by="city").config.record_key == ("uuid",)
+
+
+def test_creating_twice_is_refused_or_opens(path):
+    first = create_table(path, TRIPS, **SAID)
+    with pytest.raises(TableExists, match="if_exists"):
+        create_table(path, TRIPS, **SAID)
+    assert create_table(path, TRIPS, **SAID, if_exists="open").config == first.config
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "says"),
+    [
+        ({"record_key": ["nope"]}, InvalidInput, "nope"),
+        ({"ordering": ["nope"]}, InvalidInput, "nope"),
+        ({"partition_by": ["nope"]}, InvalidInput, "nope"),
+        ({"table_version": 7}, InvalidInput, "version"),
+        ({"table_version": 11}, (InvalidInput, Unsupported), "version"),
+        ({"table_type": "fast"}, InvalidInput, "cow or mor"),
+        ({"options": {"hoodie.datasource.write.recordkey.field": "rider"}, "record_key": ["uuid"]}, OptionError, "rider"),
+        ({"options": {"hoodie.tabel.name": "x"}}, OptionError, "hoodie.table.name"),
+        ({"options": {"hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING"}}, OptionError, "ordering"),
+        ({"options": {"hoodie.datasource.write.keygenerator.type": "TIMESTAMP"}, "partition_by": ["ts"]}, OptionError, "timestamp.type"),
+    ],
+)  # fmt: skip
+def test_a_table_that_cannot_be_is_not_created(path, said, error, says):
+    with pytest.raises(error, match=says):
+        create_table(path, TRIPS, **said)
+    assert not table_exists(path)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [trip("a"), trip("b")],
+        trips(trip("a"), trip("b")),
+        trips(trip("a"), trip("b")).to_reader(),
+        trips(trip("a"), trip("b")).to_batches()[0],
+        pd.DataFrame([trip("a"), trip("b")]),
+        pl.DataFrame([trip("a"), trip("b")]),
+    ],
+    ids=lambda records: type(records).__module__ + type(records).__name__,
+)
+def test_records_of_every_kind_are_taken(path, records):
+    table = create_table(path, TRIPS, **SAID)
+    assert counts(table.upsert(records)) == (2, 0, 0)
+    assert table.scan(["uuid", "fare"]).to_arrow()["uuid"].to_pylist() == ["a", "b"]
+
+
+def test_a_relation_of_duckdb_is_taken(path):
+    duckdb = pytest.importorskip("duckdb")
+    table = create_table(path, TRIPS, **SAID)
+    with duckdb.connect() as connection:
+        table.upsert(connection.sql("select 'a' uuid, 1::bigint ts, 'r' rider, 1.0::double fare, 'sf' city").arrow())
+    assert table.scan(["uuid"]).to_arrow()["uuid"].to_pylist() == ["a"]
+
+
+def test_write_table_creates_appends_and_overwrites(path):
+    rows = trips(trip("a"), trip("b", "oslo"))
+    assert counts(write_table(path, rows, **SAID, name="trips")) == (2, 0, 0)
+    assert counts(write_table(path, trips(trip("a", ts=2), trip("c")), commit_metadata={"by": "me"})) == (1, 1, 0)
+    assert counts(write_table(path, trips(trip("z")), mode="overwrite")) == (1, 0, 0)
+    table = open_table(path)
+    assert table.scan(["uuid"]).to_arrow()["uuid"].to_pylist() == ["z"]
+    assert table.config.ordering_fields == ("ts",)
+    with pytest.raises(InvalidInput, match="mode"):
+        write_table(path, rows, mode="ignore")
+
+
+def test_write_table_takes_rows_that_were_read_from_another_table(path):
+    source = create_table(f"{path}-source", TRIPS, **SAID)
+    source.upsert([trip("a")])
+    rows = source.scan().to_arrow().append_column("_hoodie_is_deleted", pa.array([False]))
+    write_table(path, rows, **SAID)
+    assert open_table(path).schema == TRIPS
+
+
+def test_what_is_no_table_is_not_opened(path, tmp_path):
+    for where in (path, str(tmp_path), str(tmp_path / "nowhere")):
+        with pytest.raises(TableNotFound) as failure:
+            open_table(where)
+        assert where.rsplit("/", 1)[-1] in str(failure.value)
+
+
+def test_a_table_of_a_newer_version_is_not_opened(path):
+    table = create_table(path, TRIPS)
+    update_properties(table.state.storage, table.state.env, {"hoodie.table.version": "12"})
+    with pytest.raises(Unsupported, match="12"):
+        open_table(path)
+
+
+def test_corrupt_properties_are_named(path):
+    table = create_table(path, TRIPS, env=FixedEnv())
+    table.state.storage.put(PROPERTIES_PATH, b"hoodie.table.name=x\nhoodie.table.checksum=1\n")
+    with pytest.raises(CorruptData, match=r"hoodie\.properties"):
+        open_table(path, env=FixedEnv())
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_corrupt_instant_is_named_and_nothing_is_written(engine, version):
+    table = engine.create(version=version)
+    table.upsert([trip("a")])
+    [completed] = [one for one in listing(table) if one.endswith(".commit")]
+    table.state.storage.put(completed, b"{")
+    before = listing(table)
+    for act in (lambda: table.upsert([trip("b")]), lambda: table.scan(), lambda: table.schema):
+        with pytest.raises(CorruptData) as failure:
+            act()
+        assert completed.rsplit("/", 1)[-1] in str(failure.value)
+    assert listing(table) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_directory_is_refused(tmp_path):
+    table = create_table(str(tmp_path / "t"), TRIPS, **SAID)
+    os.chmod(tmp_path / "t" / ".hoodie", 0o500)
+    with pytest.raises(PermissionDenied):
+        table.upsert([trip("a")])
+
+
+def test_an_empty_condition_deletes_nothing(engine):
+    table = engine.create()
+    table.upsert([trip("a")])
+    with pytest.raises((InvalidInput, ExpressionError)):
+        table.delete(where=[])
+    with pytest.raises(ExpressionError):
+        table.delete("")
+    assert engine.rows_of(table, "uuid") == [("a",)]
+
+
+def test_update_takes_values_and_expressions(engine):
+    table = engine.create()
+    table.upsert([trip("a"), trip("b")])
+    table.update(set={"fare": 7, "rider": None}, where="uuid = 'a'")
+    table.update(set={"fare": "fare * 2"}, where=[("uuid", "=", "b")])
+    assert engine.rows_of(table, "uuid", "fare", "rider") == [("a", 7.0, None), ("b", 2.0, "r")]
+
+
+def left_pending(table, offset=1):
+    time = InstantTime(str(int(table.latest_instant) + offset))
+    instant = Instant(requested_time=time, action=Action.COMMIT, state=State.REQUESTED)
+    return start(table.state, request(table.state, instant, b""), None)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_pending_instant_is_left_alone_and_rolled_back_by_name(engine, version):
+    table = engine.create(version=version)
+    table.upsert([trip("a")])
+    instant = left_pending(table).requested_time
+    storage = table.state.storage
+    path = table.inspect.file_slices()["base_file"].to_pylist()[0]
+    stray = f"{path.rsplit('_', 1)[0]}_{instant}.parquet"
+    storage.put(stray, storage.get(path))
+    table.upsert([trip("b")])
+    assert table.resolve(instant) == "pending"
+    assert table.inspect.pending()["instant"].to_pylist() == [instant]
+    plan = table.rollback(instant, dry_run=True)
+    assert [one.files_to_delete[0].endswith(stray) for one in plan.requests] == [True]
+    assert stray in listing(table)
+    table.rollback(instant)
+    assert stray not in listing(table)
+    assert table.resolve(instant) == "not committed"
+    assert engine.rows_of(table, "uuid") == [("a",), ("b",)]
+    assert "rollback" in table.inspect.timeline()["action"].to_pylist()
+
+
+def test_only_pending_instants_are_rolled_back(engine):
+    table = engine.create()
+    table.upsert([trip("a")])
+    with pytest.raises(InvalidInput, match="pending"):
+        table.rollback(table.latest_instant)
+    with pytest.raises(InstantNotFound):
+        table.rollback("20200101000000000")
+    assert table.resolve(table.latest_instant) == "committed"
+
+
+@pytest.mark.parametrize(("kind", "found"), [(FaultKind.LOST_REPLY, "committed"), (FaultKind.LOST_REQUEST, "pending")])
+def test_a_commit_of_unknown_outcome_is_resolved_by_its_instant(engine, kind, found):
+    table = engine.create()
+    lost = Fault(kind=kind, operations=frozenset({"put"}), path="*_*.commit")
+    blind = Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"get", "get_versioned"}), path="*_*.commit")
+    broken = engine.reopen(table, FaultyStorage(table.state.storage, plan=[lost, blind], env=engine.env))
+    with pytest.raises(CommitUnknown, match="resolve") as failure:
+        broken.upsert([trip("a")])
+    assert table.resolve(failure.value.values["instant"]) == found
+    assert engine.rows_of(table, "uuid") == ([("a",)] if found == "committed" else [])
+
+
+def test_pending_lists_by_path(path):
+    table = create_table(path, TRIPS, **SAID)
+    table.upsert([trip("a")])
+    instant = left_pending(table).requested_time
+    assert pending(path)["instant"].to_pylist() == [instant]
+
+
+def test_the_facade_exports_what_the_surface_names():
+    for name in pyhudi.table.__all__:
+        assert hasattr(pyhudi.table, name)
+
+
+def test_merge_on_read_tables_are_not_written(path):
+    try:
+        table = create_table(path, TRIPS, **SAID, table_type="mor")
+    except NotBuilt:
+        return
+    with pytest.raises(NotBuilt, match="merge-on-read"):
+        table.upsert([trip("a")])
+
+
+def test_the_create_schema_is_the_tables_avro_schema(path):
+    table = create_table(path, TRIPS, name="trips", **SAID)
+    schema = json.loads(table.config.create_schema)
+    assert [field["name"] for field in schema["fields"]] == TRIPS.names
+    assert open_storage(path).get(PROPERTIES_PATH)

@@ -382,7 +382,7 @@ def write_table(
         records = engine.frame(records)
         create_table(
             path,
-            engine.schema(records),
+            pa.schema([field for field in engine.schema(records) if not field.name.startswith("_hoodie_")]),
             name=name,
             record_key=record_key,
             partition_by=partition_by,
