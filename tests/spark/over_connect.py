@@ -1,0 +1,69 @@
+"""The surface over Spark Connect, in a process of its own: a process has either a classic session or a client.
+
+Run as `python over_connect.py FOLDER`; it prints `done` when everything was as it should be.
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+from tests.conftest import SETTINGS
+
+import pyhudi
+import pyhudi.spark
+from pyhudi.errors import HudiError, NotBuilt
+
+DDL = "id string, city string, ts long, fare double"
+OPTIONS = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.table.ordering.fields": "ts",
+}
+
+
+def refused(call, kind=NotBuilt):
+    """Tell whether a call is refused as it should be."""
+    try:
+        call()
+    except kind:
+        return True
+    return False
+
+
+def surface(spark, path):
+    """Create, upsert, read, and be refused, through the hooks."""
+    rows = spark.createDataFrame([(f"k{i}", "ab"[i % 2], 1, 1.0) for i in range(10)], DDL)
+    rows.write.format("hudi").options(**OPTIONS).partitionBy("city").save(path)
+    changed = spark.createDataFrame([("k0", "a", 2, 2.0), ("k1", "b", 0, 9.0), ("new", "b", 1, 3.0)], DDL)
+    changed.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+    spark.read.format("hudi").load(path).createOrReplaceTempView("trips")
+    found = {row.id: row.fare for row in spark.sql("select id, fare from trips").collect()}
+    assert (len(found), found["k0"], found["k1"], found["new"]) == (11, 2.0, 1.0, 3.0), found
+    first = min(pyhudi.open_table(path).inspect.commits()["instant"].to_pylist())
+    assert spark.read.format("hudi").option("as.of.instant", first).load(path).count() == 10
+    only = spark.read.format("hudi").option("pyhudi.filter", "city = 'a'").load(path)
+    assert (len(only.inputFiles()), only.count()) == (1, 5)
+    assert refused(lambda: rows.write.format("hudi").options(**OPTIONS).save(path), HudiError)
+    assert refused(lambda: spark.sql("DELETE FROM trips WHERE id = 'k0'"))
+    assert refused(lambda: spark.readStream.format("hudi").load(path))
+    assert refused(lambda: pyhudi.spark.streaming_sink(path)(rows, 0), HudiError)
+
+
+def main(folder):
+    """Run it."""
+    builder = SparkSession.builder.config(map=SETTINGS).config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+    spark = builder.remote("local[1]").getOrCreate()
+    try:
+        pyhudi.spark.install(spark)
+        surface(spark, f"{folder}/t")
+        pyhudi.spark.uninstall()
+        table = pyhudi.open_table(f"{folder}/t")
+        assert table.delete(spark.createDataFrame([("k2", "a", 1, 1.0)], DDL)).deleted == 1
+        assert spark.read.format("hudi").load(f"{folder}/t").count() == 10
+    finally:
+        spark.stop()
+    sys.stdout.write("done\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
