@@ -1,0 +1,163 @@
+import multiprocessing
+
+import pytest
+from tests.new_states import new_state
+from tests.txn.clocks import World
+
+from pyhudi.errors import PreconditionFailed
+from pyhudi.options import Settings
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
+from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.clock import format_instant
+from pyhudi.txn.heartbeat import (
+    Liveness,
+    beating,
+    guard_path,
+    heartbeat_path,
+    is_abandoned,
+    liveness,
+    stop_beating,
+)
+
+SETTINGS = Settings()
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def env(world):
+    return world.host()
+
+
+@pytest.fixture
+def state(env):
+    return new_state(storage=MemoryStorage(env=env), env=env)
+
+
+@pytest.fixture
+def local(env, tmp_path):
+    return new_state(storage=LocalStorage(str(tmp_path)), env=env)
+
+
+@pytest.fixture
+def time(env, state):
+    return format_instant(env.now_ms(), env.zone())
+
+
+def test_a_writer_is_alive_while_it_beats_and_dead_two_beats_later(world, state, time):
+    with beating(state, time, SETTINGS):
+        world.pass_ms(600_000)
+        assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+    world.pass_ms(120_000)
+    assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+    world.pass_ms(1)
+    assert liveness(state, time, SETTINGS) is Liveness.DEAD
+    assert is_abandoned(state, time, SETTINGS)
+
+
+def test_the_options_say_how_long_a_beat_is_believed(world, state, time):
+    settings = Settings(
+        {"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "3"}
+    )
+    with beating(state, time, settings):
+        pass
+    world.pass_ms(3_000)
+    assert liveness(state, time, settings) is Liveness.ALIVE
+    world.pass_ms(1)
+    assert liveness(state, time, settings) is Liveness.DEAD
+
+
+def test_the_file_is_empty_and_stays_until_it_is_removed(state, time):
+    with beating(state, time, SETTINGS):
+        assert state.storage.get(f".hoodie/.heartbeat/{time}") == b""
+    assert state.storage.get(heartbeat_path(time)) == b""
+    stop_beating(state, time)
+    stop_beating(state, time)
+    assert liveness(state, time, SETTINGS) is Liveness.FOREIGN
+
+
+def test_who_never_beat_is_foreign_and_is_given_an_hour(world, state, time):
+    assert liveness(state, time, SETTINGS) is Liveness.FOREIGN
+    world.pass_ms(HOUR_MS)
+    assert not is_abandoned(state, time, SETTINGS)
+    world.pass_ms(1)
+    assert is_abandoned(state, time, SETTINGS)
+
+
+def test_nobody_beats_for_somebody_elses_instant(state, time):
+    state.storage.put(heartbeat_path(time), b"")
+    with pytest.raises(PreconditionFailed), beating(state, time, SETTINGS):
+        pass
+    assert state.storage.head(heartbeat_path(time))
+
+
+def test_a_beat_that_fails_is_forgiven(world, env, state, time):
+    faulty = FaultyStorage(
+        state.storage, plan=[Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"put"}), at=2)]
+    )
+    shaky = new_state(storage=MemoryStorage(env=env), env=env)
+    shaky = type(shaky)(storage=faulty, env=env, config=shaky.config, layout=shaky.layout)
+    with beating(shaky, time, SETTINGS):
+        world.pass_ms(180_000)
+        assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+
+
+def test_a_local_writer_that_is_gone_is_dead_at_once(local, time):
+    with beating(local, time, SETTINGS):
+        assert liveness(local, time, SETTINGS) is Liveness.ALIVE
+    assert liveness(local, time, SETTINGS) is Liveness.DEAD
+
+
+def test_a_local_writer_whose_heartbeat_file_was_removed_is_still_alive(local, time):
+    with beating(local, time, SETTINGS):
+        local.storage.delete(heartbeat_path(time))
+        assert liveness(local, time, SETTINGS) is Liveness.ALIVE
+
+
+def test_a_java_writers_heartbeat_on_a_local_path_is_judged_by_its_age(world, local, time):
+    local.storage.put(heartbeat_path(time), b"")
+    world.now_ms = local.storage.head(heartbeat_path(time)).modified_ms
+    assert liveness(local, time, SETTINGS) is Liveness.ALIVE
+    world.pass_ms(120_001)
+    assert liveness(local, time, SETTINGS) is Liveness.DEAD
+
+
+def test_no_guard_file_is_left(local, time):
+    with beating(local, time, SETTINGS):
+        stop_beating(local, time)
+    local.storage.put(heartbeat_path(time), b"")
+    with pytest.raises(PreconditionFailed), beating(local, time, SETTINGS):
+        pass
+    assert local.storage.list(".hoodie/.locks") == []
+
+
+def _beat_until_told(root, time, ready, stop):
+    state = new_state(storage=LocalStorage(root), env=World().host(), name="other")
+    with beating(state, time, SETTINGS):
+        ready.set()
+        stop.wait()
+
+
+def test_another_process_is_alive_until_it_is_killed(tmp_path, env, time):
+    context = multiprocessing.get_context("spawn")
+    ready, stop = context.Event(), context.Event()
+    process = context.Process(target=_beat_until_told, args=(str(tmp_path / "t"), time, ready, stop))
+    process.start()
+    try:
+        assert ready.wait(60)
+        storage = LocalStorage(str(tmp_path / "t"))
+        model = new_state(env=env)
+        state = type(model)(storage=storage, env=env, config=model.config, layout=model.layout)
+        assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+        process.kill()
+        process.join()
+        assert liveness(state, time, SETTINGS) is Liveness.DEAD
+        assert guard_path(time) in {status.path for status in storage.list(".hoodie/.locks")}
+    finally:
+        process.kill()
+        process.join()

@@ -1,0 +1,100 @@
+import pytest
+from tests.new_states import new_state
+from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, remains, write
+
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.options import Settings
+from pyhudi.timeline.active import load_timeline
+from pyhudi.txn.remains import sweep_remains
+
+HOUR_S = 3_600
+
+
+@pytest.fixture
+def state():
+    return new_state()
+
+
+def sweep(state):
+    return sweep_remains(state, load_timeline(state), Settings())
+
+
+def leave(state, time, group="left", has_heartbeat=True):
+    """Leave what a writer of this instant would: a heartbeat, a marker and its file."""
+    path = path_of(time, group)
+    if has_heartbeat:
+        state.storage.put(f".hoodie/.heartbeat/{time}", b"")
+    state.storage.put(f".hoodie/.temp/{time}/{path}.marker.CREATE", b"")
+    state.storage.put(path, b"data")
+    return path
+
+
+def test_nothing_left_is_nothing_to_do(state):
+    assert sweep(state) == []
+    committed(state)
+    assert sweep(state) == []
+
+
+def test_markers_and_heartbeat_of_a_committed_instant_go_and_its_files_stay(state):
+    done = committed(state)
+    leave(state, done.requested_time, "g")
+    assert sweep(state) == [done.requested_time]
+    assert remains(state) == []
+    assert data_files(state) == [path_of(done.requested_time, "g")]
+
+
+def test_a_pending_instant_is_not_touched(state):
+    with begun(state) as txn:
+        txn.start(None)
+        path = write(txn)
+        before = remains(state)
+        assert sweep(state) == []
+        assert remains(state) == before
+        txn.commit(metadata_of(path))
+
+
+def test_files_that_came_after_the_rollback_of_their_instant_go(state):
+    with begun(state) as txn:
+        txn.start(None)
+        rollback_instant(state, txn.time, Settings())
+        late = write(txn)
+        assert late in data_files(state)
+        assert sweep(state) == [txn.time]
+    assert data_files(state) == remains(state) == []
+
+
+def test_a_dead_writer_that_never_got_on_the_timeline_leaves_nothing(state):
+    committed(state, "g")
+    time = str(int(committed(state, "g2").completion_time) + 1)
+    leave(state, time)
+    assert sweep(state) == []
+    state.env.sleep(121)
+    assert sweep(state) == [time]
+    assert len(data_files(state)) == 2
+
+
+def test_what_is_older_than_the_timeline_may_be_archived_and_keeps_its_files(state):
+    committed(state)
+    time = "20200101000000000"
+    path = leave(state, time)
+    state.env.sleep(121)
+    assert sweep(state) == [time]
+    assert path in data_files(state)
+    assert remains(state) == []
+
+
+def test_markers_without_heartbeat_are_left_for_an_hour(state):
+    committed(state)
+    time = str(int(committed(state, "g2").completion_time) + 1)
+    leave(state, time, has_heartbeat=False)
+    state.env.sleep(HOUR_S - 1)
+    assert sweep(state) == []
+    state.env.sleep(2)
+    assert sweep(state) == [time]
+
+
+def test_other_names_are_left_alone(state):
+    state.storage.put(".hoodie/.heartbeat/readme", b"")
+    state.storage.put(".hoodie/.temp/spark/x", b"")
+    assert sweep(state) == []
+    assert len(state.storage.list(".hoodie/.heartbeat")) == 1
