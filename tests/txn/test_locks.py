@@ -104,9 +104,11 @@ def test_a_java_lock_file_is_waited_for():
     storage = MemoryStorage(env=world.host())
     storage.put(".hoodie/lock", b"")
     env = world.host()
-    with pytest.raises(LockNotAcquired, match="Hudi's file lock"):
-        with GuardLock(storage=storage, env=env, wait_ms=5_000).hold():
-            pass
+    with (
+        pytest.raises(LockNotAcquired, match="Hudi's file lock"),
+        GuardLock(storage=storage, env=env, wait_ms=5_000).hold(),
+    ):
+        pass
     world.beats.append(_Once(world.now_ms + 2_000, lambda: storage.delete(".hoodie/lock")))
     with GuardLock(storage=storage, env=env, wait_ms=5_000).hold() as lease:
         assert lease.remaining_ms() is None

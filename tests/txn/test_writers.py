@@ -1,3 +1,5 @@
+# ruff: noqa: PT012 - writes that end by an error inside are the subject
+
 import logging
 
 import pytest

@@ -1,0 +1,298 @@
+# ruff: noqa: PT012 - writes that end by an error inside are the subject
+
+import pytest
+from tests.new_states import new_state
+from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, remains, states_of, through, write
+
+from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo, writer_of
+from pyhudi.errors import CorruptData, InstantNotFound, InvalidInput, StorageUnavailable
+from pyhudi.options import Settings
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.active import load_timeline, request, start
+from pyhudi.timeline.clock import format_instant
+from pyhudi.timeline.codec import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
+from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
+
+SETTINGS = Settings()
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+HOUR_S = 3_600
+
+
+@pytest.fixture
+def state():
+    return new_state()
+
+
+def left_behind(state, *groups):
+    """Let a pyhudi writer die with files written; give its instant."""
+    with pytest.raises(KeyboardInterrupt), begun(state) as txn:
+        txn.start(None)
+        for group in groups or ("g",):
+            write(txn, group)
+        raise KeyboardInterrupt
+    return txn.instant
+
+
+def foreign(state, group="java", *, is_started=True):
+    """Let a writer without heartbeat and markers die; give its instant."""
+    time = format_instant(state.env.now_ms(), state.env.zone())
+    instant = request(state, Instant(requested_time=time, action=Action.COMMIT, state=State.REQUESTED))
+    if is_started:
+        instant = start(state, instant)
+        state.storage.put("sf/.hoodie_partition_metadata", b"")
+        state.storage.put(path_of(time, group), b"data")
+    state.env.sleep(0.01)
+    return instant
+
+
+def recovered(state):
+    return recover(state, load_timeline(state), SETTINGS)
+
+
+def rollbacks(state):
+    return [one for one in load_timeline(state).instants if one.action is Action.ROLLBACK]
+
+
+def rollback_files(state):
+    names = [status.name for status in state.storage.list_directory(state.layout.timeline_path).files]
+    return [name for name in names if ".rollback" in name]
+
+
+# what a rollback does and says
+
+
+@VERSIONS
+def test_a_rollback_deletes_the_files_and_takes_the_instant_off_the_timeline(version):
+    state = new_state(version)
+    kept = committed(state, "kept")
+    left_behind(state, "a", "b")
+    state.env.sleep(121)
+    recovered(state)
+    assert data_files(state) == [path_of(kept.requested_time, "kept")]
+    assert states_of(state) == [("commit", "completed"), ("rollback", "completed")]
+    assert remains(state) == []
+
+
+@VERSIONS
+def test_it_leaves_plan_and_result_as_hudi_writes_them(version):
+    state = new_state(version)
+    instant = left_behind(state, "a", "b")
+    rollback_instant(state, instant.requested_time, SETTINGS)
+    [done] = rollbacks(state)
+    folder = state.layout.timeline_path
+    plan = decode_rollback_plan(state.storage.get(f"{folder}/{done.requested_time}.rollback.requested"), "plan")
+    assert (plan.instant, plan.action) == (instant.requested_time, "commit")
+    assert [len(one.files_to_delete) for one in plan.requests] == [1, 1]
+    assert plan.requests[0].files_to_delete == (f"{state.storage.url}/{path_of(instant.requested_time, 'a')}",)
+    assert state.storage.get(f"{folder}/{done.requested_time}.rollback.inflight") == b""
+    result = decode_rollback_metadata(state.storage.get(f"{folder}/{done.file_name}"), "result")
+    assert result.rolled_back == ((instant.requested_time, "commit"),)
+    assert len(result.partitions["sf"].deleted) == 2
+
+
+def test_local_paths_in_a_plan_have_no_scheme(tmp_path):
+    state = new_state(storage=LocalStorage(str(tmp_path)))
+    instant = left_behind(state)
+    plan = rollback_instant(state, instant.requested_time, SETTINGS, is_dry_run=True)
+    assert plan.requests[0].files_to_delete == (f"{tmp_path}/{path_of(instant.requested_time)}",)
+
+
+def test_a_dry_run_gives_the_plan_and_does_nothing(state):
+    instant = left_behind(state)
+    before = state.storage.list("")
+    plan = rollback_instant(state, instant.requested_time, SETTINGS, is_dry_run=True)
+    assert plan.instant == instant.requested_time
+    assert state.storage.list("") == before
+
+
+def test_only_pending_writes_can_be_rolled_back_by_name(state):
+    done = committed(state)
+    with pytest.raises(InvalidInput, match="only a pending write"):
+        rollback_instant(state, done.requested_time, SETTINGS)
+    with pytest.raises(InstantNotFound):
+        rollback_instant(state, "20200101000000000", SETTINGS)
+
+
+def test_rolling_back_twice_finds_nothing_the_second_time(state):
+    instant = left_behind(state)
+    rollback_instant(state, instant.requested_time, SETTINGS)
+    with pytest.raises(InstantNotFound):
+        rollback_instant(state, instant.requested_time, SETTINGS)
+    undo(state, instant, SETTINGS)
+    assert len(rollbacks(state)) == 1
+
+
+# which files
+
+
+def test_without_markers_files_are_found_by_their_names(state):
+    committed(state, "kept")
+    instant = foreign(state)
+    plan = plan_rollback(state, instant)
+    assert [one.files_to_delete[0].rsplit("/", 1)[-1] for one in plan.requests] == [
+        path_of(instant.requested_time, "java").rsplit("/", 1)[-1]
+    ]
+
+
+def test_nothing_is_looked_for_under_an_instant_that_never_started(state):
+    instant = foreign(state, is_started=False)
+    counting = FaultyStorage(state.storage)
+    assert plan_rollback(through(state, counting), instant).requests == ()
+    assert counting.count("list_directory") == 0
+
+
+@pytest.mark.parametrize(
+    ("partition", "name"),
+    [
+        ("sf", path_of("20200101000000000").rsplit("/", 1)[-1]),
+        (".hoodie", "hoodie.properties"),
+        ("sf", ".hoodie_partition_metadata"),
+        ("../other", "g_0-0-0_{time}.parquet"),
+        ("/etc", "g_0-0-0_{time}.parquet"),
+    ],
+)
+def test_a_plan_that_names_what_its_instant_cannot_have_written_deletes_nothing(state, partition, name):
+    instant = left_behind(state)
+    bad = RollbackRequest(partition_path=partition, files_to_delete=(f"/x/{name.format(time=instant.requested_time)}",))
+    good = RollbackRequest(partition_path="sf", files_to_delete=(f"/x/{path_of(instant.requested_time)}",))
+    store_plan(state, RollbackPlan(instant=instant.requested_time, action="commit", requests=(good, bad)))
+    with pytest.raises((CorruptData, InvalidInput)):
+        rollback_instant(state, instant.requested_time, SETTINGS)
+    assert len(data_files(state)) == 1
+    assert state.storage.head(".hoodie/hoodie.properties")
+
+
+def store_plan(state, plan):
+    """Let somebody else request a rollback; give its instant."""
+    time = format_instant(state.env.now_ms() + 1, state.env.zone())
+    rollback = Instant(requested_time=time, action=Action.ROLLBACK, state=State.REQUESTED)
+    state.env.sleep(0.01)
+    return request(state, rollback, encode_rollback_plan(plan, b"n" * 16))
+
+
+# whose
+
+
+def test_a_dead_writer_is_rolled_back_and_a_living_one_is_left_alone(state):
+    left_behind(state, "dead")
+    state.env.sleep(121)
+    with begun(state) as txn:
+        txn.start(None)
+        alive = write(txn, "alive")
+        recovered(state)
+        assert data_files(state) == [alive]
+        txn.commit(metadata_of(alive))
+
+
+def test_a_foreign_instant_is_left_alone_for_an_hour(state):
+    instant = foreign(state)
+    state.env.sleep(HOUR_S - 60)
+    recovered(state)
+    assert load_timeline(state).instants == (instant,)
+    state.env.sleep(120)
+    recovered(state)
+    assert states_of(state) == [("rollback", "completed")]
+    assert data_files(state) == []
+
+
+def test_a_foreign_instant_can_be_rolled_back_by_name_at_once(state):
+    instant = foreign(state)
+    rollback_instant(state, instant.requested_time, SETTINGS)
+    assert data_files(state) == []
+
+
+def test_other_actions_are_left_alone(state):
+    time = format_instant(state.env.now_ms(), state.env.zone())
+    request(state, Instant(requested_time=time, action=Action.CLEAN, state=State.REQUESTED))
+    state.env.sleep(2 * HOUR_S)
+    recovered(state)
+    assert states_of(state) == [("clean", "requested")]
+
+
+def test_who_writes_is_told_with_what_to_do(state):
+    instant = foreign(state)
+    assert writer_of(state, instant, SETTINGS)[0] == "foreign"
+    with begun(state) as txn:
+        assert writer_of(state, txn.instant, SETTINGS) == ("alive", "wait for it")
+    dead = left_behind(state)
+    state.env.sleep(121)
+    assert writer_of(state, dead, SETTINGS)[0] == "dead"
+
+
+# half-done
+
+
+def die_rolling_back(state, instant, path, operation):
+    plan = [Fault(kind=FaultKind.CRASH_AFTER, path=path, operations=frozenset({operation}), at=1)]
+    with pytest.raises(SimulatedCrash):
+        rollback_instant(through(state, FaultyStorage(state.storage, plan=plan)), instant.requested_time, SETTINGS)
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    ("path", "operation"),
+    [
+        ("*.rollback.requested", "put"),
+        ("*.rollback.inflight", "put"),
+        ("*.parquet", "delete"),
+        ("*.inflight", "delete"),
+    ],
+)
+def test_a_rollback_that_died_is_finished_under_its_own_instant(version, path, operation):
+    state = new_state(version)
+    instant = left_behind(state, "a", "b")
+    die_rolling_back(state, instant, path, operation)
+    [pending] = rollbacks(state)
+    state.env.sleep(121)
+    recovered(state)
+    [done] = rollbacks(state)
+    assert done.requested_time == pending.requested_time
+    assert len(rollback_files(state)) == 3
+    assert data_files(state) == remains(state) == []
+
+
+def test_a_stored_plan_is_carried_out_and_files_written_after_it_go_too(state):
+    with begun(state) as zombie:
+        zombie.start(None)
+        planned = write(zombie, "planned")
+        die_rolling_back(state, zombie.instant, planned, "delete")
+        write(zombie, "later")
+        state.env.sleep(121)
+        recovered(state)
+        assert data_files(state) == []
+    assert len(rollbacks(state)) == 1
+
+
+def test_a_foreign_rollback_that_may_be_going_on_is_not_disturbed(state):
+    instant = left_behind(state)
+    theirs = store_plan(state, plan_rollback(state, instant))
+    state.env.sleep(121)
+    recovered(state)
+    assert rollbacks(state) == [theirs]
+    assert len(data_files(state)) == 1
+    state.env.sleep(HOUR_S)
+    recovered(state)
+    [done] = rollbacks(state)
+    assert (done.requested_time, done.is_completed) == (theirs.requested_time, True)
+    assert data_files(state) == []
+
+
+def test_a_foreign_rollback_is_finished_by_name_with_its_own_plan(state):
+    instant = left_behind(state)
+    theirs = store_plan(state, plan_rollback(state, instant))
+    rollback_instant(state, instant.requested_time, SETTINGS)
+    [done] = rollbacks(state)
+    assert (done.requested_time, done.is_completed) == (theirs.requested_time, True)
+
+
+def test_a_rollback_whose_outcome_is_unknown_is_no_unknown_commit(state):
+    left_behind(state)
+    state.env.sleep(121)
+    plan = [Fault(kind=FaultKind.LOST_REQUEST, path="*_*.rollback", operations=frozenset({"put"}))]
+    with pytest.raises(StorageUnavailable, match="rollback could not be finished"):
+        begun(through(state, FaultyStorage(state.storage, plan=plan)))
+    state.env.sleep(121)
+    committed(state)
+    assert len(rollbacks(state)) == 1
