@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -14,6 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 os.environ.setdefault("PYTHONWARNINGS", "ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+# A deadline would measure the machine, and what the first example imports.
+settings.register_profile("pyhudi", deadline=None)
+settings.load_profile("pyhudi")
 
 SETTINGS = {
     "spark.ui.enabled": "false",

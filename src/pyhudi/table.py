@@ -19,6 +19,7 @@ from pyhudi.actions.rollback import rollback_instant, writer_of
 from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
 from pyhudi.engine.api import Engine, engine_for, engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.progress import progress_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.kernels.keys import register_key_generator
@@ -277,7 +278,8 @@ class Table:
 
     def _scan(self, plan: ReadPlan) -> Scan:
         storage = self._state.storage
-        return Scan(plan=plan, engine=LocalEngine(storage), engine_on=lambda spark: engine_on(spark, storage))
+        engine = LocalEngine(storage, progress=progress_for(self._state.env))
+        return Scan(plan=plan, engine=engine, engine_on=lambda spark: engine_on(spark, storage))
 
     def _call(
         self,
@@ -289,7 +291,7 @@ class Table:
         is_as_it_is: bool = False,
     ) -> tuple[WriteCall, Any]:
         self._state = open_state(self._state.storage, self._state.env)
-        engine: Engine = engine_for(records, self._state.storage)
+        engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
         call = WriteCall(
             state=self._state,
             settings=Settings.of(options or {}, engine.session_options),

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from pyhudi.engine.progress import Progress
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
@@ -256,12 +257,14 @@ def engine_on(spark: object, storage: Storage) -> Engine:
     return made
 
 
-def engine_for(rows: object, storage: Storage) -> Engine:
+def engine_for(rows: object, storage: Storage, progress: Progress | None = None) -> Engine:
     """Find the engine that fits rows: Spark for a Spark DataFrame, this process for all else.
+
+    `progress` hears how far work is; Spark shows that itself.
 
     Raises: PackageMissing, PathNotShared, WorkerMismatch if Spark cannot do the work.
     """
     is_spark = any(kind.__module__.startswith("pyspark.") for kind in type(rows).__mro__)
     name, kind = ("pyhudi.spark.engine", "SparkEngine") if is_spark else ("pyhudi.engine.local", "LocalEngine")
-    made: Engine = getattr(importlib.import_module(name), kind).of(rows, storage)
+    made: Engine = getattr(importlib.import_module(name), kind).of(rows, storage, progress)
     return made

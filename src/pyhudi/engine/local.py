@@ -6,7 +6,7 @@ writes them. Start at `LocalEngine`.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
@@ -28,6 +28,7 @@ from pyhudi.engine.api import (
     Task,
 )
 from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
+from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import route
 from pyhudi.engine.scanning import Lookup, find_in_file, located_schema, scan_file, stored_schema
 from pyhudi.errors import InternalError
@@ -46,15 +47,16 @@ _log = logging.getLogger("pyhudi.engine")
 class LocalEngine:
     """Runs functions over tasks in threads, and keeps frames in Arrow memory."""
 
-    def __init__(self, storage: Storage, threads: int | None = None) -> None:
+    def __init__(self, storage: Storage, threads: int | None = None, progress: Progress | None = None) -> None:
         """Read files through `storage`; `threads` is Arrow's own count of processors if it is not given."""
         self._storage = storage
         self._threads = threads or pa.cpu_count()
+        self._progress = progress or NoProgress()
 
     @staticmethod
-    def of(rows: object, storage: Storage) -> "LocalEngine":
+    def of(rows: object, storage: Storage, progress: Progress | None = None) -> "LocalEngine":
         """Make the engine for rows of any kind."""
-        return LocalEngine(storage)
+        return LocalEngine(storage, progress=progress)
 
     @property
     def name(self) -> str:
@@ -78,9 +80,10 @@ class LocalEngine:
 
     @contextmanager
     def describe(self, step: str) -> Iterator[None]:
-        """Log the step."""
+        """Log the step, and tell who listens."""
         _log.debug(step)
-        yield
+        with self._progress.step(step):
+            yield
 
     def run(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
         """Run a function over tasks in threads, in this thread if there is one task or one thread.
@@ -88,15 +91,21 @@ class LocalEngine:
         Results keep the order of the tasks. The first error stops tasks that have not begun, and is raised when those
         that have are over.
         """
+        self._progress.begin(len(tasks))
         if len(tasks) < 2 or self._threads == 1:
-            return [function(task) for task in tasks]
+            return [self._done(function(task)) for task in tasks]
         with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="pyhudi") as pool:
             futures = [pool.submit(function, task) for task in tasks]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            if any(future.exception() is not None for future in done):
-                pool.shutdown(cancel_futures=True)
-                raise next(e for f in futures if not f.cancelled() and (e := f.exception()) is not None)
+            for future in as_completed(futures):
+                if future.exception() is not None:
+                    pool.shutdown(cancel_futures=True)
+                    raise next(e for f in futures if not f.cancelled() and (e := f.exception()) is not None)
+                self._progress.advance()
             return [future.result() for future in futures]
+
+    def _done(self, result: Result) -> Result:
+        self._progress.advance()
+        return result
 
     def rows(
         self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema

@@ -106,9 +106,10 @@ class Scan:
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Say of files that are gone what it means here."""
+        """Name the work, and say of files that are gone what it means here."""
         try:
-            yield
+            with self.engine.describe("pyhudi read"):
+                yield
         except FileMissing as error:
             raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
 

@@ -29,6 +29,7 @@ from pyhudi.engine.api import (
     Task,
 )
 from pyhudi.engine.frames import arrow_table, conform
+from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import located_schema, scan_file, stored_keys, stored_schema
 from pyhudi.errors import PathNotShared
 from pyhudi.kernels.keys import KeySpec
@@ -71,8 +72,12 @@ class SparkEngine:
         self._counted: weakref.WeakKeyDictionary[DataFrame, int] = weakref.WeakKeyDictionary()
 
     @staticmethod
-    def of(rows: DataFrame, storage: Storage) -> "SparkEngine":
-        """Make the engine for a DataFrame's session."""
+    def of(rows: DataFrame, storage: Storage, progress: Progress | None = None) -> "SparkEngine":
+        """Make the engine for a DataFrame's session.
+
+        `progress` hears nothing: how many tasks are done only the JVM knows while a job runs, its own line says it
+        (`spark.ui.showConsoleProgress`), and two lines would write over each other.
+        """
         return SparkEngine(rows.sparkSession, storage)
 
     @property

@@ -3,6 +3,7 @@
 Who has a cluster has a session already; nothing in pyhudi starts one by itself.
 """
 
+import sys
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,6 @@ _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 
 
@@ -35,5 +35,7 @@ def start_local_spark(name: str) -> "SparkSession":
 
     quiet = resources.files("pyhudi.spark").joinpath("quiet.properties")
     settings: dict[str, bool | float | int | str | None] = {**_SETTINGS}
+    # Spark's own line says how far a job is; in a pipe it would fill a log.
+    settings |= {"spark.ui.showConsoleProgress": sys.stderr.isatty()}
     settings |= {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet}"}
     return SparkSession.builder.appName(name).master("local[*]").config(map=settings).getOrCreate()

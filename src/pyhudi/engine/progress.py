@@ -1,0 +1,114 @@
+"""Show on a terminal how far long work is, and nothing anywhere else.
+
+An engine tells its `Progress` which step it does and how many of the step's tasks are done; who makes an engine chooses
+who listens. Nothing is shared: every engine has its own. Start at `progress_for`.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Final, Protocol, TextIO
+
+from pyhudi.env import Env
+
+__all__ = ["PATIENCE_S", "NoProgress", "Progress", "ProgressLine", "progress_for"]
+
+PATIENCE_S: Final = 1.0
+"""How long a step lasts before it is shown."""
+_BEAT_S: Final = 0.25
+_WIDTH: Final = 79
+_CLEAR: Final = "\r\x1b[K"
+
+
+class Progress(Protocol):
+    """Who listens to an engine."""
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        """Hear what the work inside is called."""
+        ...
+
+    def begin(self, tasks_count: int) -> None:
+        """Hear how many tasks come now."""
+        ...
+
+    def advance(self) -> None:
+        """Hear that one of them is done."""
+        ...
+
+
+class NoProgress:
+    """Nobody listens."""
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+    def begin(self, tasks_count: int) -> None:
+        """Do nothing."""
+
+    def advance(self) -> None:
+        """Do nothing."""
+
+
+class ProgressLine:
+    """One line of a terminal: drawn on a beat while a step lasts, taken away after it."""
+
+    def __init__(self, env: Env, terminal: TextIO) -> None:
+        """Measure by the clock of `env`."""
+        self._env = env
+        self._terminal = terminal
+        self._name = ""
+        self._started_s = self._begun_s = env.monotonic_s()
+        self._done_count = self._tasks_count = 0
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Show what the work inside is called and how far it is; a step around goes on after it."""
+        around = self._name, self._started_s
+        self._name, self._started_s = name, self._env.monotonic_s()
+        self._tasks_count = 0
+        try:
+            with self._env.every(_BEAT_S, self._draw):
+                yield
+        finally:
+            if self._is_due():
+                self._write(_CLEAR)
+            self._name, self._started_s = around
+            self._tasks_count = 0
+
+    def begin(self, tasks_count: int) -> None:
+        """Count from here."""
+        self._done_count, self._tasks_count, self._begun_s = 0, tasks_count, self._env.monotonic_s()
+
+    def advance(self) -> None:
+        """Count one more; the beat draws."""
+        self._done_count += 1
+
+    def _draw(self) -> None:
+        if self._is_due():
+            self._write(_CLEAR + self._text()[:_WIDTH])
+
+    def _is_due(self) -> bool:
+        return self._env.monotonic_s() - self._started_s >= PATIENCE_S
+
+    def _text(self) -> str:
+        now_s = self._env.monotonic_s()
+        done, count = self._done_count, self._tasks_count
+        if not count:
+            return f"{self._name}: {now_s - self._started_s:.0f} s"
+        if not done or now_s <= self._begun_s:
+            return f"{self._name}: {done} of {count} tasks, {now_s - self._started_s:.0f} s"
+        rate = done / (now_s - self._begun_s)
+        return f"{self._name}: {done} of {count} tasks, {rate:.1f} a second, {(count - done) / rate:.0f} s left"
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody may look any more, and the work goes on
+            self._terminal.write(text)
+            self._terminal.flush()
+
+
+def progress_for(env: Env) -> Progress:
+    """Listen where somebody may look: a line on stderr if that is a terminal now."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return ProgressLine(env, sys.stderr)
+    return NoProgress()
