@@ -32,6 +32,7 @@ from pyhudi.table import create_table, open_table, pending, table_exists, write_
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 
+WRITE = "hoodie.datasource.write."
 _numbers = itertools.count()
 SAID = {"record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"]}
 
@@ -91,10 +92,10 @@ def test_creating_twice_is_refused_or_opens(path):
         ({"table_version": 7}, InvalidInput, "version"),
         ({"table_version": 11}, (InvalidInput, Unsupported), "version"),
         ({"table_type": "fast"}, InvalidInput, "cow or mor"),
-        ({"options": {"hoodie.datasource.write.recordkey.field": "rider"}, "record_key": ["uuid"]}, OptionError, "rider"),
+        ({"options": {f"{WRITE}recordkey.field": "rider"}, "record_key": ["uuid"]}, OptionError, "rider"),
         ({"options": {"hoodie.tabel.name": "x"}}, OptionError, "hoodie.table.name"),
         ({"options": {"hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING"}}, OptionError, "ordering"),
-        ({"options": {"hoodie.datasource.write.keygenerator.type": "TIMESTAMP"}, "partition_by": ["ts"]}, OptionError, "timestamp.type"),
+        ({"options": {f"{WRITE}keygenerator.type": "TIMESTAMP"}, "partition_by": ["ts"]}, OptionError, "timestamp"),
     ],
 )  # fmt: skip
 def test_a_table_that_cannot_be_is_not_created(path, said, error, says):

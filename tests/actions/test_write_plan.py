@@ -1,0 +1,128 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.actions.write_plan import Demand, Hashing, Sizing, new_file_id, plan_write, sole_files
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
+from pyhudi.kernels.bucket import bucket_number
+from pyhudi.timeline.instant import InstantTime
+
+INSTANT = InstantTime("20260101000000002")
+SIZING = Sizing(max_file_bytes=1000, small_file_bytes=800, record_bytes=10.0)
+
+
+def file_slice(partition, number, size_bytes, *, file_id=None):
+    base = BaseFile(
+        partition=PartitionPath(partition),
+        file_id=FileId(file_id or f"{partition}{number}-0"),
+        write_token="0-0-0",
+        instant=InstantTime("20260101000000001"),
+        extension=".parquet",
+        size_bytes=size_bytes,
+    )
+    group = FileGroupId(partition=base.partition, file_id=base.file_id)
+    return FileSlice(group=group, base_instant=base.instant, base=base, logs=())
+
+
+def plan(new_rows, slices=(), located=(), sole=None, slots_count=2, **said):
+    files = [one.base for one in slices]
+    demand = Demand(new_rows=new_rows, located_rows=dict(located), files=files)
+    return plan_write(
+        instant=INSTANT, demand=demand, slices=slices, sole=sole or {}, sizing=SIZING, slots_count=slots_count, **said
+    )
+
+
+def slots(made, partition):
+    place = made.routes.partitions.index(partition)
+    first = made.routes.first_slot[place]
+    return made.routes.bucket_of_slot[first : first + made.routes.slots_count[place]]
+
+
+partitions = st.sampled_from(["p", "q", "r"])
+stored = st.lists(st.tuples(partitions, st.integers(1, 1200)), max_size=8)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(partitions, st.integers(0, 900)), stored, st.integers(1, 8), st.data())
+def test_every_new_row_has_a_place_and_no_file_is_planned_too_large(new_rows, sizes, slots_count, data):
+    slices = [file_slice(partition, number, size) for number, (partition, size) in enumerate(sizes)]
+    located = {i: data.draw(st.integers(1, 50)) for i in range(len(slices)) if data.draw(st.booleans())}
+    made = plan(new_rows, slices, located, slots_count=slots_count)
+    for partition, rows in new_rows.items():
+        if not rows:
+            assert partition not in made.routes.partitions
+            continue
+        buckets = slots(made, partition)
+        files = [made.files[bucket] for bucket in set(buckets)]
+        assert {file.partition for file in files} == {partition}
+        room = sum(SIZING.rows_that_fit(file.base.size_bytes if file.base else 0) for file in files)
+        assert room >= rows
+        new = [file for file in files if file.base is None]
+        small = sum(
+            SIZING.rows_that_fit(one.base.size_bytes)
+            for one in slices
+            if one.group.partition == partition and one.base.size_bytes < SIZING.small_file_bytes
+        )
+        assert len(new) == math.ceil(max(0, rows - small) / 100)
+    for index, bucket in enumerate(made.routes.bucket_of_file):
+        assert (bucket >= 0) == (index in located)
+        assert bucket < 0 or made.files[bucket].base == slices[index].base
+    groups = [(file.partition, file.file_id) for file in made.files]
+    assert len(groups) == len(set(groups))
+    assert [file.write_token for file in made.files] == [f"{bucket}-0-0" for bucket in range(len(made.files))]
+    assert len(made.routes.task_of_bucket) == len(made.files)
+    assert set(made.routes.task_of_bucket) <= set(range(made.tasks_count))
+    assert made.tasks_count <= max(1, min(len(made.files), slots_count * 3))
+
+
+def test_the_smallest_files_are_filled_first():
+    slices = [file_slice("p", 0, 700), file_slice("p", 1, 300), file_slice("p", 2, 900)]
+    made = plan({"p": 60}, slices)
+    assert [made.files[bucket].file_id for bucket in set(slots(made, "p"))] == ["p1-0"]
+
+
+def test_a_larger_share_of_rows_gets_a_larger_share_of_slots():
+    slices = [file_slice("p", 0, 790), file_slice("p", 1, 190)]
+    made = plan({"p": 100}, slices)
+    shares = [slots(made, "p").count(bucket) for bucket in range(len(made.files))]
+    assert shares[0] / sum(shares) == pytest.approx(81 / 100, abs=0.05)
+
+
+def test_a_plan_without_inserts_has_no_slots():
+    made = plan({"p": 5}, [file_slice("p", 0, 100)], {0: 2}, has_inserts=False)
+    assert made.routes.partitions == ()
+    assert len(made.files) == 1
+    assert made.new_rows == {}
+
+
+def test_heavy_buckets_are_spread_over_tasks():
+    slices = [file_slice("p", number, size) for number, size in enumerate([900, 900, 10, 10])]
+    made = plan({}, slices, dict.fromkeys(range(4), 1), slots_count=1)
+    assert made.tasks_count == 3
+    heavy = {made.routes.task_of_bucket[bucket] for bucket in made.routes.bucket_of_file[:2]}
+    assert len(heavy) == 2
+
+
+def test_hash_buckets_keep_their_file_groups_and_get_new_ones():
+    kept = file_slice("p", 0, 900, file_id="00000001-aaaa-bbbb-cccc-dddddddddddd-0")
+    hashing = Hashing(buckets_count=3, hash_fields=("uuid",), key_fields=("uuid",))
+    made = plan({"p": 5}, [kept], hashing=hashing)
+    files = [made.files[bucket] for bucket in slots(made, "p")]
+    assert [bucket_number(file.file_id) for file in files] == [0, 1, 2]
+    assert [file.base for file in files] == [None, kept.base, None]
+    without = plan({"p": 5}, [kept], hashing=hashing, has_inserts=False)
+    assert [bucket >= 0 for bucket in slots(without, "p")] == [False, True, False]
+
+
+def test_a_sole_file_that_takes_all_rows_needs_no_look_up():
+    slices = [file_slice("p", 0, 500), file_slice("q", 0, 500), file_slice("r", 0, 10), file_slice("r", 1, 10)]
+    assert list(sole_files(slices, {"p": 50, "q": 51, "r": 1}, SIZING)) == ["p"]
+
+
+def test_file_ids_are_the_same_for_every_attempt_and_different_for_every_group():
+    ids = {new_file_id(INSTANT, partition, number) for partition in "pq" for number in range(3)}
+    assert len(ids) == 6
+    assert new_file_id(INSTANT, "p", 0) == new_file_id(INSTANT, "p", 0)
+    assert all(one.endswith("-0") and len(one) == 38 for one in ids)

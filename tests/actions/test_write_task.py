@@ -1,0 +1,53 @@
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.actions.write_task import runs_by_bucket, status_batch, to_statuses
+from pyhudi.engine.api import BUCKET
+from pyhudi.filegroup.writer import WriteStatus
+
+
+def batches_of(buckets, sizes):
+    table = pa.table({BUCKET: pa.array(buckets, pa.int32()), "row": list(range(len(buckets)))})
+    start = 0
+    for size in sizes:
+        yield from table.slice(start, size).to_batches() or table.schema.empty_table().to_batches()
+        start += size
+    yield from table.slice(start).to_batches()
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=30).map(sorted), st.lists(st.integers(0, 7), max_size=6))
+def test_a_stream_is_cut_where_the_bucket_changes_however_it_is_batched(buckets, sizes):
+    runs = [(bucket, rows["row"].to_pylist()) for bucket, rows in runs_by_bucket(batches_of(buckets, sizes))]
+    assert [bucket for bucket, _ in runs] == sorted(set(buckets))
+    assert [row for _, rows in runs for row in rows] == list(range(len(buckets)))
+    assert all(buckets[row] == bucket for bucket, rows in runs for row in rows)
+
+
+def test_one_bucket_is_given_before_the_next_batch_is_asked_for():
+    asked = []
+
+    def stream():
+        for bucket in (0, 1, 2):
+            asked.append(bucket)
+            yield pa.record_batch({BUCKET: pa.array([bucket], pa.int32())})
+
+    runs = runs_by_bucket(stream())
+    assert next(runs)[0] == 0
+    assert asked == [0, 1]
+
+
+def test_statuses_survive_the_way_through_a_table():
+    status = WriteStatus(
+        partition="p",
+        file_id="f",
+        path="p/f",
+        previous_instant="null",
+        previous_name="",
+        rows_count=3,
+        size_bytes=2**40,
+    )
+    other = WriteStatus(partition="a", file_id="z", path="", previous_instant="1", previous_name="n")
+    table = pa.Table.from_batches([status_batch(status), status_batch(other)])
+    assert to_statuses(table) == [other, status]

@@ -1,0 +1,65 @@
+import datetime
+
+import pyarrow as pa
+import pytest
+from tests.building import TRIPS
+
+from pyhudi.predicate import to_expression
+from pyhudi.queries.pruning import partition_values, prune_partitions
+from pyhudi.schema.meta_fields import with_meta_fields
+
+STYLE = "hoodie.datasource.write.hive_style_partitioning"
+ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
+DROP = "hoodie.datasource.write.drop.partition.columns"
+SCHEMA = with_meta_fields(TRIPS.append(pa.field("day", pa.date32())))
+
+
+def config(engine, **said):
+    schema = pa.schema(list(SCHEMA)[5:])
+    return engine.create(schema, ordering=None, **said).config
+
+
+def kept(config, partitions, text):
+    return prune_partitions(config, SCHEMA, partitions, to_expression(text))
+
+
+def test_without_a_filter_every_partition_is_kept(engine):
+    assert prune_partitions(config(engine), SCHEMA, ["a", "b"], None) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("said", "partitions", "text", "expected"),
+    [
+        ({}, ["sf", "oslo"], "city = 'sf'", ["sf"]),
+        ({}, ["sf", "oslo"], "city <> 'sf' and fare > 1", ["oslo"]),
+        ({}, ["sf", "oslo"], "city = 'sf' or fare > 1", ["sf", "oslo"]),
+        ({}, ["sf", "oslo"], "fare > 1", ["sf", "oslo"]),
+        ({}, ["sf", "__HIVE_DEFAULT_PARTITION__", "default"], "city is null", ["__HIVE_DEFAULT_PARTITION__", "default"]),
+        ({"options": {STYLE: True}}, ["city=sf", "city=oslo"], "city in ('oslo')", ["city=oslo"]),
+        ({"options": {ENCODE: True}}, ["a%2Fb", "c"], "city = 'a/b'", ["a%2Fb"]),
+        ({"partition_by": ["city", "ts"]}, ["sf/1", "sf/20", "x/3"], "ts > 5", ["sf/20"]),
+        ({"partition_by": ["day"]}, ["2024-01-01", "2024-02-01"], "day < date '2024-01-15'", ["2024-01-01"]),
+        ({}, ["sf", "oslo"], "_hoodie_partition_path like 'o%'", ["oslo"]),
+        ({}, ["a/b", "c"], "city = 'c'", ["a/b", "c"]),
+    ],
+)  # fmt: skip
+def test_partitions_that_cannot_match_are_left_out(engine, said, partitions, text, expected):
+    assert kept(config(engine, **said), partitions, text) == expected
+
+
+def test_paths_tell_values_in_the_columns_own_type(engine):
+    found = partition_values(config(engine, partition_by=["day", "ts"]), SCHEMA, ["2024-01-02/7", "default/8"])
+    assert found["day"].to_pylist() == [datetime.date(2024, 1, 2), None]
+    assert found["ts"].to_pylist() == [7, 8]
+    unreadable = partition_values(config(engine, partition_by=["ts"]), SCHEMA, ["seven"])
+    assert unreadable.column_names == ["_hoodie_partition_path"]
+
+
+def test_a_time_that_is_formatted_tells_no_value(engine):
+    options = {
+        "hoodie.datasource.write.keygenerator.type": "TIMESTAMP",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy",
+    }
+    made = config(engine, partition_by=["ts"], options=options)
+    assert kept(made, ["2020", "2021"], "ts = 2020") == ["2020", "2021"]
