@@ -114,3 +114,19 @@ def test_every_bucket_of_a_task_gives_a_status(world):
     found = merge_buckets(Attempt(task=0), iter(batches), storage=storage, spec=spec, files=(file, new), clauses=made)
     statuses = pa.Table.from_batches(found).to_pylist()
     assert [(one["updates_count"], one["inserts_count"]) for one in statuses] == [(1, 0), (0, 1)]
+
+
+def test_rows_found_out_of_order_keep_their_own_values(world):
+    rows = source(trip("k5", fare=99.0), trip("k7", fare=7.0, rider="seven"), trip("k5", fare=5.0, rider="five"))
+    status = merge(world, rows, UPDATE, residual="t.fare = s.fare")
+    assert status.updates_count == 2
+    assert [row["rider"] for row in stored(world[0], status)] == [*"rrrrr", "five", "r", "seven", *"rr"]
+
+
+def test_every_touched_row_has_a_number_of_its_own(world):
+    small = Clause(kind=ClauseKind.UPDATE, assignments={"fare": parse("0.0")}, condition=parse("t.fare < 3"))
+    left = Clause(kind=ClauseKind.UPDATE_BY_SOURCE, assignments={"fare": parse("1.0")}, condition=None)
+    rows = source(*(trip(f"k{i}") for i in range(6)), trip("new"))
+    status = merge(world, rows, small, UPDATE, INSERT, left)
+    numbers = [row["_hoodie_commit_seqno"] for row in stored(world[0], status)]
+    assert set(numbers) == {f"{NEXT}_0_{row}" for row in range(11)}
