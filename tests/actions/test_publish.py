@@ -47,7 +47,7 @@ def test_the_inflight_instant_of_an_upsert_tells_its_workload(engine, version):
     storage = table.state.storage
     inflight = [one.path for one in storage.list(".hoodie") if one.path.endswith(".inflight")]
     assert len(inflight) == 2
-    assert storage.get(sorted(inflight)[-1])
+    assert storage.get(max(inflight))
 
 
 def test_the_commits_schema_is_nullable_avro(engine):

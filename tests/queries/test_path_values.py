@@ -10,7 +10,9 @@ def test_values_of_dropped_columns_come_from_the_path(engine):
     values = values_in_paths(dropping, SCHEMA, ["sf/1", "oslo/2"])
     batch = pa.record_batch({"uuid": ["a", "b"]})
     rows = with_path_values(batch, values, "oslo/2")
-    assert rows.to_pylist() == [{"uuid": uuid, "city": "oslo", "ts": 2} for uuid in "ab"]
+    assert rows.to_pylist() == [
+        {"uuid": uuid, "_hoodie_partition_path": "oslo/2", "city": "oslo", "ts": 2} for uuid in "ab"
+    ]
     assert with_path_values(batch, None, "sf/1") is batch
 
 

@@ -10,6 +10,7 @@ from pyhudi.schema.meta_fields import with_meta_fields
 
 STYLE = "hoodie.datasource.write.hive_style_partitioning"
 ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
+NULL = "__HIVE_DEFAULT_PARTITION__"
 DROP = "hoodie.datasource.write.drop.partition.columns"
 SCHEMA = with_meta_fields(TRIPS.append(pa.field("day", pa.date32())))
 
@@ -34,7 +35,7 @@ def test_without_a_filter_every_partition_is_kept(engine):
         ({}, ["sf", "oslo"], "city <> 'sf' and fare > 1", ["oslo"]),
         ({}, ["sf", "oslo"], "city = 'sf' or fare > 1", ["sf", "oslo"]),
         ({}, ["sf", "oslo"], "fare > 1", ["sf", "oslo"]),
-        ({}, ["sf", "__HIVE_DEFAULT_PARTITION__", "default"], "city is null", ["__HIVE_DEFAULT_PARTITION__", "default"]),
+        ({}, ["sf", NULL, "default"], "city is null", [NULL, "default"]),
         ({"options": {STYLE: True}}, ["city=sf", "city=oslo"], "city in ('oslo')", ["city=oslo"]),
         ({"options": {ENCODE: True}}, ["a%2Fb", "c"], "city = 'a/b'", ["a%2Fb"]),
         ({"partition_by": ["city", "ts"]}, ["sf/1", "sf/20", "x/3"], "ts > 5", ["sf/20"]),
