@@ -177,6 +177,15 @@ def test_a_version_6_custom_table_takes_the_types_from_the_call():
         key_spec(read)
 
 
+def test_how_times_are_spelled_comes_from_the_call_where_the_table_does_not_say():
+    """Apache Hudi never stores it for CUSTOM tables."""
+    said = Settings.of({"hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+                        "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd"})  # fmt: skip
+    spec = key_spec(config(keygenerator_type="CUSTOM", partition_fields="a:simple,b:TIMESTAMP"), said)
+    assert spec.timestamp is not None
+    assert (spec.timestamp.type, spec.timestamp.output_format) == ("EPOCHMILLISECONDS", "yyyyMMdd")
+
+
 def test_a_custom_type_that_does_not_exist_is_corrupt():
     with pytest.raises(CorruptData):
         key_spec(config(keygenerator_type="CUSTOM", partition_fields="a:HASH"))

@@ -11,6 +11,7 @@ from pyhudi.timeline.clock import (
     format_instant,
     instant_ms,
     next_instant_time,
+    parse_query_time,
     parse_time,
     plus_one_ms,
     wait_until_past,
@@ -80,6 +81,27 @@ def test_times_are_read_in_the_timelines_zone(given, digits):
 def test_other_texts_are_no_time(given):
     with pytest.raises(InvalidInput):
         parse_time(given, UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "digits"),
+    [
+        ("20250928205430", "20250928205430"),
+        ("20250928205430030", "20250928205430030"),
+        ("2025-09-28 20:54:30", "20250928205430999"),
+        ("2025-09-28", "20250928000000000"),
+        ("1759064070", "20250928205430000"),
+        ("1759064070030", "20250928205430030"),
+    ],
+)
+def test_the_data_sources_options_compare_seconds_as_text(given, digits):
+    assert parse_query_time(given, CHINA) == digits
+
+
+@pytest.mark.parametrize("given", ["", "20250928", "202509282054300", "20251328205430"])
+def test_other_texts_are_no_query_time(given):
+    with pytest.raises(InvalidInput):
+        parse_query_time(given, UTC)
 
 
 def test_a_time_is_issued_at_the_clock_when_the_timeline_is_behind():

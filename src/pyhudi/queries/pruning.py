@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import Expression, partitions_matching
-from pyhudi.state.config import TableConfig, key_spec
+from pyhudi.state.config import TableConfig
 
 __all__ = ["partition_values", "prune_partitions"]
 
@@ -22,12 +22,27 @@ _PATH = "_hoodie_partition_path"
 def prune_partitions(
     config: TableConfig, schema: pa.Schema, partitions: Sequence[PartitionPath], predicate: Expression | None
 ) -> list[PartitionPath]:
-    """Keep the partitions in which the predicate may be true for some row."""
+    """Keep the partitions in which the predicate may be true for some row.
+
+    A text's default partition holds nulls, empty texts and whatever spells like it, so it tells nothing of the text.
+    """
     if predicate is None or not partitions:
         return list(partitions)
     values = partition_values(config, schema, partitions)
-    kept = partitions_matching(predicate, values).to_numpy(zero_copy_only=False)
-    return [partition for partition, is_kept in zip(partitions, kept, strict=True) if is_kept]
+    texts = [field.name for field in values.schema if pa.types.is_string(field.type) and field.name != _PATH]
+    unsure = [
+        tuple(name for name, value in zip(texts, row, strict=True) if value is None) for row in _rows(values, texts)
+    ]
+    kept: set[str] = set()
+    for names in set(unsure):
+        told = values.filter(pa.array([one == names for one in unsure])).drop_columns(list(names))
+        kept.update(told.filter(partitions_matching(predicate, told)).column(_PATH).to_pylist())
+    return [partition for partition in partitions if partition in kept]
+
+
+def _rows(values: pa.Table, names: Sequence[str]) -> list[tuple[str | None, ...]]:
+    """Give one tuple of these columns' values a partition."""
+    return list(zip(*(values.column(name).to_pylist() for name in names), strict=True)) or [()] * values.num_rows
 
 
 def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequence[PartitionPath]) -> pa.Table:
@@ -39,18 +54,25 @@ def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequenc
     Nulls: the default partition is null.
     """
     columns = {_PATH: pa.array(partitions, pa.string())}
-    spec = key_spec(config)
     levels = [partition.split("/") for partition in partitions]
-    tells = spec.generator is not KeyGenerator.USER_PROVIDED and not spec.has_slash_dates
-    for place, field in enumerate(spec.partition):
-        is_plain = not field.is_timestamp and field.name in schema.names
-        if not (tells and is_plain and all(len(level) == len(spec.partition) for level in levels)):
+    if config.has_slash_dates or any(len(level) != len(config.partition_fields) for level in levels):
+        return pa.table(columns)
+    for place, element in enumerate(config.partition_fields):
+        name = element.partition(":")[0]
+        if not _shows_value(config, element) or name not in schema.names:
             continue
-        texts = [_value(level[place], field.name, config) for level in levels]
-        typed = _cast(texts, schema.field(field.name).type)
+        texts = [_value(level[place], name, config) for level in levels]
+        typed = _cast(texts, schema.field(name).type)
         if typed is not None:
-            columns[field.name] = typed
+            columns[name] = typed
     return pa.table(columns)
+
+
+def _shows_value(config: TableConfig, element: str) -> bool:
+    """Tell whether a partition field's value is on the path as it is; version 6 does not say it of CUSTOM ones."""
+    if config.key_generator is KeyGenerator.CUSTOM:
+        return element.partition(":")[2].strip().upper() == "SIMPLE"
+    return config.key_generator not in {KeyGenerator.TIMESTAMP, KeyGenerator.USER_PROVIDED}
 
 
 def _value(segment: str, name: str, config: TableConfig) -> str | None:

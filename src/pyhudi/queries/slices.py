@@ -14,7 +14,7 @@ from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
 
 __all__ = ["slices_at", "table_schema"]
@@ -38,13 +38,20 @@ def slices_at(
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     """Give the table's columns, without meta columns: the newest commit's schema, else the one it was made with.
 
+    A timeline cut to before the first commit of a table that does not say what it was made with has its later schema.
+
     Raises: CorruptData for a table that says neither.
     """
-    newest_first = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
-    for instant in newest_first:
-        stored = read_commit_metadata(state, instant).extra.get("schema")
-        if stored:
-            return without_meta_fields(avro_to_arrow(stored))
-    if state.config.create_schema:
-        return without_meta_fields(avro_to_arrow(state.config.create_schema))
+    stored = _committed_schema(state, timeline) or state.config.create_schema
+    if not stored and timeline.until is not None:
+        stored = _committed_schema(state, load_timeline(state))
+    if stored:
+        return without_meta_fields(avro_to_arrow(stored))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
+
+
+def _committed_schema(state: TableState, timeline: Timeline) -> str:
+    """Give the Avro schema of the newest commit that says one, or nothing."""
+    newest_first = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
+    schemas = (read_commit_metadata(state, instant).extra.get("schema") for instant in newest_first)
+    return next((schema for schema in schemas if schema), "")

@@ -25,7 +25,7 @@ from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
-from pyhudi.timeline.clock import parse_time
+from pyhudi.timeline.clock import parse_query_time
 from pyhudi.timeline.view import Timeline, as_of, as_of_requested, latest_write, resolve_as_of
 
 __all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "read_plan"]
@@ -77,7 +77,7 @@ def pin(state: TableState, moment: Moment | None) -> Timeline:
 def pin_requested(state: TableState, time: str) -> Timeline:
     """Cut the timeline as Hudi's `as.of.instant` does: by requested time."""
     timeline = load_timeline(state)
-    return as_of_requested(timeline, parse_time(time, timeline_zone(state)))
+    return as_of_requested(timeline, parse_query_time(time, timeline_zone(state)))
 
 
 def plan_snapshot(

@@ -22,7 +22,7 @@ from pyhudi.state.config import names_of
 from pyhudi.state.model import TableState
 from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline, timeline_zone
-from pyhudi.timeline.clock import parse_time
+from pyhudi.timeline.clock import parse_query_time
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits, changed_between, changed_between_requested
 
@@ -150,7 +150,7 @@ def _bound(state: TableState, text: str) -> InstantTime | None:
     """Read a bound as a point in time, never as the name of a commit. `earliest`, and zeros as of old: no bound."""
     if not text.strip("0") or text.lower() == _EARLIEST:
         return None
-    return parse_time(text, timeline_zone(state))
+    return parse_query_time(text, timeline_zone(state))
 
 
 def _predicate(settings: Settings, given: Expression | None) -> Expression | None:

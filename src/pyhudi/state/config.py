@@ -190,10 +190,10 @@ class TableConfig:
 def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
     """Say how a table makes keys and paths, as the kernels need it.
 
-    Settings tell what old tables do not store: the types of CUSTOM partition fields, whether timestamps are written
-    as text, and whether a single-field complex key leaves its field name out. What the stored keys show of the last
-    goes before the option; the caller, who reads them, replaces `has_prefixed_single_key`, and `key_prefix` for
-    generated keys.
+    Settings tell what tables may not store: the types of CUSTOM partition fields (version 6) and how their times are
+    spelled (Apache Hudi never says), whether timestamps are written as text, and whether a single-field complex key
+    leaves its field name out. What the stored keys show of the last goes before the option; the caller, who reads them,
+    replaces `has_prefixed_single_key`, and `key_prefix` for generated keys.
 
     Raises: OptionError for a CUSTOM field whose type nobody tells; CorruptData for a type that does not exist.
     Spec:   format/files 8.
@@ -208,7 +208,7 @@ def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
         has_slash_dates=config.has_slash_dates,
         has_prefixed_single_key=_has_prefix(config, options),
         has_consistent_timestamps=options.get(CONSISTENT_TIMESTAMPS),
-        timestamp=config.timestamp,
+        timestamp=config.timestamp or timestamp_spec(options.values),
         function=config.key_generator_class if config.key_generator is KeyGenerator.USER_PROVIDED else "",
     )
 
