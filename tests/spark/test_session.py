@@ -1,13 +1,23 @@
 import os
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
-from pyhudi.errors import PackageMissing, PathNotShared, WorkerMismatch
+import pyhudi
+from pyhudi.errors import OptionError, PackageMissing, PathNotShared, WorkerMismatch
 from pyhudi.spark import session
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import Worker, check_workers, require_pyspark, require_same, set_worker_python
+from pyhudi.spark.session import (
+    Worker,
+    check_workers,
+    require_pyspark,
+    require_same,
+    session_options,
+    set_worker_python,
+)
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 
@@ -90,3 +100,44 @@ def test_workers_elsewhere_keep_their_interpreter(before_spark, name, value):
 
 def test_a_worker_is_compared_whole():
     assert _here() == Worker(python=_here().python, pyhudi=_here().pyhudi, probe=None)
+
+
+def test_options_of_a_session_have_two_spellings():
+    settings = {"spark.hoodie.a": "1", "hoodie.a": "2", "hoodie.b": "3", "spark.sql.shuffle.partitions": "4"}
+    session = SimpleNamespace(conf=SimpleNamespace(getAll=settings))
+    assert session_options(session) == {"hoodie.a": "1", "hoodie.b": "3"}
+
+
+@pytest.fixture
+def confs(spark):
+    """Set options of the session, and take them away."""
+    given = []
+
+    def set_conf(key, text):
+        given.append(key)
+        spark.conf.set(key, text)
+
+    yield set_conf
+    for key in given:
+        spark.conf.unset(key)
+
+
+def _twice_the_same_key(spark, tmp_path, options):
+    table = pyhudi.create_table(
+        str(tmp_path / "t"), pa.schema([("id", pa.string())]), name="t", record_key=["id"], if_exists="open"
+    )
+    return table.insert(spark.createDataFrame([("a",), ("a",)], "id string"), options=options).inserted
+
+
+@pytest.mark.parametrize("key", ["spark.hoodie.combine.before.insert", "hoodie.combine.before.insert"])
+def test_an_option_of_the_session_holds_where_the_call_says_nothing(spark, tmp_path, confs, key):
+    assert _twice_the_same_key(spark, tmp_path, {}) == 2
+    confs(key, "true")
+    assert _twice_the_same_key(spark, tmp_path, {}) == 1
+    assert _twice_the_same_key(spark, tmp_path, {"hoodie.combine.before.insert": False}) == 2
+
+
+def test_an_unknown_option_of_the_session_is_refused(spark, tmp_path, confs):
+    confs("spark.hoodie.combine.before.insertt", "true")
+    with pytest.raises(OptionError, match=r"did you mean hoodie\.combine\.before\.insert"):
+        _twice_the_same_key(spark, tmp_path, {})
