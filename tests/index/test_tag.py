@@ -1,6 +1,7 @@
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, counts, listing, trip, trips
 
+from pyhudi.errors import InvalidInput
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.storage.faulty import FaultyStorage
 
@@ -144,3 +145,20 @@ def test_a_bucket_index_deletes_records_only_where_they_are(engine):
     result = table.delete(engine.rows(trips(trip("a"), trip("b"), trip("c", "oslo"))), options=options_of("BUCKET"))
     assert counts(result) == (0, 0, 1)
     assert [path for path in listing(table) if path not in before and path.startswith("oslo")] == []
+
+
+def test_a_bucket_index_refuses_file_groups_that_are_no_buckets(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(trip("a"))))
+    before = set(listing(table))
+    with pytest.raises(InvalidInput, match="bucket"):
+        table.upsert(engine.rows(trips(trip("a", ts=2))), options=options_of("BUCKET"))
+    assert {path for path in set(listing(table)) - before if path.endswith("parquet")} == set()
+
+
+def test_a_bucket_index_refuses_another_number_of_buckets(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(*(trip(f"k{i}") for i in range(20)))), options=options_of("BUCKET"))
+    options = {**options_of("BUCKET"), "hoodie.bucket.index.num.buckets": 2}
+    with pytest.raises(InvalidInput, match="bucket"):
+        table.upsert(engine.rows(trips(trip("k1", ts=2))), options=options)

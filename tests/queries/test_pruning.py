@@ -64,3 +64,13 @@ def test_a_time_that_is_formatted_tells_no_value(engine):
     }
     made = config(engine, partition_by=["ts"], options=options)
     assert kept(made, ["2020", "2021"], "ts = 2020") == ["2020", "2021"]
+
+
+def test_a_custom_table_that_does_not_store_its_types_is_read_without_pruning(engine):
+    options = {
+        "hoodie.datasource.write.keygenerator.type": "CUSTOM",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy",
+    }
+    made = config(engine, version=6, partition_by=["city:SIMPLE", "ts:TIMESTAMP"], options=options)
+    assert kept(made, ["sf/2020", "oslo/2020"], "city = 'sf'") == ["sf/2020", "oslo/2020"]

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 from pyhudi.engine.api import Moves, Routes
+from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import BaseFile, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.kernels.bucket import bucket_file_id, bucket_number
@@ -223,7 +224,9 @@ def _hash_slots(
 ) -> dict[PartitionPath, list[int]]:
     """Give each hash bucket of the rows' partitions its file group: the stored one, else a new one."""
     stored = {
-        (one.group.partition, bucket_number(one.group.file_id)): one.base for one in slices if one.base is not None
+        (one.group.partition, _bucket_of(one.group.file_id, hashing)): one.base
+        for one in slices
+        if one.base is not None
     }
     slots: dict[PartitionPath, list[int]] = {}
     for partition in demand.new_rows:
@@ -232,6 +235,26 @@ def _hash_slots(
             missing = plan.for_hash(partition, number) if has_inserts and base is None else -1
             slots.setdefault(partition, []).append(plan.for_file(base) if base else missing)
     return slots
+
+
+def _bucket_of(file_id: FileId, hashing: Hashing) -> int:
+    """Read a file group's bucket.
+
+    Raises: InvalidInput for a file group that the bucket index, or one of this many buckets, did not make.
+    """
+    try:
+        number = bucket_number(file_id)
+    except CorruptData as error:
+        raise InvalidInput(
+            "this partition was not written with the bucket index; use the index it was written with", file_id=file_id
+        ) from error
+    if number >= hashing.buckets_count:
+        raise InvalidInput(
+            "this partition was written with another number of buckets; give that number",
+            file_id=file_id,
+            buckets=hashing.buckets_count,
+        )
+    return number
 
 
 def _slots(shares: Sequence[tuple[int, int]]) -> list[int]:
