@@ -446,6 +446,66 @@ def test_a_value_that_does_not_fit_leaves_the_table_alone(engine):
     assert table.inspect.pending().num_rows == 0
 
 
+def test_an_empty_table_is_merged_into(engine, version):
+    table = engine.create(version=version)
+    merge = merging(engine, table, trip("a"), trip("b", "oslo")).when_matched_delete().when_not_matched_insert_all()
+    assert counts(merge.when_not_matched_by_source_delete().execute()) == (2, 0, 0)
+    assert rows_of(engine, table, "uuid", "city") == [("a", "sf"), ("b", "oslo")]
+
+
+def test_partition_columns_that_only_paths_have_are_inserted(engine):
+    table = engine.create(options={"hoodie.datasource.write.drop.partition.columns": "true"})
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    merge = merging(engine, table, trip("a", fare=7.0), trip("c", "oslo"))
+    assert counts(merge.when_matched_update_all().when_not_matched_insert_all().execute()) == (1, 1, 0)
+    assert rows_of(engine, table, "uuid", "fare") == [("a", 7.0), ("b", 1.0), ("c", 1.0)]
+    by_key = merging(engine, table, trip("a"), on="t.uuid = s.uuid")
+    with pytest.raises(InvalidInput, match="lack the partition fields"):
+        by_key.when_matched_update_all().execute()
+
+
+def test_partition_paths_made_of_times_meet(engine):
+    options = {
+        "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd",
+    }
+    day = 86_400_000
+    table = engine.create(partition_by=["ts"], options=options)
+    table.upsert(engine.rows(trips(trip("a", ts=0), trip("b", ts=day))), options=options)
+    merge = merging(
+        engine,
+        table,
+        trip("a", ts=5, fare=7.0),
+        trip("b", ts=day),
+        trip("c", ts=2 * day),
+        options=options,
+        on="t.uuid = s.uuid and t.ts = s.ts",
+    )
+    updating = merge.when_matched_update({"fare": "9"})
+    assert counts(updating.when_not_matched_insert_all("s.uuid <> 'a'").execute()) == (1, 1, 0)
+    assert rows_of(engine, table, "uuid", "ts", "fare") == [("a", 0, 1.0), ("b", day, 9.0), ("c", 2 * day, 1.0)]
+    with pytest.raises(DuplicateKeys, match="its key is stored"):
+        merge.when_not_matched_insert_all().execute()
+
+
+def test_a_row_without_a_partition_value_meets_one_without(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(trip("a", None), trip("b", None))))
+    merge = merging(engine, table, trip("a", None, fare=7.0), trip("c", None)).when_matched_update_all()
+    assert counts(merge.when_not_matched_insert_all().execute()) == (1, 1, 0)
+    assert rows_of(engine, table) == [("a", None, 7.0), ("b", None, 1.0), ("c", None, 1.0)]
+
+
+def test_old_files_take_part_with_todays_columns(engine):
+    table = filled(engine, 2)
+    wider = pa.schema([*TRIPS, ("tip", pa.float64())])
+    table.upsert(engine.rows(trips(trip("n", "rome", tip=2.0), schema=wider)))
+    merge = merging(engine, table, trip("k0", tip=5.0), trip("m", tip=3.0), schema=wider)
+    assert counts(merge.when_matched_update_all("t.tip is null").when_not_matched_insert_all().execute()) == (1, 1, 0)
+    assert rows_of(engine, table, "uuid", "tip") == [("k0", 5.0), ("k1", None), ("m", 3.0), ("n", 2.0)]
+
+
 def test_sources_of_other_libraries_and_dicts_are_taken():
     builder = TableBuilder()
     table = filled(builder)

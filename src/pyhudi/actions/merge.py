@@ -25,7 +25,7 @@ from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
 from pyhudi.index.tag import index_plan
 from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
-from pyhudi.predicate.model import Column
+from pyhudi.predicate.model import Binary, Column, Operator
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.config import TableConfig
@@ -128,6 +128,9 @@ class _Join:
         asked = [name for name in partitions if name in equal and name not in config.record_key]
         if not knows_partition:
             others += [terms[name] for name in asked]
+        else:
+            # Two values may share a path (the hours of a day, null and its text), and a null has a path too.
+            others += [_null_safe(terms[name]) for name in asked if name not in sides.dropped]
         keys = [*config.record_key, *(asked if knows_partition else ())]
         for name in keys:
             _require_same_type(sides, name, equal[name])
@@ -252,6 +255,10 @@ def _expression(value: Any) -> Expression:  # noqa: ANN401 - what users type
 
 def _partition_columns(config: TableConfig) -> tuple[str, ...]:
     return tuple(name.split(":")[0] for name in config.partition_fields)
+
+
+def _null_safe(term: Expression) -> Expression:
+    return replace(term, operator=Operator.SAME) if isinstance(term, Binary) else term
 
 
 def _as_stored(schema: pa.Schema) -> pa.Schema:
