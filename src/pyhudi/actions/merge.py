@@ -39,7 +39,11 @@ __all__ = ["MergeBuilder"]
 class MergeBuilder:
     """Clauses of one merge, in the order they are tried; the first whose condition is true acts on a row.
 
-    `t` is the table, `s` the source. Every record key field must be equated in `on`: Hudi finds rows by key.
+    `t` is the table, `s` the source. Every record key field must be equated in `on`: Hudi finds rows by key. Where `on`
+    equates every partition field too, only those partitions are looked at. Clauses act whatever the ordering fields
+    say. An assignment is an expression as text, or a value that is no text.
+
+    Nulls: a condition that is unknown is not true; key and partition fields that are null on both sides are equal.
     """
 
     def __init__(self, call: WriteCall, source: Frame, on: str) -> None:
@@ -81,7 +85,10 @@ class MergeBuilder:
     def execute(self) -> WriteResult | WritePlan:
         """Run the merge as one commit.
 
-        Raises: InvalidInput where `on` or a clause cannot be used; DuplicateKeys where two source rows match one row.
+        A dry run gives the plan instead.
+
+        Raises: InvalidInput, ExpressionError, SchemaMismatch where `on` or a clause cannot be used, before anything is
+                written; DuplicateKeys where two source rows act on one row, or an insert would make a key twice.
         """
         merge = _Merge.of(self._call, self._call.engine.schema(self._source), self._on, self._clauses)
         return _execute(self._call, self._source, merge)
