@@ -69,14 +69,14 @@ class World:
         return {(row["uuid"], row["city"]): row["fare"] for row in found}
 
 
-def require_clean(world):
+def require_clean(table):
     """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
-    state = world.table().state
+    state = table.state
     timeline = load_timeline(state)
     assert [one for one in timeline.instants if not one.is_completed] == []
     require_times_in_order(timeline)
     require_one_rollback_each(state, timeline)
-    paths = set(world.files())
+    paths = {status.path for status in state.storage.list("")}
     committed = {one.requested_time for one in timeline.completed.values()}
     named = {
         stat.path
