@@ -148,3 +148,10 @@ def test_the_table_interface_takes_dataframes_and_gives_them(spark, path):
     assert table.delete(where="fare > 5.5").deleted == 1
     assert table.scan(filter="city = 'oslo'").to_spark(spark).select("id").collect() == [("c",)]
     assert table.changes(after=first).to_spark(spark).count() == 0
+
+
+def test_rows_that_spark_cannot_tell_come_from_the_table_survive_its_overwrite(spark, path):
+    by_python = spark.read.format("hudi").load(path)
+    assert by_python.inputFiles() == []
+    pyhudi.spark.write(by_python.where("city = 'oslo'"), path, mode="overwrite", options=KEYED)
+    assert read(spark, path) == [("a", "oslo", 1.0), ("c", "oslo", 1.0)]

@@ -4,18 +4,20 @@ Start at `write`.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
+from urllib.parse import unquote
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.call import WriteResult
-from pyhudi.engine.api import KEY, PARTITION
+from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
 from pyhudi.options import Settings, one_of, option
-from pyhudi.schema.meta_fields import META_FIELDS, without_meta_fields
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import arrow_to_avro, to_table_schema
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.failures import mapped
@@ -105,12 +107,15 @@ def write(
         raise TableExists("there is a table already; choose mode append or overwrite", path=storage.url)
     if not exists and chosen in _NEED_A_TABLE:
         raise TableNotFound(f"there is no table for operation {chosen}", path=storage.url)
+    said = {**extra, **(commit_metadata or {})}
     if exists and (save_mode == "append" or chosen in _REPLACING):
-        table = Table(open_state(storage, SystemEnv()))
-    else:
-        df = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
-        table = _new(engine, storage, df, settings, needs_name=needs_name, exists=exists)
-    return _run(table, df, chosen, settings, {**extra, **(commit_metadata or {})})
+        return _run(Table(open_state(storage, SystemEnv())), df, chosen, settings, said)
+    rows = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
+    properties = _properties(engine, storage, rows, settings, needs_name=needs_name)
+    with _kept(engine, storage, rows, properties, settings) if exists else nullcontext(rows) as kept:
+        if exists:
+            _drop(storage)
+        return _run(_created(storage, properties), kept, chosen, settings, said)
 
 
 def _settings(
@@ -155,35 +160,55 @@ def _save_mode(given: str | None, operation: str) -> str:
     return mode
 
 
-def _new(
-    engine: SparkEngine, storage: Storage, df: DataFrame, settings: Settings, *, needs_name: bool, exists: bool
-) -> Table:
-    """Create the table; one that is there is dropped, when nothing speaks against the new one any more."""
+def _properties(
+    engine: SparkEngine, storage: Storage, df: DataFrame, settings: Settings, *, needs_name: bool
+) -> dict[str, str]:
+    """Describe the new table, of the options and the rows' columns."""
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    columns = to_table_schema(without_meta_fields(engine.schema(df)))
+    columns = to_table_schema(engine.schema(df))
     name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
     avro = arrow_to_avro(columns, f"{name}_record", f"hoodie.{name}", null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))
     properties = new_properties(new_table(settings, columns=columns.names, create_schema=schema, name=name))
     config = TableConfig.of(properties)
     require_writable(config, layout_of(config.table_version))
-    if exists:
-        _require_elsewhere(df, storage)
-        _require_keys(engine, df, columns, config, settings)
-        _drop(storage)
+    return properties
+
+
+def _created(storage: Storage, properties: Mapping[str, str]) -> Table:
+    """Create the table; if somebody else was quicker, theirs is the table."""
     try:
         return Table(create_state(storage, SystemEnv(), properties))
     except TableExists:
         return Table(open_state(storage, SystemEnv()))
 
 
+@contextmanager
+def _kept(
+    engine: SparkEngine, storage: Storage, df: DataFrame, properties: Mapping[str, str], settings: Settings
+) -> Iterator[DataFrame]:
+    """Compute the rows and their keys while the old table is still there, and keep them until they are written.
+
+    What is wrong with a row is found before anything is dropped, and rows that Spark cannot tell come from the old
+    table are not lost with it.
+    """
+    _require_elsewhere(df, storage)
+    config = TableConfig.of(properties)
+    if config.record_key:
+        columns = to_table_schema(engine.schema(df))
+        df = engine.with_keys(engine.conform(df, columns), key_spec(config, settings))
+    with engine.hold(df) as held:  # whole rows: a count alone would leave their keys out
+        engine.count(held, [])
+        yield held.drop(KEY, PARTITION, ORDER)
+
+
 def _require_elsewhere(df: DataFrame, storage: Storage) -> None:
-    """Refuse to drop what the rows are read from."""
+    """Refuse to drop what the rows are read from, where Spark tells."""
     with mapped():
         files = df.inputFiles()
-    place = storage.url.partition("://")[2].rstrip("/") + "/"
-    read = next((file for file in files if place in file), None)
+    place = _place(storage.url).rstrip("/") + "/"
+    read = next((file for file in files if _place(file).startswith(place)), None)
     if read is not None:
         raise InvalidInput(
             "the rows are read from the table that mode overwrite drops; use operation insert_overwrite_table",
@@ -192,13 +217,9 @@ def _require_elsewhere(df: DataFrame, storage: Storage) -> None:
         )
 
 
-def _require_keys(
-    engine: SparkEngine, df: DataFrame, columns: pa.Schema, config: TableConfig, settings: Settings
-) -> None:
-    """Make every row's key once, so that a row without one is found while the old table is still there."""
-    if config.record_key:
-        with engine.hold(engine.with_keys(engine.conform(df, columns), key_spec(config, settings))) as keyed:
-            engine.count(keyed, [PARTITION])
+def _place(url: str) -> str:
+    """Leave out the scheme, which has several names for one store, and the escapes."""
+    return unquote(re.sub(r"^[a-z0-9]+:(//)?", "", url))
 
 
 def _drop(storage: Storage) -> None:
