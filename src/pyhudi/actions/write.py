@@ -29,6 +29,7 @@ from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import slices_at
 from pyhudi.state.config import MergeMode
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
 
@@ -129,7 +130,11 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
 
     Raises: InvalidInput where a pattern fits no partition.
     """
-    with opened(call, None, Action.REPLACECOMMIT, WriteOperation.DELETE_PARTITION) as write:
+
+    def check(_: pa.Schema) -> None:
+        _matching({one.group.partition for one in slices_at(call.state, load_timeline(call.state))}, patterns)
+
+    with opened(call, None, Action.REPLACECOMMIT, WriteOperation.DELETE_PARTITION, check=check) as write:
         stored = slices_at(call.state, write.snapshot)
         partitions = _matching({one.group.partition for one in stored}, patterns)
         if call.is_dry_run:
