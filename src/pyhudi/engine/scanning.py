@@ -14,7 +14,15 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.errors import CorruptData
-from pyhudi.formats.parquet import ColumnStats, Footer, iter_batches, read_footer, row_group_stats, row_groups_matching
+from pyhudi.formats.parquet import (
+    ColumnStats,
+    Footer,
+    dictionary_columns,
+    iter_batches,
+    read_footer,
+    row_group_stats,
+    row_groups_matching,
+)
 from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.predicate import ColumnRange, Expression, fields_of, mask, may_match
 from pyhudi.schema.evolution import project
@@ -201,8 +209,18 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read columns in the types of a schema; absent ones are null."""
     present = [name for name in wanted.names if name in footer.schema.names]
-    for batch in iter_batches(source, present, footer=footer, row_groups=groups):
-        yield project(batch, wanted)
+    coded = [name for name in dictionary_columns(footer) if name in present]
+    # Text with few values is cheaper to read as codes and to spell out than to read as text.
+    for batch in iter_batches(source, present, read_dictionary=coded, footer=footer, row_groups=groups):
+        yield project(_decoded(batch, coded) if coded else batch, wanted)
+
+
+def _decoded(batch: pa.RecordBatch, coded: Sequence[str]) -> pa.RecordBatch:
+    columns = [
+        column.dictionary_decode() if field.name in coded else column
+        for field, column in zip(batch.schema, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 Start at `iter_batches`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.formats.parquet.footer import INSTANT, Footer, damage_as_corrupt_data, int96_columns, require_rows
+from pyhudi.formats.parquet.twins import twin_columns
 
 __all__ = ["iter_batches"]
 
@@ -27,7 +28,7 @@ def iter_batches(
     """Read a file batch by batch, in the order of its rows.
 
     Columns the file has not are left out; INT96 timestamps come as microseconds in UTC. With `footer` it is not read
-    again.
+    again. A column that is stored twice is decoded once.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
     Cost:   one batch and the compressed pages of its row group in memory; one thread.
@@ -40,9 +41,11 @@ def iter_batches(
             read_dictionary=list(read_dictionary) or None,
             coerce_int96_timestamp_unit="us",
         )
-        wanted = None if columns is None else list(columns)
-        groups = None if row_groups is None else list(row_groups)
-        batches = file.iter_batches(batch_rows, row_groups=groups, columns=wanted, use_threads=False)
+        wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
+        twins = twin_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
+        once = [name for name in wanted if name not in twins]
+        batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=False)
         instants = int96_columns(file.metadata)
     rows_count = 0
     while True:
@@ -51,8 +54,14 @@ def iter_batches(
         if batch is None:
             break
         rows_count += batch.num_rows
-        yield _with_zones(batch, instants)
-    require_rows(rows_count, file.metadata, range(file.metadata.num_row_groups) if groups is None else groups)
+        yield _with_zones(_with_twins(batch, wanted, twins) if twins else batch, instants)
+    require_rows(rows_count, file.metadata, groups)
+
+
+def _with_twins(batch: pa.RecordBatch, names: Sequence[str], twins: Mapping[str, str]) -> pa.RecordBatch:
+    stored = [twins.get(name, name) for name in names]
+    fields = [batch.schema.field(twin).with_name(name) for name, twin in zip(names, stored, strict=True)]
+    return pa.RecordBatch.from_arrays([batch.column(twin) for twin in stored], schema=pa.schema(fields))
 
 
 def _with_zones(batch: pa.RecordBatch, instants: tuple[str, ...]) -> pa.RecordBatch:
