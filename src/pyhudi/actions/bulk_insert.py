@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
+from pyhudi.actions.retrying import retrying
 from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
 from pyhudi.actions.write_task import Kind, status_batch, to_statuses, write_buckets
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
@@ -59,6 +60,7 @@ class _Sorting:
     """A file is closed when it has this many."""
 
 
+@retrying
 def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Write rows as new file groups.
 

@@ -17,6 +17,7 @@ from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides
 from pyhudi.actions.merge_task import merge_bucket, merge_buckets
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import profile, publish
+from pyhudi.actions.retrying import retrying
 from pyhudi.actions.write import Located, locate, plan_for
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.actions.write_task import to_statuses
@@ -186,6 +187,7 @@ class _Merge:
         return _Merge(clauses=checked, source=sides.source, keys=keys, knows_partition=join.knows_partition)
 
 
+@retrying
 def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | WritePlan:
     keyed = _keyed(call, source, merge)
     with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True) as write:

@@ -15,6 +15,7 @@ from pyhudi.actions.assignment import in_type_of
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
+from pyhudi.actions.retrying import retrying
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice
@@ -60,6 +61,7 @@ def update_where(
     return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
 
 
+@retrying
 def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | list[str]:
     with opened(call, None, Action.COMMIT, operation, check=partial(_check, call, change)) as write:
         slices = _candidates(write, change)

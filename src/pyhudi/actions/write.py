@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import profile, publish
+from pyhudi.actions.retrying import retrying
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write, sole_files
 from pyhudi.actions.write_task import Kind, to_statuses, write_buckets
 from pyhudi.engine.api import FILE_INDEX, STORED, Frame, Moves
@@ -55,6 +56,7 @@ COMBINE_BEFORE_INSERT: Final = option(
 )
 
 
+@retrying
 def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Insert new keys and update existing ones, as one commit.   Spec: Writer Expectations 1-4."""
     with opened(call, records, Action.COMMIT, WriteOperation.UPSERT) as write:
@@ -68,6 +70,7 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         return publish(call, write.txn, WriteOperation.UPSERT, statuses, schema=write.schema, phases=write.phases)
 
 
+@retrying
 def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
@@ -94,6 +97,7 @@ def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         )
 
 
+@retrying
 def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Delete the stored rows of these keys; keys that are not stored are ignored.
 
@@ -109,6 +113,7 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         return publish(call, write.txn, WriteOperation.DELETE, statuses, schema=write.schema, phases=write.phases)
 
 
+@retrying
 def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = False) -> WriteResult | WritePlan:
     """Replace the partitions that the rows name, or all of them, by the rows."""
     operation = WriteOperation.INSERT_OVERWRITE_TABLE if is_whole_table else WriteOperation.INSERT_OVERWRITE
@@ -125,6 +130,7 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
         )
 
 
+@retrying
 def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult | list[PartitionPath]:
     """Take whole partitions away: paths, or patterns with `*`; a dry run gives the partitions.
 

@@ -1,0 +1,78 @@
+import pytest
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+
+from pyhudi.errors import WriteConflict
+from pyhudi.storage.api import PutMode
+from pyhudi.storage.faulty import FaultyStorage
+
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+
+
+class Crowded(FaultyStorage):
+    """A store where somebody else commits just after each of the first so many writes has put its files."""
+
+    def __init__(self, inner, times, meddle):
+        super().__init__(inner)
+        self.left, self._meddle = times, meddle
+
+    def put(self, path, data, mode=PutMode.OVERWRITE):
+        if path.endswith(".inflight") and "rollback" not in path and self.left:
+            self.left -= 1
+            self._meddle()
+        super().put(path, data, mode)
+
+
+@pytest.fixture
+def builder():
+    return TableBuilder()
+
+
+@pytest.fixture
+def plain(builder):
+    table = builder.create(TRIPS)
+    table.upsert([trip("k1", fare=1.0)], options=TINY_FILTERS)
+    return table
+
+
+def crowded(builder, plain, times):
+    def meddle():
+        plain.update(set={"fare": "fare + 100"}, where="uuid = 'k1'")
+
+    return builder.reopen(plain, Crowded(plain.state.storage, times, meddle))
+
+
+VERBS = {
+    "upsert": lambda table, options: table.upsert([trip("k1", ts=9, rider="new", fare=7.0)], options=options),
+    "insert": lambda table, options: table.insert([trip("k2")], options=options),
+    "delete": lambda table, options: table.delete(keys=["k1"], options=options),
+    "delete where": lambda table, options: table.delete(where="uuid = 'k1'", options=options),
+    "update": lambda table, options: table.update(set={"rider": "'new'"}, where="uuid = 'k1'", options=options),
+    "insert_overwrite": lambda table, options: table.insert_overwrite([trip("k2")], options=options),
+    "delete_partitions": lambda table, options: table.delete_partitions(["sf"], options=options),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_write_that_another_came_before_is_done_again(builder, plain, verb):
+    result = VERBS[verb](crowded(builder, plain, 2), TINY_FILTERS)
+    assert plain.latest_instant == result.instant
+
+
+def test_what_came_before_is_merged_with_and_not_lost(builder, plain):
+    crowded(builder, plain, 2).update(set={"fare": "fare + 1"}, where="uuid = 'k1'")
+    assert plain.scan(["fare"]).to_arrow()["fare"].to_pylist() == [202.0]
+
+
+def test_the_last_conflict_is_raised_when_the_retries_are_used_up(builder, plain):
+    table = crowded(builder, plain, 10)
+    with pytest.raises(WriteConflict):
+        table.upsert([trip("k1", ts=9)], options={**TINY_FILTERS, RETRIES: 2})
+    assert table.state.storage.left == 7
+
+
+def test_no_retries_means_one_attempt(builder, plain):
+    table = crowded(builder, plain, 10)
+    with pytest.raises(WriteConflict):
+        table.update(set={"rider": "'x'"}, options={**TINY_FILTERS, RETRIES: 0})
+    assert table.state.storage.left == 9
+    assert plain.timeline.pending_times == frozenset()
