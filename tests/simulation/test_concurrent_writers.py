@@ -18,6 +18,7 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table, create_table, open_table
 
 ROUNDS = 3
+ONE_ATTEMPT = {**TINY_FILTERS, "hoodie.write.num.retries.on.conflict.failures": 0}
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -49,9 +50,11 @@ def work(path, name, city):
     table, conflicts, acked = open_table(path), 0, []
     for number in range(ROUNDS):
         counter = f"uuid = 'count-{city}'"
-        conflicts += retried(lambda where=counter: table.update(set={"fare": "fare + 1"}, where=where))
+        conflicts += retried(
+            lambda where=counter: table.update(set={"fare": "fare + 1"}, where=where, options=ONE_ATTEMPT)
+        )
         token = f"{name}-{number}"
-        conflicts += retried(lambda key=token: table.upsert([trip(key, city)], options=TINY_FILTERS))
+        conflicts += retried(lambda key=token: table.upsert([trip(key, city)], options=ONE_ATTEMPT))
         acked.append(token)
     return acked, conflicts
 
