@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hudi import HudiTableBuilder
+from hudi import HudiReadOptions, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
 
 from pyhudi.errors import CorruptData
@@ -96,3 +96,12 @@ def test_a_table_that_tells_no_schema_is_corrupt(engine):
     update_properties(table.state.storage, table.state.env, {"hoodie.table.create.schema": None})
     with pytest.raises(CorruptData, match="schema"):
         _ = engine.reopen(table).schema
+
+
+def test_hudi_rs_travels_to_the_same_rows(built, version):
+    table = history(built, version=version)
+    other = peer(table)
+    for instant in table.inspect.commits()["instant"].to_pylist():
+        ours = table.scan(as_of=instant).to_arrow()
+        theirs = pa.Table.from_batches(other.read(HudiReadOptions().with_as_of_timestamp(instant)))
+        assert sorted_rows(theirs.select(ours.column_names)) == sorted_rows(ours)
