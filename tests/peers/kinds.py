@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "KINDS", "Kind"]
+__all__ = ["COLUMNS", "KINDS", "SLICE", "Kind"]
 
 COLUMNS = pa.schema(
     [
@@ -31,20 +31,38 @@ class Kind:
     ordering: tuple[str, ...] = ("ts",)
     generator: str = "NonpartitionedKeyGenerator"
     options: dict[str, str] = field(default_factory=dict)
+    write: dict[str, str] = field(default_factory=dict)
+    """What both sides are told with every write."""
     cities: tuple[str, ...] = ("sf", "rio")
+
+    @property
+    def has_meta_columns(self) -> bool:
+        """Tell whether rows carry them."""
+        return self.options.get("hoodie.populate.meta.fields") != "false"
 
     def hudi_options(self, version: int) -> dict[str, str]:
         """Give what a write of Apache Hudi is told."""
-        return self.options | {
-            "hoodie.table.name": "trips",
-            "hoodie.datasource.write.recordkey.field": ",".join(self.key),
-            "hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by),
-            **({"hoodie.datasource.write.precombine.field": ",".join(self.ordering)} if self.ordering else {}),
-            "hoodie.datasource.write.keygenerator.class": _KEYGEN + self.generator,
-            "hoodie.write.table.version": str(version),
-            "hoodie.metadata.enable": "false",
-            "hoodie.embed.timeline.server": "false",
-        }
+        return (
+            self.options
+            | self.write
+            | {
+                "hoodie.table.name": "trips",
+                "hoodie.datasource.write.recordkey.field": ",".join(self.key),
+                "hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by),
+                **({"hoodie.datasource.write.precombine.field": ",".join(self.ordering)} if self.ordering else {}),
+                "hoodie.datasource.write.keygenerator.class": _KEYGEN + self.generator,
+                "hoodie.write.table.version": str(version),
+                "hoodie.metadata.enable": "false",
+                "hoodie.embed.timeline.server": "false",
+            }
+        )
+
+    def untold(self) -> dict[str, str]:
+        """Give what tables of custom keys do not say, so that every write is told."""
+        if self.generator != "CustomKeyGenerator":
+            return self.write
+        times = {name: text for name, text in self.options.items() if "timebased" in name}
+        return self.write | times | {"hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by)}
 
     def our_options(self) -> dict[str, str]:
         """Give what creating it takes besides the named arguments."""
@@ -60,12 +78,16 @@ _DATES = {
     "hoodie.keygen.timebased.timezone": "UTC",
 }
 
+_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+
 KINDS = (
     Kind("plain"),
     Kind("plain_unordered", ordering=(), options=_COMMIT_TIME),
     Kind("wide_key", key=("id", "line")),
     Kind("simple", partition_by=("city",), generator="SimpleKeyGenerator"),
-    Kind("simple_commit_time", partition_by=("city",), generator="SimpleKeyGenerator", options=_COMMIT_TIME, ordering=()),
+    Kind(
+        "simple_commit_time", partition_by=("city",), generator="SimpleKeyGenerator", options=_COMMIT_TIME, ordering=()
+    ),
     Kind("simple_hive", partition_by=("city",), generator="SimpleKeyGenerator", options=_HIVE),
     Kind(
         "simple_hive_url",
@@ -75,7 +97,9 @@ KINDS = (
         cities=("a b/c:d%", "Zürich=1", None),
     ),
     Kind("complex", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator"),
-    Kind("complex_hive", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator", options=_HIVE),
+    Kind(
+        "complex_hive", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator", options=_HIVE
+    ),
     Kind("dates", partition_by=("at",), generator="TimestampBasedKeyGenerator", options=_DATES),
     Kind(
         "custom",
@@ -84,4 +108,44 @@ KINDS = (
         generator="CustomKeyGenerator",
         options=_DATES | {"hoodie.keygen.timebased.output.dateformat": "yyyyMMdd"},
     ),
+    Kind("bucket", partition_by=("city",), generator="SimpleKeyGenerator", write=_BUCKET),
+    Kind("bucket_plain", key=("id", "line"), write=_BUCKET | {"hoodie.bucket.index.hash.field": "line"}),
+    Kind("simple_index", partition_by=("city",), generator="SimpleKeyGenerator", write={"hoodie.index.type": "SIMPLE"}),
+    Kind("bloom_index", partition_by=("city",), generator="SimpleKeyGenerator", write={"hoodie.index.type": "BLOOM"}),
+    Kind(
+        "global_simple",
+        partition_by=("city",),
+        generator="SimpleKeyGenerator",
+        write={"hoodie.index.type": "GLOBAL_SIMPLE"},
+    ),
+    Kind(
+        "global_bloom",
+        partition_by=("city",),
+        generator="SimpleKeyGenerator",
+        write={"hoodie.index.type": "GLOBAL_BLOOM"},
+    ),
+    Kind(
+        "virtual_keys",
+        partition_by=("city",),
+        generator="SimpleKeyGenerator",
+        options={"hoodie.populate.meta.fields": "false"},
+        write={"hoodie.index.type": "SIMPLE"},
+    ),
+    Kind(
+        "no_partition_columns",
+        partition_by=("city",),
+        generator="SimpleKeyGenerator",
+        options={"hoodie.datasource.write.drop.partition.columns": "true"},
+    ),
+    Kind("one_complex", key=("id",), partition_by=("city", "day"), generator="ComplexKeyGenerator"),
 )
+
+SLICE = {
+    ("plain", 8, "hudi"),
+    ("simple_hive_url", 6, "ours"),
+    ("complex", 9, "ours"),
+    ("dates", 9, "hudi"),
+    ("global_bloom", 6, "hudi"),
+    ("custom", 8, "ours"),
+}
+"""What a run of a minute takes: every version, both ways, most generators."""

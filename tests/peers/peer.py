@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tools.peers import PYTHON, jar_of
 
 __all__ = ["NEWEST", "Peer", "PeerError"]

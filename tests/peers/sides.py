@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-from pyhudi.table import Table, create_table, open_table, table_exists
 from tests.peers.histories import Step
 from tests.peers.kinds import COLUMNS, Kind
 from tests.peers.peer import Peer
+
+from pyhudi.table import Table, create_table, open_table, table_exists
 
 __all__ = ["Hudi", "Ours", "partition_path", "plain", "rows_of"]
 
@@ -17,7 +17,8 @@ class Ours:
     """pyhudi's local engine."""
 
     def __init__(self, path: Path, kind: Kind, version: int, options: dict[str, str] | None = None) -> None:
-        self.path, self.kind, self.version, self.options = str(path), kind, version, options or {}
+        self.path, self.kind, self.version = str(path), kind, version
+        self.options = kind.untold() | (options or {})
 
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
@@ -49,9 +50,7 @@ class Ours:
 class Hudi:
     """Apache Hudi."""
 
-    def __init__(
-        self, peer: Peer, path: Path, kind: Kind, version: int, options: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, peer: Peer, path: Path, kind: Kind, version: int, options: dict[str, str] | None = None) -> None:
         self.peer, self.path, self.kind = peer, str(path), kind
         self.options = kind.hudi_options(version) | (options or {})
 
