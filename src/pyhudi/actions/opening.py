@@ -100,35 +100,29 @@ def opened(
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
     """
-    engine, phases = call.engine, Phases(call)
     require_agreement(call.settings, call.state.config)
     require_writable(_config_to_write(call), call.state.layout, load_timeline(call.state))
     call = replace(call, key_encoding=stored_key_encoding(call.state))
     schema = _schema_after(call, records, has_only_keys=has_only_keys)
     check(schema)
-    call = _without_metadata_table(call)
-    state = call.state
+    call, phases = _without_metadata_table(call), Phases(call)
     with ExitStack() as stack:
 
         def keep(frame: Frame) -> Frame:
-            return stack.enter_context(engine.hold(frame))
+            return stack.enter_context(call.engine.hold(frame))
 
-        rows, has_generated_keys = None, not state.config.record_key
-        if records is not None:
-            rows = _conformed(call, records, schema, has_only_keys=has_only_keys)
-        if rows is not None and not has_generated_keys:
+        def keyed(instant: InstantTime | None) -> _Keyed:
+            if records is None:
+                return _Keyed(rows=None, counts={})
             with phases.step("make keys"):
-                rows = keep(engine.with_keys(rows, call.keys()) if not has_only_keys else rows)
-                counts = _count(call, rows)
+                rows = _conformed(call, records, schema, has_only_keys=has_only_keys)
+                rows = keep(rows if has_only_keys else call.engine.with_keys(rows, call.keys(instant)))
+                return _Keyed(rows=rows, counts=_count(call, rows))
+
+        # A wrong key is found before the instant is there; only generated keys need its time.
+        early = keyed(None) if call.state.config.record_key else None
         transaction, snapshot, time = _begin(call, action, stack)
-        if rows is not None and has_generated_keys:
-            with phases.step("make keys"):
-                rows = keep(engine.with_keys(rows, call.keys(time)) if not has_only_keys else rows)
-                counts = _count(call, rows)
-        counts = counts if rows is not None else {}
-        unknown = None in counts
-        looks_everywhere = unknown or index_plan(call.settings, state.config.record_key).is_global
-        partitions = None if looks_everywhere else [PartitionPath(name) for name in counts if name is not None]
+        given = early or keyed(time)
         yield Opened(
             call=call,
             phases=phases,
@@ -136,13 +130,33 @@ def opened(
             time=time,
             schema=schema,
             keys=call.keys(time),
-            rows=rows,
-            rows_by_partition={PartitionPath(name or ""): rows_count for name, rows_count in counts.items()},
-            slices=slices_at(state, snapshot, partitions) if rows is not None else [],
+            rows=given.rows,
+            rows_by_partition={PartitionPath(name or ""): count for name, count in given.counts.items()},
+            slices=[] if records is None else slices_at(call.state, snapshot, _partitions(call, given)),
             keep=keep,
-            has_unknown_partitions=unknown,
+            has_unknown_partitions=given.has_unknown_partitions,
             transaction=transaction,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keyed:
+    """Rows with their keys, and how many there are in each partition; None: their partition is not known."""
+
+    rows: Frame
+    counts: Mapping[str | None, int]
+
+    @property
+    def has_unknown_partitions(self) -> bool:
+        return None in self.counts
+
+
+def _partitions(call: WriteCall, given: _Keyed) -> list[PartitionPath] | None:
+    """Name the partitions whose file slices a look-up may meet; None: all of them."""
+    is_global = index_plan(call.settings, call.state.config.record_key).is_global
+    if is_global or given.has_unknown_partitions:
+        return None
+    return [PartitionPath(name) for name in given.counts if name is not None]
 
 
 def _config_to_write(call: WriteCall) -> TableConfig:
