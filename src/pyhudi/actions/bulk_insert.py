@@ -16,11 +16,13 @@ from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
 from pyhudi.actions.retrying import retrying
+from pyhudi.actions.write import insert
 from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
 from pyhudi.actions.write_task import Kind, status_batch, to_statuses, write_buckets
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
+from pyhudi.index.tag import IndexKind, index_plan
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
@@ -60,8 +62,15 @@ class _Sorting:
     """A file is closed when it has this many."""
 
 
-@retrying
 def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
+    """Write rows as new file groups; with the bucket index into the file groups that the keys name."""
+    if index_plan(call.settings, call.state.config.record_key).kind is IndexKind.BUCKET:
+        return insert(call, records, operation=WriteOperation.BULK_INSERT)
+    return _new_files(call, records)
+
+
+@retrying
+def _new_files(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     """Write rows as new file groups.
 
     With sort mode NONE an engine whose rows lie in tasks writes each task's rows as they are; else they are brought to

@@ -71,10 +71,12 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
 
 
 @retrying
-def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
+def insert(
+    call: WriteCall, records: Frame, *, operation: WriteOperation = WriteOperation.INSERT
+) -> WriteResult | WritePlan:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
-    with opened(call, records, Action.COMMIT, WriteOperation.INSERT) as write:
+    with opened(call, records, Action.COMMIT, operation) as write:
         located = locate(write, looks_in_all=True) if policy != "none" else _nothing_located(write)
         rejected_count = sum(located.rows_by_file.values())
         if policy == "fail" and rejected_count:
@@ -83,13 +85,13 @@ def insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         plan = plan_for(write, replace(located, rows_by_file={}), is_anywhere=found_elsewhere_too)
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(WriteOperation.INSERT, plan))
+        write.txn.start(profile(operation, plan))
         has_one_a_key = call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none"
         statuses = _write(write, located, plan, Kind.INSERT_ONE if has_one_a_key else Kind.INSERT)
         return publish(
             call,
             write.txn,
-            WriteOperation.INSERT,
+            operation,
             statuses,
             schema=write.schema,
             phases=write.phases,

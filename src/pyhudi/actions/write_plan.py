@@ -223,11 +223,7 @@ def _hash_slots(
     plan: _Buckets, demand: Demand, slices: Sequence[FileSlice], hashing: Hashing, *, has_inserts: bool
 ) -> dict[PartitionPath, list[int]]:
     """Give each hash bucket of the rows' partitions its file group: the stored one, else a new one."""
-    stored = {
-        (one.group.partition, _bucket_of(one.group.file_id, hashing)): one.base
-        for one in slices
-        if one.base is not None
-    }
+    stored = _stored_buckets(slices, hashing)
     slots: dict[PartitionPath, list[int]] = {}
     for partition in demand.new_rows:
         for number in range(hashing.buckets_count):
@@ -235,6 +231,24 @@ def _hash_slots(
             missing = plan.for_hash(partition, number) if has_inserts and base is None else -1
             slots.setdefault(partition, []).append(plan.for_file(base) if base else missing)
     return slots
+
+
+def _stored_buckets(slices: Sequence[FileSlice], hashing: Hashing) -> dict[tuple[PartitionPath, int], BaseFile]:
+    """Map partition and hash bucket to its file.
+
+    Raises: InvalidInput where two file groups are of one bucket: a key may be in both.
+    """
+    stored: dict[tuple[PartitionPath, int], BaseFile] = {}
+    for file in [one.base for one in slices if one.base is not None]:
+        bucket = (file.partition, _bucket_of(file.file_id, hashing))
+        other = stored.setdefault(bucket, file)
+        if other is not file:
+            raise InvalidInput(
+                "two file groups are of one bucket; write the partition anew with insert_overwrite",
+                partition=file.partition,
+                file_ids=[other.file_id, file.file_id],
+            )
+    return stored
 
 
 def _bucket_of(file_id: FileId, hashing: Hashing) -> int:
