@@ -210,16 +210,25 @@ def _batches(
     """Read columns in the types of a schema; absent ones are null."""
     present = [name for name in wanted.names if name in footer.schema.names]
     coded = [name for name in dictionary_columns(footer) if name in present]
+    spelled: dict[str | bytes, pa.Array] = {}
     # Text with few values is cheaper to read as codes and to spell out than to read as text.
     for batch in iter_batches(source, present, read_dictionary=coded, footer=footer, row_groups=groups):
-        yield project(_decoded(batch, coded) if coded else batch, wanted)
+        yield project(_spelled(batch, spelled) if coded else batch, wanted)
 
 
-def _decoded(batch: pa.RecordBatch, coded: Sequence[str]) -> pa.RecordBatch:
-    columns = [
-        column.dictionary_decode() if field.name in coded else column
-        for field, column in zip(batch.schema, batch.columns, strict=True)
-    ]
+def _spelled(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.RecordBatch:
+    """Turn codes into text; a text that fills a whole column is spelled once for all columns and batches."""
+    columns = []
+    for column in batch.columns:
+        if not pa.types.is_dictionary(column.type):
+            columns.append(column)
+        elif len(column.dictionary) != 1 or column.null_count:
+            columns.append(column.dictionary_decode())
+        else:
+            text = column.dictionary[0].as_py()
+            if len(known.get(text, ())) < len(column):
+                known[text] = column.dictionary_decode()
+            columns.append(known[text].slice(0, len(column)))
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
