@@ -109,11 +109,10 @@ def read_footer(source: pa.NativeFile) -> Footer:
         metadata: pq.FileMetaData = file.metadata
         require_rows(metadata.num_rows, metadata, range(metadata.num_row_groups))
         pairs = metadata.metadata or {}
+        instants = int96_columns(metadata)
         return Footer(
             metadata=metadata,
-            schema=pa.schema(
-                [_with_zone(field.remove_metadata(), int96_columns(metadata)) for field in file.schema_arrow]
-            ),
+            schema=pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow]),
             key_values={
                 key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()
             },
@@ -201,7 +200,8 @@ def int96_columns(metadata: pq.FileMetaData) -> tuple[str, ...]:
 
     Shape: names, in the order of the file.
     """
-    leaves = (metadata.schema.column(at) for at in range(metadata.num_columns))
+    schema = metadata.schema
+    leaves = (schema.column(at) for at in range(metadata.num_columns))
     return tuple(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
 
 
@@ -240,7 +240,8 @@ def _first_line(error: BaseException) -> str:
 
 
 def _leaf_paths(metadata: pq.FileMetaData) -> list[str]:
-    return [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+    schema = metadata.schema
+    return [schema.column(at).path for at in range(metadata.num_columns)]
 
 
 def _column_forms(metadata: pq.FileMetaData) -> Iterator[tuple[str, ColumnForm]]:

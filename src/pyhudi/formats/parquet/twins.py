@@ -31,8 +31,9 @@ def twin_columns(
     alike: dict[object, list[tuple[str, Chunks]]] = defaultdict(list)
     twins: dict[str, str] = {}
     groups = [metadata.row_group(group) for group in row_groups]
+    schema = metadata.schema
     for at in range(metadata.num_columns):
-        leaf = metadata.schema.column(at)
+        leaf = schema.column(at)
         if leaf.path not in names or leaf.physical_type != "BYTE_ARRAY" or not groups:
             continue
         chunks = tuple(group.column(at) for group in groups)
