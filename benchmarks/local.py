@@ -223,6 +223,8 @@ class _PyarrowSnapshot(_Snapshot):
 class _BigFile(Contender):
     """One merge task: a tenth of the rows of one large base file change."""
 
+    gives_memory_back = True
+
     def __init__(self, place: Place) -> None:
         super().__init__(place)
         self.rows = load(place.shared("one-file-tenth.arrow"))
