@@ -37,7 +37,7 @@ def require_whole(facts, rows):
     assert facts["hudi_rs"] == rows
 
 
-@pytest.mark.parametrize("scenario", ["before", "after", "twice"])
+@pytest.mark.parametrize("scenario", ["once", "twice"])
 def test_tasks_that_fail_or_run_twice_leave_one_file_and_true_counts(scenarios, scenario):
     facts = scenarios[scenario]
     require_whole(facts, ALL_ROWS)
@@ -58,11 +58,11 @@ def test_a_zombie_that_writes_after_the_commit_changes_nothing(scenarios):
 def test_a_failed_write_is_rolled_back_and_its_zombies_are_swept_by_the_next(scenarios):
     facts = scenarios["failed"]
     assert facts["error"] == "InternalError"
-    assert facts["died"] >= 3
+    assert facts["died"] == 3
     require_whole(facts["rolled_back"], FIRST_ROWS)
     assert facts["rolled_back"]["files_nobody_committed"] == []
     require_whole(facts["after"], FIRST_ROWS)
-    assert len(facts["after"]["files_nobody_committed"]) == facts["zombies"] > 0
+    assert len(facts["after"]["files_nobody_committed"]) == facts["zombies"] == 1
     assert facts["again"] == [20, 20]
     require_whole(facts["at_last"], ALL_ROWS)
     assert facts["at_last"]["files_nobody_committed"] == []
