@@ -101,6 +101,20 @@ def test_version_6_has_a_generator_class_and_nothing_of_layout_2():
     assert made["hoodie.table.timeline.timezone"] == "UTC"
 
 
+@pytest.mark.parametrize(
+    ("ordering", "mode", "payload"),
+    [
+        ((), MergeMode.COMMIT_TIME_ORDERING, ""),
+        (("ts",), MergeMode.EVENT_TIME_ORDERING, "DefaultHoodieRecordPayload"),
+        (("ts",), MergeMode.COMMIT_TIME_ORDERING, "OverwriteWithLatestAvroPayload"),
+    ],
+)
+def test_version_6_says_by_its_payload_whether_the_ordering_field_counts(ordering, mode, payload):
+    """Apache Hudi 0.15 writes over newer rows where no payload class is stored."""
+    made = new_properties(new(6, ordering=ordering, merge_mode=mode))
+    assert made.get("hoodie.compaction.payload.class", "").rpartition(".")[2] == payload
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("mode", [MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING])
 @pytest.mark.parametrize("kind", list(KeyGenerator))

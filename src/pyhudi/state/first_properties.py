@@ -96,9 +96,12 @@ def _shared(new: NewTable) -> dict[str, str]:
 
 
 def _of_version_6(new: NewTable) -> dict[str, str]:
-    """Add what only version 6 writes; its payload class says how rows merge where the ordering field does not."""
-    inferred = MergeMode.EVENT_TIME_ORDERING if new.ordering else MergeMode.COMMIT_TIME_ORDERING
-    is_said = new.merge_mode is not inferred
+    """Add what only version 6 writes.
+
+    Where there is an ordering field the payload class says whether it counts: without the class Apache Hudi 0.x does
+    not heed the field when it writes, and 1.x does.
+    """
+    is_said = new.ordering or new.merge_mode is not MergeMode.COMMIT_TIME_ORDERING
     return {
         "hoodie.table.partition.fields": ",".join(element.partition(":")[0] for element in new.partition_by),
         "hoodie.table.precombine.field": ",".join(new.ordering),
