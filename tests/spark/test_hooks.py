@@ -93,6 +93,8 @@ def test_a_path_is_given_once_and_is_a_table(hooked, tmp_path):
         hooked.read.format("hudi").load()
     with pytest.raises(InvalidInput):
         hooked.read.format("hudi").load([str(tmp_path), "other"])
+    with pytest.raises(InvalidInput, match="wildcards"):
+        hooked.read.format("hudi").load(f"{tmp_path}/*/*")
     with pytest.raises(InvalidInput, match="schema"):
         hooked.read.format("hudi").schema("id long").load(str(tmp_path))
 

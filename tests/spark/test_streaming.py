@@ -80,11 +80,12 @@ def test_two_queries_into_one_table_do_not_hide_each_others_batches(spark, tmp_p
     b(spark.range(2), 1)
     a(spark.range(2), 0)
     b(spark.range(2), 1)
+    b(spark.range(0), 2)
     table = pyhudi.open_table(path)
     assert table.scan().count() == 6
-    assert last_batches(table.state, "a") == {"a": 0, "b": 1}
+    assert last_batches(table.state, "a") == {"a": 0, "b": 2}
     newest = dict(table.inspect.commits().sort_by("instant")["extra_metadata"][-1].as_py())
-    assert json.loads(newest[LAST_BATCHES]) == {"a": 0, "b": 1}
+    assert json.loads(newest[LAST_BATCHES]) == {"a": 0, "b": 2}
 
 
 def test_what_other_commits_carry_may_be_older_than_a_querys_own(spark, tmp_path):

@@ -132,6 +132,11 @@ def test_only_dataframes_of_spark_are_written(tmp_path):
         pyhudi.spark.write([{"id": "a"}], str(tmp_path))
 
 
+def test_a_stream_is_not_written_at_once(spark, tmp_path):
+    with pytest.raises(InvalidInput, match="streaming_sink"):
+        pyhudi.spark.write(spark.readStream.format("rate").load(), str(tmp_path / "t"))
+
+
 def test_the_table_interface_takes_dataframes_and_gives_them(spark, path):
     table = pyhudi.open_table(path)
     first = table.latest_instant

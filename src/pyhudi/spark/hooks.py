@@ -271,6 +271,8 @@ def _path(notes: _Notes, given: str | list[str] | None) -> str:
     paths = [given or said] if given is None or isinstance(given, str) else list(given)
     if len(paths) != 1 or not isinstance(paths[0], str):
         raise InvalidInput("give one path: the table's base path", path=given or said)
+    if "*" in paths[0]:
+        raise InvalidInput("give the table's base path, without wildcards", path=paths[0])
     return paths[0]
 
 

@@ -96,6 +96,8 @@ def write(
         raise InvalidInput(
             "give a Spark DataFrame; for other rows there is pyhudi.write_table", given=type(df).__name__
         )
+    if df.isStreaming:
+        raise InvalidInput("rows of a stream are written by pyhudi.spark.streaming_sink")
     storage = open_storage(path, storage_options, SystemEnv())
     engine = SparkEngine.of(df, storage)
     settings, extra = _settings(engine, options or {}, partition_by)
