@@ -142,6 +142,14 @@ def test_write_table_creates_appends_and_overwrites(path):
         write_table(path, rows, mode="ignore")
 
 
+def test_write_table_makes_a_table_of_dicts(path):
+    result = write_table(path, [{"uuid": "a", "n": 1}, {"uuid": "b", "x": 0.5}], record_key=["uuid"])
+    assert result.inserted == 2
+    assert open_table(path).schema.names == ["uuid", "n", "x"]
+    with pytest.raises(InvalidInput, match="holds dicts"):
+        write_table(f"{path}-2", [{"uuid": "a"}, 7], record_key=["uuid"])
+
+
 def test_write_table_takes_rows_that_were_read_from_another_table(path):
     source = create_table(f"{path}-source", TRIPS, **SAID)
     source.upsert([trip("a")])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.merge import MergeBuilder
-from pyhudi.actions.records import key_rows, keyed_rows, take_records
+from pyhudi.actions.records import key_rows, keyed_rows, rows_of_dicts, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.rollback import rollback_instant, writer_of
 from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
@@ -381,7 +381,7 @@ def write_table(
     if not table_exists(path, storage_options=storage_options):
         storage = open_storage(path, storage_options, SystemEnv())
         engine = engine_for(records, storage)
-        records = engine.frame(records)
+        records = engine.frame(rows_of_dicts(records) if isinstance(records, list) else records)
         create_table(
             path,
             pa.schema([field for field in engine.schema(records) if not field.name.startswith("_hoodie_")]),

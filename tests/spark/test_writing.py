@@ -84,6 +84,13 @@ def test_rows_read_from_one_table_get_keys_of_their_own_in_another(spark, path, 
     assert not keys & {"a", "b", "c"}
 
 
+def test_rows_that_say_they_are_deleted_are_no_column_of_a_new_table(spark, path):
+    marked = rows(spark, ("a", "oslo", 1, 1.0), ("b", "oslo", 1, 1.0)).selectExpr("*", "id = 'a' as _hoodie_is_deleted")
+    pyhudi.spark.write(marked, path, mode="overwrite", options=KEYED)
+    assert read(spark, path) == [("b", "oslo", 1.0)]
+    assert "_hoodie_is_deleted" not in pyhudi.open_table(path).schema.names
+
+
 def test_options_may_come_from_the_session_and_the_call_wins(spark, path):
     spark.conf.set("spark.hoodie.datasource.write.operation", "delete")
     spark.conf.set("hoodie.datasource.write.operation", "insert")

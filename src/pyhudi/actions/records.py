@@ -18,7 +18,7 @@ from pyhudi.queries.slices import table_schema
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["key_rows", "keyed_rows", "take_records"]
+__all__ = ["key_rows", "keyed_rows", "rows_of_dicts", "take_records"]
 
 _NO_INSTANT: Final = InstantTime("0")
 """A generated key that starts with it is nobody's."""
@@ -32,7 +32,8 @@ def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) ->
     Raises: InvalidInput for anything else; SchemaMismatch for values that do not fit.
     """
     if isinstance(records, list):
-        return call.engine.frame(_from_dicts(call, records, is_as_it_is=is_as_it_is))
+        known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
+        return call.engine.frame(rows_of_dicts(records, known))
     return call.engine.frame(records)
 
 
@@ -63,14 +64,18 @@ def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
     return call.engine.select(keyed, {name: column(name) for name in (KEY, PARTITION, ORDER)})
 
 
-def _from_dicts(call: WriteCall, records: list[Any], *, is_as_it_is: bool) -> pa.Table:
+def rows_of_dicts(records: list[Any], known: pa.Schema | None = None) -> pa.Table:
+    """Make rows of dicts; a name that a dict lacks is null, and `known` tells columns' types.
+
+    Raises: InvalidInput, SchemaMismatch.
+    """
     if not all(isinstance(record, dict) for record in records):
-        raise InvalidInput("a list of records holds dicts", first=type(records[0]).__name__)
+        wrong = next(record for record in records if not isinstance(record, dict))
+        raise InvalidInput("a list of records holds dicts", found=type(wrong).__name__)
     names = list(dict.fromkeys(name for record in records for name in record))
-    known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
     columns = []
     for name in names:
-        kind = known.field(name).type if name in known.names else None
+        kind = known.field(name).type if known is not None and name in known.names else None
         try:
             columns.append(pa.array([record.get(name) for record in records], kind))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:

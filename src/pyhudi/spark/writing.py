@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.call import WriteResult
@@ -168,7 +169,8 @@ def _properties(
     """Describe the new table, of the options and the rows' columns."""
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    columns = to_table_schema(engine.schema(df))
+    given = to_table_schema(engine.schema(df))
+    columns = pa.schema([field for field in given if not field.name.startswith("_hoodie_")])
     name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
     avro = arrow_to_avro(columns, f"{name}_record", f"hoodie.{name}", null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))
