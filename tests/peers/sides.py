@@ -80,7 +80,7 @@ def partition_path(table: Table, rows: pa.Table) -> str:
     wanted = rows.to_pylist()[0]
     for row in table.scan().to_arrow().to_pylist():
         if all(row[name] == wanted[name] for name in COLUMNS.names):
-            return str(row["_hoodie_partition_path"])
+            return str(row["_hoodie_partition_path"] or row["city"])
     raise AssertionError(f"no such row: {wanted}")
 
 

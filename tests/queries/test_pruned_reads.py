@@ -1,8 +1,12 @@
 """Partitions that a filter must not leave out, and reads before there is anything to read."""
 
+import json
+
+import pyarrow as pa
 import pytest
 from tests.building import trip, trips
 
+from pyhudi.queries import slices
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import pin_requested
 from pyhudi.state.properties_file import update_properties
@@ -40,3 +44,15 @@ def test_before_the_first_commit_a_table_that_kept_no_first_schema_has_its_later
     update_properties(table.state.storage, table.state.env, {"hoodie.table.create.schema": None})
     state = engine.reopen(table).state
     assert table_schema(state, pin_requested(state, "20000101000000000")).names == table.schema.names
+
+
+def test_partition_columns_that_a_commit_leaves_out_come_last(engine, monkeypatch):
+    """Apache Hudi's commits do where base files are without them."""
+    drop = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = engine.create(version=9, partition_by=["city", "ts"], ordering=None, options=drop)
+    columns = [{"name": name, "type": ["null", "string"], "default": None} for name in ("uuid", "rider")]
+    said = json.dumps({"type": "record", "name": "r", "fields": columns})
+    monkeypatch.setattr(slices, "_committed_schema", lambda *_: said)
+    assert table.schema == pa.schema(
+        [("uuid", pa.string()), ("rider", pa.string()), ("city", pa.string()), ("ts", pa.int64())]
+    )

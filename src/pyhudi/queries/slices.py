@@ -13,6 +13,7 @@ from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
@@ -38,6 +39,9 @@ def slices_at(
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     """Give the table's columns, without meta columns: the newest commit's schema, else the one it was made with.
 
+    Partition columns that base files do not have come last where the commit leaves them out, as Apache Hudi's do; they
+    have the type the table was made with, else they are text.
+
     A timeline cut to before the first commit of a table that does not say what it was made with has its later schema.
 
     Raises: CorruptData for a table that says neither.
@@ -46,8 +50,18 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     if not stored and timeline.until is not None:
         stored = _committed_schema(state, load_timeline(state))
     if stored:
-        return without_meta_fields(avro_to_arrow(stored))
+        return _with_dropped(state.config, without_meta_fields(avro_to_arrow(stored)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
+
+
+def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
+    if not config.drops_partition_columns:
+        return schema
+    first = avro_to_arrow(config.create_schema) if config.create_schema else pa.schema([])
+    for name in (element.partition(":")[0] for element in config.partition_fields):
+        if name not in schema.names:
+            schema = schema.append(first.field(name) if name in first.names else pa.field(name, pa.string()))
+    return schema
 
 
 def _committed_schema(state: TableState, timeline: Timeline) -> str:
