@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from benchmarks import local
+from benchmarks import local, spark
 from benchmarks.model import Workload
 
-WORKLOADS: dict[str, Workload] = {**local.WORKLOADS}
+WORKLOADS: dict[str, Workload] = {**local.WORKLOADS, **spark.WORKLOADS}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NewType
 
 from pyhudi.errors import InternalError
@@ -93,8 +94,12 @@ def file_name(instant: Instant, timeline_layout: int) -> str:
     return f"{time}.{action}.{instant.state}"
 
 
+@lru_cache(maxsize=1 << 16)
 def parse_name(name: str) -> Instant | None:
-    """Read an instant from a file name of either layout; None for any other file."""
+    """Read an instant from a file name of either layout; None for any other file.
+
+    Cost: names are parsed once a process, because a write lists the timeline several times.
+    """
     match = _NAME.fullmatch(name)
     if match is None:
         return None
