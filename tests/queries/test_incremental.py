@@ -3,7 +3,7 @@ import datetime
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
 
-from pyhudi.errors import InvalidInput, OptionError
+from pyhudi.errors import HistoryExpired, InvalidInput, OptionError
 from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -47,6 +47,16 @@ def test_windows_may_be_bounded_by_times(engine, version):
     assert changed(engine, table, after="2020-01-01", until=first.completion_time) == [("a", 1.0), ("b", 1.0)]
     assert changed(engine, table, until=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)) == []
     assert changed(engine, table, after=datetime.date(2999, 1, 1)) == []
+
+
+def test_a_window_that_may_reach_into_archived_commits_is_refused(engine, version):
+    table, (first, second, *_) = history(engine, version=version)
+    state = table.state
+    state.storage.put(f"{state.layout.history_path}/a-file-of-archived-instants", b"x")
+    with pytest.raises(HistoryExpired, match="archived"):
+        table.changes(after="2020-01-01")
+    assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table) == [("a", 3.0), ("d", 1.0)]
 
 
 def test_only_the_file_groups_that_were_written_are_opened(engine):

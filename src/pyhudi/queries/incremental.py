@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
+from pyhudi.errors import HistoryExpired
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
@@ -26,6 +27,7 @@ from pyhudi.timeline.view import (
     as_of,
     changed_between,
     changed_between_requested,
+    completed_writes,
     find_instant,
     resolve_as_of,
 )
@@ -46,11 +48,19 @@ def plan_changes(
 ) -> ReadPlan:
     """Plan the read of what changed in (after, until]; None is the beginning, or now.
 
+    From the beginning every row has changed: that is a snapshot, also where commits were archived.
+
     Cost:   the file groups that the commits in the window wrote, nothing else.
-    Raises: InstantNotFound; OptionError at version 6 under FAIL when a pending instant lies in between.
+    Raises: InstantNotFound; HistoryExpired where commits after `after` may be archived; OptionError at version 6 under
+            FAIL when a pending instant lies in between.
     """
     timeline = load_timeline(state)
     instants = _window(state, timeline, after, until, settings)
+    if after is None and instants:
+        seen = as_of(timeline, max(timeline.point(one) for one in instants))
+        return plan_snapshot(state, seen, columns=columns, predicate=predicate)
+    if after is not None:
+        _require_history(state, timeline, after)
     return plan_of_instants(state, timeline, instants, columns=columns, predicate=predicate)
 
 
@@ -95,6 +105,18 @@ def _window(
     if state.layout.has_completion_times:
         return changed_between(timeline, first, last)
     return changed_between_requested(timeline, first, last, HollowCommits(settings.get(HOLLOW_COMMITS)))
+
+
+def _require_history(state: TableState, timeline: Timeline, after: Moment) -> None:
+    """Refuse a window that begins before the oldest active commit of a table that has archived ones."""
+    oldest = min((timeline.point(one) for one in completed_writes(timeline)), default=None)
+    begin = _bound(timeline, after, timeline_zone(state))
+    if (oldest is None or begin < oldest) and state.storage.list_directory(state.layout.history_path).files:
+        raise HistoryExpired(
+            "commits of this window may be archived; begin at a later commit, or read a snapshot",
+            after=begin,
+            oldest=oldest,
+        )
 
 
 def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
