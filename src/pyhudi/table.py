@@ -21,12 +21,13 @@ from pyhudi.engine.api import Engine, engine_for, engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
 from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import InvalidInput, TableExists
+from pyhudi.errors import InvalidInput, NotBuilt, TableExists
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, literal, to_expression
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
+from pyhudi.queries.lookup import plan_lookup
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
@@ -253,8 +254,10 @@ class Table:
         options: Options | None = None,
     ) -> Scan:
         """Describe the read of records that changed in (after, until], in their latest state."""
+        if format == "cdc":
+            raise NotBuilt("pyhudi reads changes as latest_state, not as before and after images yet", format=format)
         if format != "latest_state":
-            raise InvalidInput("this version reads changes as latest_state only", format=format)
+            raise InvalidInput("format is latest_state or cdc", format=format)
         plan = plan_changes(
             self._state,
             after=after,
@@ -264,6 +267,11 @@ class Table:
             settings=Settings.of(options or {}),
         )
         return self._scan(plan)
+
+    def lookup(self, keys: Sequence[str], *, columns: Names | None = None) -> pa.Table:
+        """Read the rows that have one of these record keys, in whatever partition."""
+        engine = LocalEngine(self._state.storage)
+        return self._scan(plan_lookup(self._state, self.timeline, keys, engine, columns=columns)).to_arrow()
 
     def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Written:
         """Roll a pending instant back by name, whoever it belongs to."""

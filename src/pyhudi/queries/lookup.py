@@ -1,0 +1,44 @@
+"""Find records by their keys.
+
+Start at `plan_lookup`; `read_plan` carries the plan out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from pyhudi.engine.api import KEY, PARTITION, Engine
+from pyhudi.errors import InvalidInput
+from pyhudi.index.bloom import prune_file
+from pyhudi.predicate import column, literal
+from pyhudi.predicate.model import InList
+from pyhudi.queries.snapshot import ReadPlan, plan_snapshot
+from pyhudi.state.model import TableState
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["plan_lookup"]
+
+
+def plan_lookup(
+    state: TableState, timeline: Timeline, keys: Sequence[str], engine: Engine, *, columns: Sequence[str] | None = None
+) -> ReadPlan:
+    """Plan the read of the rows that have one of these record keys, in whatever partition.
+
+    Cost:   one listing a partition and one footer a file; rows only of files whose key range and bloom filter let a
+            key be there.
+    Raises: InvalidInput for keys that are no texts, or a table whose keys are virtual.
+    """
+    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        raise InvalidInput("keys is a list of record keys, each a text", keys=keys)
+    if not state.config.populates_meta_fields:
+        raise InvalidInput("this table does not store record keys; scan it with a filter on the key columns")
+    wanted = InList(value=column(KEY), options=tuple(literal(key) for key in keys)) if keys else literal(value=False)
+    plan = plan_snapshot(state, timeline, columns=columns, predicate=wanted)
+    if not keys:
+        return replace(plan, slices=())
+    sought = pa.table({KEY: pa.array(keys, pa.string()), PARTITION: pa.nulls(len(keys), pa.string())})
+    may_hold = engine.run(partial(prune_file, storage=state.storage, keys=sought, by_partition=False), plan.files)
+    kept = tuple(one for one, is_candidate in zip(plan.slices, may_hold, strict=True) if is_candidate)
+    return replace(plan, slices=kept)

@@ -1,0 +1,34 @@
+import pytest
+from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
+
+from pyhudi.errors import InvalidInput
+from pyhudi.storage.faulty import FaultyStorage
+
+
+def test_records_are_found_by_key_in_every_partition(engine, version):
+    table = engine.create(version=version)
+    table.insert(engine.rows(trips(trip("a"), trip("b", "oslo"), trip("c"))))
+    found = table.lookup(["a", "b", "nobody"], columns=["uuid", "city"])
+    assert sorted(found.column("uuid").to_pylist()) == ["a", "b"]
+    assert table.lookup([]).num_rows == 0
+
+
+def test_files_that_cannot_hold_the_key_are_not_read(engine):
+    table = engine.create()
+    options = {**SMALL_FILES, **TINY_FILTERS}
+    table.insert(engine.rows(trips(*(trip(f"k{i}") for i in range(45)))), options=options)
+    files = table.inspect.file_slices().num_rows
+    faulty = FaultyStorage(table.state.storage)
+    assert engine.reopen(table, faulty).lookup(["k7"]).column("uuid").to_pylist() == ["k7"]
+    opened = [one.path for one in faulty.operations if one.name == "open_input"]
+    assert files > 1
+    assert len(opened) < 2 * files
+
+
+def test_what_is_no_list_of_keys_is_refused(engine):
+    table = engine.create()
+    with pytest.raises(InvalidInput, match="list of record keys"):
+        table.lookup("a")
+    virtual = engine.create(options={"hoodie.populate.meta.fields": "false"})
+    with pytest.raises(InvalidInput, match="does not store record keys"):
+        virtual.lookup(["a"])
