@@ -3,7 +3,9 @@
 Every contender has a session of its own; starting it is not measured. Spark's parquet writer is told zstd level 1.
 """
 
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,9 +25,11 @@ _MANY_FILES = 10_000
 def _session() -> Any:  # noqa: ANN401 - a SparkSession
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("pyhudi-bench")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "4g",
         "spark.sql.shuffle.partitions": "10",
         "spark.log.level": "ERROR",
