@@ -362,10 +362,16 @@ class EngineTests:
     def test_locate_computes_virtual_keys(self, engine, storage):
         bare = write_file(storage, "rome/bare.parquet", {"id": ["a", "b"], "city": ["rome", "rome"]})
         nulls = {KEY: [None], "id": ["c"], "city": ["rome"]}
-        empty = write_file(storage, "rome/null.parquet", nulls, pa.schema([(KEY, pa.string()), *TRIPS][:3]))
-        frame = self._keyed(engine, ("b", "rome", 1), ("c", "rome", 1))
-        located = engine.locate(frame, [bare, empty], SIMPLE, by_partition=True)
-        assert rows_of(engine, located) == [("b", "rome", 0), ("c", "rome", 1)]
+        schema = pa.schema([(KEY, pa.string()), *TRIPS][:3])
+        empty = write_file(storage, "rome/null.parquet", nulls, schema)
+        # So Apache Hudi's bulk_insert writes them.
+        texts = write_file(storage, "rome/text.parquet", nulls | {KEY: [""], "id": ["d"]}, schema)
+        frame = self._keyed(engine, ("b", "rome", 1), ("c", "rome", 1), ("d", "rome", 1))
+        for files in ([bare, empty, texts], [texts, bare, empty]):
+            located = engine.locate(frame, files, SIMPLE, by_partition=True)
+            places = {file.path: place for place, file in enumerate(files)}
+            wanted = [("b", bare), ("c", empty), ("d", texts)]
+            assert rows_of(engine, located) == [(key, "rome", places[file.path]) for key, file in wanted]
 
     def test_locate_in_no_files_or_for_no_rows_finds_nothing(self, engine, storage):
         none = self._keyed(engine)

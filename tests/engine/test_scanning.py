@@ -37,7 +37,9 @@ def test_a_footer_tells_whether_rows_carry_their_keys():
     full = stored_trips(storage, "p/full", ["a"])
     null = write_file(storage, "p/null", {KEY: ["a", None]})
     bare = write_file(storage, "p/bare", {"id": ["a"]})
-    assert [has_stored_keys(storage, file.path) for file in (full, null, bare)] == [True, False, False]
+    empty = write_file(storage, "p/empty", {KEY: ["", ""]})
+    files = (full, null, bare, empty)
+    assert [has_stored_keys(storage, file.path) for file in files] == [True, False, False, False]
 
 
 def test_stored_columns_are_read_in_the_types_of_the_rows_then_of_the_newest_file():

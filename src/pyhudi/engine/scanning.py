@@ -160,7 +160,8 @@ def _stored_keys(
     computed = record_keys(spec, _read(source, wanted, footer))
     if KEY not in footer.schema.names:
         return computed
-    return pc.coalesce(_read(source, only_key, footer)[KEY], computed)
+    carried = _read(source, only_key, footer)[KEY]
+    return pc.if_else(pc.not_equal(pc.fill_null(carried, ""), ""), carried, computed)
 
 
 def _groups_with_keys(footer: Footer, keys: pa.Array) -> list[int] | None:
@@ -196,8 +197,10 @@ def _range_of(stats: ColumnStats) -> ColumnRange:
 def _has_keys(footer: Footer) -> bool:
     if KEY not in footer.schema.names:
         return False
-    # A row group without rows has no statistics.
-    return all(stats.nulls_count == 0 or not stats.rows_count for stats in row_group_stats(footer, KEY))
+    # A row group without rows has no statistics. Apache Hudi's bulk_insert puts empty texts where keys are virtual.
+    return all(
+        (stats.nulls_count == 0 and stats.least != "") or not stats.rows_count for stats in row_group_stats(footer, KEY)
+    )
 
 
 def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None) -> pa.Table:

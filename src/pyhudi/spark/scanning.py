@@ -80,7 +80,9 @@ def key_scan(
     rows = scans[0]
     for scan in scans[1:]:
         rows = rows.unionByName(scan)
-    key = F.coalesce(named(KEY), computed_keys(rows.schema, spec)) if is_virtual else named(KEY)
+    # Apache Hudi's bulk_insert puts empty texts where keys are virtual.
+    carried = F.when(named(KEY) != "", named(KEY))
+    key = F.coalesce(carried, computed_keys(rows.schema, spec)) if is_virtual else named(KEY)
     columns = [named(field.name).alias(STORED + field.name) for field in stored]
     return rows.select(key.alias(KEY), PARTITION, FILE_INDEX, *columns)
 
