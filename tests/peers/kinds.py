@@ -82,7 +82,7 @@ _DATES = {
 
 _BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
 
-# Into a hash bucket that has a file group bulk_insert puts a second one, and each later write is refused; where
+# Into a hash bucket that has a file group bulk_insert puts a second one, which we refuse to write to; where
 # partition columns are dropped it fails, unless they are the last ones.
 _NO_BULK = frozenset({"bulk_insert"})
 
