@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-
 BEYOND_SLICE = {"test_judged_releases.py"}
 
 
