@@ -49,6 +49,9 @@ LEFT_OUT = {
     "hoodie.table.metadata.partitions": "new tables have no metadata table",
     "hoodie.table.metadata.partitions.inflight": "new tables have no metadata table",
 }
+ADDED_PROPERTIES = {
+    "hoodie.compaction.payload.class": "releases differ in what they take it for where it is missing",
+}
 ADDED_ENTRIES = {
     ".hoodie/.aux/.bootstrap/.fileids": "made with every table, as Apache Hudi does; the document does not open .aux",
     ".hoodie/.aux/.bootstrap/.partitions": "as above",
@@ -137,7 +140,8 @@ def test_the_properties_are_the_documents_but_for_the_metadata_table(written):
     lines[0] = lines[0].replace("Updated at", "Properties saved on")
     assert "hoodie.table.checksum=1090855671" in lines
     wanted = [line for line in lines if line.partition("=")[0] not in LEFT_OUT]
-    assert (folder / ".hoodie/hoodie.properties").read_text().splitlines() == wanted
+    found = (folder / ".hoodie/hoodie.properties").read_text().splitlines()
+    assert [line for line in found if line.partition("=")[0] not in ADDED_PROPERTIES] == wanted
 
 
 def test_the_instants_are_the_documents(written):

@@ -57,7 +57,9 @@ def test_the_documents_properties_are_reproduced_but_for_the_metadata_table():
     create_state(storage, env, new_properties(table))
     wanted = [line for line in documented.splitlines() if line.partition("=")[0] not in METADATA_TABLE]
     wanted[0] = wanted[0].replace("Updated at", "Properties saved on")
-    assert storage.get(PROPERTIES_PATH).decode().splitlines() == wanted
+    found = storage.get(PROPERTIES_PATH).decode().splitlines()
+    # What a missing payload class means differs between releases, so ours is never missing.
+    assert [line for line in found if not line.startswith("hoodie.compaction.payload.class=")] == wanted
 
 
 def test_an_update_writes_the_documents_first_lines():
@@ -104,15 +106,15 @@ def test_version_6_has_a_generator_class_and_nothing_of_layout_2():
 @pytest.mark.parametrize(
     ("ordering", "mode", "payload"),
     [
-        ((), MergeMode.COMMIT_TIME_ORDERING, ""),
+        ((), MergeMode.COMMIT_TIME_ORDERING, "OverwriteWithLatestAvroPayload"),
         (("ts",), MergeMode.EVENT_TIME_ORDERING, "DefaultHoodieRecordPayload"),
         (("ts",), MergeMode.COMMIT_TIME_ORDERING, "OverwriteWithLatestAvroPayload"),
     ],
 )
 def test_version_6_says_by_its_payload_whether_the_ordering_field_counts(ordering, mode, payload):
-    """Apache Hudi 0.15 writes over newer rows where no payload class is stored."""
+    """Without it Apache Hudi 0.15 writes over newer rows, and 1.2 refuses writes that name the merge mode."""
     made = new_properties(new(6, ordering=ordering, merge_mode=mode))
-    assert made.get("hoodie.compaction.payload.class", "").rpartition(".")[2] == payload
+    assert made["hoodie.compaction.payload.class"].rpartition(".")[2] == payload
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

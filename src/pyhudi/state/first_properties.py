@@ -98,15 +98,14 @@ def _shared(new: NewTable) -> dict[str, str]:
 def _of_version_6(new: NewTable) -> dict[str, str]:
     """Add what only version 6 writes.
 
-    Where there is an ordering field the payload class says whether it counts: without the class Apache Hudi 0.x does
-    not heed the field when it writes, and 1.x does.
+    The payload class says whether the ordering field counts. Without it Apache Hudi 0.x does not heed the field when it
+    writes, 1.x does, and refuses a write that names the merge mode.
     """
-    is_said = new.ordering or new.merge_mode is not MergeMode.COMMIT_TIME_ORDERING
     return {
         "hoodie.table.partition.fields": ",".join(element.partition(":")[0] for element in new.partition_by),
         "hoodie.table.precombine.field": ",".join(new.ordering),
         "hoodie.table.keygenerator.class": _class_of(new),
-        "hoodie.compaction.payload.class": _payload_of(new.merge_mode) if is_said else "",
+        "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
     }
 
 
