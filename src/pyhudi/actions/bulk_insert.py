@@ -77,16 +77,16 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     one file group after the other of each partition.
     """
     mode = SortMode(call.settings.get(SORT_MODE))
-    with opened(call, records, Action.COMMIT, WriteOperation.BULK_INSERT) as write:
+    in_one_pass = mode is SortMode.NONE and call.engine.has_placed_rows
+    is_counted = call.is_dry_run or not in_one_pass
+    with opened(call, records, Action.COMMIT, WriteOperation.BULK_INSERT, is_counted=is_counted) as write:
         plan = _plan(write)
         if call.is_dry_run:
             return plan
         write.txn.start(None)
         spec = write_spec(call, write.time, write.schema)
         with write.phases.step("write files"):
-            as_they_come = mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT} or (
-                mode is SortMode.NONE and call.engine.has_placed_rows
-            )
+            as_they_come = in_one_pass or mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT}
             frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, plan, mode)
             statuses = to_statuses(call.engine.collect(frame))
         return publish(call, write.txn, WriteOperation.BULK_INSERT, statuses, schema=write.schema, phases=write.phases)

@@ -92,11 +92,14 @@ def opened(
     operation: WriteOperation,
     *,
     has_only_keys: bool = False,
+    is_counted: bool = True,
     check: Callable[[pa.Schema], None] = _no_check,
 ) -> Iterator[Opened]:
     """Check, key and begin; on an error inside, the instant is rolled back.
 
-    `check` looks at what else the call asks for, given the table's columns, before anything is written.
+    `check` looks at what else the call asks for, given the table's columns, before anything is written. Rows that are
+    not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
+    while they are written.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
     """
@@ -116,7 +119,10 @@ def opened(
                 return _Keyed(rows=None, counts={})
             with phases.step("make keys"):
                 rows = _conformed(call, records, schema, has_only_keys=has_only_keys)
-                rows = keep(rows if has_only_keys else call.engine.with_keys(rows, call.keys(instant)))
+                rows = rows if has_only_keys else call.engine.with_keys(rows, call.keys(instant))
+                if not is_counted:
+                    return _Keyed(rows=rows, counts={})
+                rows = keep(rows)
                 return _Keyed(rows=rows, counts=_count(call, rows))
 
         # A wrong key is found before the instant is there; only generated keys need its time.
