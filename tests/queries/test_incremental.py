@@ -3,7 +3,7 @@ import datetime
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
 
-from pyhudi.errors import HistoryExpired, InvalidInput, OptionError
+from pyhudi.errors import HistoryExpired, InvalidInput, NotBuilt, OptionError
 from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -73,8 +73,10 @@ def test_changes_take_columns_and_a_filter(engine, version):
     table, (first, *_) = history(engine, version=version)
     found = table.changes(after=first.instant, columns=["fare"], filter="city = 'sf' and fare > 2").to_arrow()
     assert found.to_pylist() == [{"fare": 3.0}]
-    with pytest.raises(InvalidInput, match="format"):
+    with pytest.raises(NotBuilt, match="format"):
         table.changes(format="cdc")
+    with pytest.raises(InvalidInput, match="format"):
+        table.changes(format="latest")
 
 
 def test_changes_have_the_columns_of_the_end_of_the_window(engine, version):
