@@ -32,12 +32,12 @@ SAME = {
 
 
 def test_repeating_what_the_table_says_is_fine():
-    require_agreement(TableConfig.of(TABLE), Settings(SAME))
-    require_agreement(TableConfig.of(TABLE), Settings({"hoodie.datasource.write.partitionpath.field": "day"}))
+    require_agreement(Settings(SAME), TableConfig.of(TABLE))
+    require_agreement(Settings({"hoodie.datasource.write.partitionpath.field": "day"}), TableConfig.of(TABLE))
 
 
 def test_saying_nothing_is_fine():
-    require_agreement(TableConfig.of(TABLE), Settings())
+    require_agreement(Settings(), TableConfig.of(TABLE))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_saying_nothing_is_fine():
 )
 def test_a_contradiction_names_the_option_and_both_values(key, text):
     with pytest.raises(OptionError) as told:
-        require_agreement(TableConfig.of(TABLE), Settings({**SAME, key: text}))
+        require_agreement(Settings({**SAME, key: text}), TableConfig.of(TABLE))
     assert told.value.values["key"] == key
-    assert set(told.value.values) == {"key", "option", "table"}
+    assert set(told.value.values) == {"key", "value", "table"}

@@ -10,7 +10,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.agreement import require_agreement
 from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.rollback import recover, undo
@@ -25,6 +24,7 @@ from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import to_table_schema
+from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
 from pyhudi.state.refusals import require_writable

@@ -1,15 +1,16 @@
-"""Options of a call held against what the table says of itself.
+"""Hold a call's options against the table's own properties.
 
-A table's properties are settled when it is created; a later call may repeat them, and must not contradict them. Pure.
-Start at `require_agreement`.
+What a table is, its properties say; an option that says otherwise is a mistake worth knowing. Pure. Start at
+`require_agreement`.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from pyhudi.errors import OptionError
-from pyhudi.options import Option, Settings
-from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_generator_of, names_of
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.options import DECLARED, Option, Settings
+from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of
 from pyhudi.state.creation import (
     DATABASE,
     DROP_PARTITION_COLUMNS,
@@ -30,72 +31,86 @@ from pyhudi.state.creation import (
 
 __all__ = ["require_agreement"]
 
-_Says = Callable[[TableConfig], object]
-_PLAIN: Final[tuple[tuple[Option[object], _Says], ...]] = (
-    (NAME, lambda table: table.name),  # type: ignore[assignment]  # Option is read-only: an Option[str] is one of object
-    (TABLE_TYPE, lambda table: table.table_type),
-    (TABLE_VERSION, lambda table: table.table_version),
-    (HIVE_STYLE, lambda table: table.is_hive_style),
-    (URL_ENCODE, lambda table: table.is_url_encoded),
-    (SLASH_DATES, lambda table: table.has_slash_dates),
-    (DROP_PARTITION_COLUMNS, lambda table: table.drops_partition_columns),
-    (META_FIELDS_POPULATED, lambda table: table.populates_meta_fields),
-    (TIMELINE_ZONE, lambda table: table.timeline_zone),
-)
-_FIELDS: Final[tuple[tuple[Option[str], Callable[[TableConfig], tuple[str, ...]]], ...]] = (
-    (RECORD_KEY, lambda table: table.record_key),
-    (ORDERING_FIELDS, lambda table: table.ordering_fields),
-)
+Same = Callable[[object, TableConfig], bool]
+"""Tells whether an option's value says what the table is."""
 
 
-def require_agreement(config: TableConfig, settings: Settings) -> None:
-    """Refuse options that contradict the table; those that nobody set are no matter.
+def require_agreement(settings: Settings, config: TableConfig) -> None:
+    """Refuse options that cannot be read, and those that contradict the table.
 
-    Raises: OptionError naming the option's value and the table's.
+    Raises: OptionError naming the option's value and, where there is one, the table's.
     """
-    for plain, says in _PLAIN:
-        if settings.has(plain) and settings.get(plain) != says(config):
-            raise _contradiction(plain.key, settings.get(plain), says(config))
-    for listed, names in _FIELDS:
-        if settings.has(listed) and names_of(settings.get(listed)) != names(config):
-            raise _contradiction(listed.key, settings.get(listed), ",".join(names(config)))
-    if config.database and settings.get(DATABASE) not in {"", config.database}:
-        raise _contradiction(DATABASE.key, settings.get(DATABASE), config.database)
-    if settings.get(MERGE_MODE) not in {"", config.merge_mode}:
-        raise _contradiction(MERGE_MODE.key, settings.get(MERGE_MODE), config.merge_mode)
-    _require_same_partitions(config, settings)
-    _require_same_generator(config, settings)
+    for key in settings.values:
+        if key in DECLARED:
+            settings.get(DECLARED[key])
+    for wanted, said_by, is_same in _PAIRS:
+        if not settings.has(wanted):
+            continue
+        value = settings.get(wanted)
+        if not is_same(value, config):
+            raise OptionError(
+                "option contradicts the table's properties; leave it out, or write to another table",
+                key=wanted.key,
+                value=value,
+                table=said_by(config),
+            )
 
 
-def _require_same_partitions(config: TableConfig, settings: Settings) -> None:
-    """Compare partition fields; types only where both sides tell them."""
-    if not settings.has(PARTITION_FIELDS):
-        return
-    asked, stored = names_of(settings.get(PARTITION_FIELDS)), config.partition_fields
-    if len(asked) != len(stored) or not all(map(_is_same_field, asked, stored)):
-        raise _contradiction(PARTITION_FIELDS.key, settings.get(PARTITION_FIELDS), ",".join(stored))
+def _text(of: Callable[[TableConfig], object]) -> Same:
+    return lambda value, config: str(value) == str(of(config))
 
 
-def _is_same_field(asked: str, stored: str) -> bool:
-    (name, _, kind), (other, _, other_kind) = asked.partition(":"), stored.partition(":")
-    return name.strip() == other.strip() and (
-        not kind or not other_kind or kind.strip().upper() == other_kind.strip().upper()
+def _names(of: Callable[[TableConfig], tuple[str, ...]]) -> Same:
+    return lambda value, config: names_of(str(value)) == of(config)
+
+
+def _is_same_partitioning(value: object, config: TableConfig) -> bool:
+    """Compare fields, and their types where both sides tell them."""
+    given, stored = custom_fields(str(value)), custom_fields(",".join(config.partition_fields))
+    return list(given) == list(stored) and all(
+        not kind or not stored[name] or kind == stored[name] for name, kind in given.items()
     )
 
 
-def _require_same_generator(config: TableConfig, settings: Settings) -> None:
-    """Compare what the names mean: a class and a type may both say it, and a wrapper says nothing."""
-    for named in (KEYGEN_CLASS, KEYGEN_TYPE):
-        text = settings.get(named)
-        known = key_generator_of(text) if text else None
-        if known is not None and known is not config.key_generator:
-            raise _contradiction(named.key, text, config.key_generator)
+def _is_same_generator(value: object, config: TableConfig) -> bool:
+    """Compare generators; a wrapper leaves it to the fields, a class of the user's own is compared by name."""
+    known = key_generator_of(str(value)) if value else None
+    if known is not KeyGenerator.USER_PROVIDED:
+        return known in {None, config.key_generator}
+    return config.key_generator is known and value in {config.key_generator_class, known}
 
 
-def _contradiction(key: str, asked: object, stored: object) -> OptionError:
-    return OptionError(
-        "an option contradicts the table; leave it out, or say what the table says",
-        key=key,
-        option=str(asked),
-        table=str(stored),
-    )
+def _generator(config: TableConfig) -> object:
+    return config.key_generator_class or str(config.key_generator)
+
+
+_PAIRS: Final[tuple[tuple[Option[Any], Callable[[TableConfig], object], Same], ...]] = (
+    (NAME, lambda config: config.name, _text(lambda config: config.name)),
+    (DATABASE, lambda config: config.database, _text(lambda config: config.database)),
+    (TABLE_TYPE, lambda config: str(config.table_type), _text(lambda config: config.table_type)),
+    (TABLE_VERSION, lambda config: config.table_version, _text(lambda config: config.table_version)),
+    (RECORD_KEY, lambda config: list(config.record_key), _names(lambda config: config.record_key)),
+    (PARTITION_FIELDS, lambda config: list(config.partition_fields), _is_same_partitioning),
+    (ORDERING_FIELDS, lambda config: list(config.ordering_fields), _names(lambda config: config.ordering_fields)),
+    (KEYGEN_CLASS, _generator, _is_same_generator),
+    (KEYGEN_TYPE, _generator, _is_same_generator),
+    (HIVE_STYLE, lambda config: config.is_hive_style, _text(lambda config: config.is_hive_style)),
+    (URL_ENCODE, lambda config: config.is_url_encoded, _text(lambda config: config.is_url_encoded)),
+    (SLASH_DATES, lambda config: config.has_slash_dates, _text(lambda config: config.has_slash_dates)),
+    (
+        DROP_PARTITION_COLUMNS,
+        lambda config: config.drops_partition_columns,
+        _text(lambda config: config.drops_partition_columns),
+    ),
+    (
+        META_FIELDS_POPULATED,
+        lambda config: config.populates_meta_fields,
+        _text(lambda config: config.populates_meta_fields),
+    ),
+    (
+        MERGE_MODE,
+        lambda config: str(config.merge_mode),
+        lambda value, config: str(value) in {"", str(config.merge_mode)},
+    ),
+    (TIMELINE_ZONE, lambda config: config.timeline_zone, _text(lambda config: config.timeline_zone)),
+)
