@@ -104,9 +104,10 @@ def opened(
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
     """
     require_agreement(call.settings, call.state.config)
-    require_writable(_config_to_write(call), call.state.layout, load_timeline(call.state))
+    timeline = load_timeline(call.state)
+    require_writable(_config_to_write(call), call.state.layout, timeline)
     call = replace(call, key_encoding=stored_key_encoding(call.state))
-    schema = _schema_after(call, records, has_only_keys=has_only_keys)
+    schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema)
     call, phases = _without_metadata_table(call), Phases(call)
     with ExitStack() as stack:
@@ -195,9 +196,9 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
     return txn, txn.snapshot, txn.time
 
 
-def _schema_after(call: WriteCall, records: Frame | None, *, has_only_keys: bool) -> pa.Schema:
+def _schema_after(call: WriteCall, timeline: Timeline, records: Frame | None, *, has_only_keys: bool) -> pa.Schema:
     """Check the rows' columns against the table's, which they may widen."""
-    stored = table_schema(call.state, load_timeline(call.state))
+    stored = table_schema(call.state, timeline)
     if records is None or has_only_keys:
         return stored
     given = call.engine.schema(records)
