@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput, OptionError
@@ -123,6 +123,7 @@ ZONES = ["UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata", "Pacific/A
 OUTPUTS = {"yyyy/MM/dd": "%Y/%m/%d", "yyyy-MM-dd-HH": "%Y-%m-%d-%H", "HH:mm:ss": "%H:%M:%S", "MMdd": "%m%d"}
 
 
+@example([3_983_475_600], "Europe/Berlin", "HH:mm:ss")
 @given(
     st.lists(st.integers(-2 * 10**9, 4 * 10**9) | st.none()), st.sampled_from(ZONES), st.sampled_from(sorted(OUTPUTS))
 )
