@@ -145,7 +145,7 @@ def _local_millis(millis: Int64s, zone: tzinfo) -> Int64s:
 
 
 def _by_rules(millis: Int64s, zone: ZoneInfo) -> Int64s:
-    """Give local times by the zone's rules, which Arrow does not follow to their end: a look-up a quarter of an hour."""
+    """Give local times by the zone's rules, which Arrow does not follow to their end: a look-up a quarter hour."""
     quarters, place = np.unique(np.maximum(millis, _RULES_MS) // _QUARTER_MS, return_inverse=True)
     offsets = [zone.utcoffset(_moment(quarter * _QUARTER_MS).astimezone(zone)) for quarter in quarters.tolist()]
     shifts = np.array([(offset or timedelta()) // timedelta(milliseconds=1) for offset in offsets], dtype=np.int64)
