@@ -42,6 +42,7 @@ from pyhudi.storage.opening import open_storage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, find_instant, latest_write
+from pyhudi.txn.locks import lock_declaration
 
 __all__ = ["Table", "create_table", "open_table", "pending", "register_key_generator", "table_exists", "write_table"]
 
@@ -367,7 +368,7 @@ def create_table(
         table_type=table_type,
         table_version=table_version,
     )
-    return Table(create_state(storage, world, new_properties(new)))
+    return Table(create_state(storage, world, new_properties(new) | lock_declaration(settings)))
 
 
 def write_table(

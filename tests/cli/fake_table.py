@@ -35,6 +35,7 @@ class FakeTable:
             partition_fields=(),
             ordering_fields=(),
             merge_mode="COMMIT_TIME_ORDERING",
+            lock={},
         )
         self.schema = ROWS.schema
         self.latest_instant = "20260101000000001"
@@ -48,7 +49,7 @@ class FakeTable:
             pending=lambda: instants.slice(0, 0),
             partitions=lambda: pa.table({"partition": [""], "file_groups": [2], "size_bytes": [30]}),
         )
-        self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv())
+        self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv(), config=self.config)
         self.scans = []
 
     def scan(self, columns=None, filter=None, as_of=None):

@@ -78,6 +78,16 @@ def test_a_table_is_examined_too(table, no_processes):
     assert checks["pending"].verdict == "fine"
 
 
+def test_a_lock_that_apache_hudi_does_not_know_is_noted_with_one_that_it_knows(table, no_processes):
+    check = by_subject(doctor.examine("trips", {}))["lock"]
+    assert check.verdict == "note"
+    assert "FileSystemBasedLockProvider" in check.advice
+    table.config.lock["hoodie.write.lock.provider"] = "x.FileSystemBasedLockProvider"
+    check = by_subject(doctor.examine("trips", {}))["lock"]
+    assert check.verdict == "fine"
+    assert "Hudi's filesystem lock .hoodie/lock" in check.found
+
+
 def test_a_store_that_bears_one_writer_asks_for_one(table, no_processes, monkeypatch):
     poor = WriterCapability(has_many_writers=False, has_cas=False, reason="conditions are ignored")
     monkeypatch.setattr(doctor, "probe_writes", lambda storage, env: poor)

@@ -37,7 +37,7 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime, State, file_na
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.txn.heartbeat import heartbeat_path
-from pyhudi.txn.storage_lock import STORAGE_LOCK_PATH, StorageLock
+from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH, StorageLock
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 FENCE = re.compile(r"^```(?:text|hex) ([a-z0-9-]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from tests.simulation.world import require_clean
 from tests.storage.conftest import s3_options
 
 from pyhudi.table import create_table, open_table
-from pyhudi.txn.storage_lock import STORAGE_LOCK_PATH
+from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH
 
 PATH = "s3://bucket/tables/concurrent"
 

@@ -35,7 +35,7 @@ from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.commit import Txn, begin
-from pyhudi.txn.locks import lock_for
+from pyhudi.txn.locks import lock_for, remember_lock
 
 __all__ = ["Opened", "opened"]
 
@@ -109,6 +109,8 @@ def opened(
     call = replace(call, key_encoding=stored_key_encoding(call.state))
     schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema)
+    if not call.is_dry_run:
+        call = replace(call, state=remember_lock(call.state, call.settings))
     call, phases = _without_metadata_table(call), Phases(call)
     with ExitStack() as stack:
 

@@ -145,7 +145,15 @@ def _storage(table: Any) -> Check:  # noqa: ANN401
 
 
 def _lock(table: Any) -> Check:  # noqa: ANN401
-    return Check(subject="lock", verdict="fine", found=lock_for(table.state, Settings()).name)
+    """Say which lock is in force, and what to do where Apache Hudi's writers would not meet it."""
+    lock = lock_for(table.state, Settings())
+    if lock.is_shared or not table.state.storage.traits.has_guard:
+        return Check(subject="lock", verdict="fine", found=lock.name)
+    advice = (
+        "if Apache Hudi writes this table too, name a lock that both know, once: "
+        "hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    )
+    return Check(subject="lock", verdict="note", found=lock.name, advice=advice)
 
 
 def _pending(table: Any) -> Check:  # noqa: ANN401

@@ -20,6 +20,7 @@ __all__ = [
     "DEFAULT_PAYLOAD",
     "EVENT_TIME_STRATEGY",
     "KEYGEN_PACKAGE",
+    "LOCK_KEYS",
     "NEW_KEY_ENCODING",
     "OVERWRITE_PAYLOAD",
     "PARTITION_FIELDS",
@@ -59,6 +60,17 @@ NEW_KEY_ENCODING: Final = option(
     False,
     "Versions 6 and 8: a complex key of one field leaves the field name out.",
 )
+
+LOCK_KEYS: Final = (
+    "hoodie.write.lock.provider",
+    "hoodie.write.lock.filesystem.path",
+    "hoodie.write.lock.filesystem.expire",
+    "hoodie.write.lock.zookeeper.base_path",
+    "hoodie.write.lock.zookeeper.lock_key",
+    "hoodie.write.lock.dynamodb.table",
+    "hoodie.write.lock.dynamodb.partition_key",
+)
+"""What a table may declare of its lock: which one, never how to reach a service."""
 
 _KEYGEN_CLASSES: Final = {
     "SimpleKeyGenerator": KeyGenerator.SIMPLE,
@@ -139,6 +151,8 @@ class TableConfig:
     """Avro JSON, or empty."""
     timeline_zone: str
     """UTC or LOCAL."""
+    lock: Mapping[str, str]
+    """The lock that every writer must take, as options; empty where the table declares none."""
     metadata_partitions: tuple[str, ...]
     base_file_format: str
     complex_key_encoding: str
@@ -179,6 +193,7 @@ class TableConfig:
             is_cdc_enabled=_flag(properties, "hoodie.table.cdc.enabled"),
             create_schema=properties.get("hoodie.table.create.schema", ""),
             timeline_zone=properties.get("hoodie.table.timeline.timezone", "").upper() or "LOCAL",
+            lock={key: properties[key] for key in LOCK_KEYS if properties.get(key)},
             metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
             base_file_format=_first(
                 properties, "hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET"

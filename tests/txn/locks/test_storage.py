@@ -9,7 +9,7 @@ from pyhudi.errors import CorruptData, LockNotAcquired, PutUnknown, StorageUnava
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.txn.storage_lock import STORAGE_LOCK_PATH, StorageLock
+from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH, StorageLock
 
 
 class TestInMemory(LockTests):

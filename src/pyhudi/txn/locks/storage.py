@@ -23,6 +23,7 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.storage.api import PutMode, Storage
+from pyhudi.txn.locks.api import LockSight
 
 __all__ = ["STORAGE_LOCK_PATH", "StorageLease", "StorageLock"]
 
@@ -79,6 +80,11 @@ class StorageLock:
         """Say what it is."""
         return f"Hudi's storage lock {STORAGE_LOCK_PATH}: all writers that use it"
 
+    @property
+    def is_shared(self) -> bool:
+        """Apache Hudi keeps to it as StorageBasedLockProvider."""
+        return True
+
     @contextmanager
     def hold(self) -> Iterator[StorageLease]:
         """Claim the file, renew it on a beat, mark it expired at the end.
@@ -91,6 +97,33 @@ class StorageLock:
                 yield lease
         finally:
             self._release(lease)  # after the last beat: a renewal that came later would hold it for nobody
+
+    def look(self) -> LockSight | None:
+        """Read the file; a holder's first moment is not in it."""
+        try:
+            data, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+        except FileMissing:
+            return None
+        claim = _decode(data)
+        if claim.is_expired:
+            return None
+        return LockSight(
+            owner=claim.owner,
+            since_ms=None,
+            valid_until_ms=claim.valid_until_ms,
+            is_valid=claim.is_held_against("", self.env.now_ms()),
+            token=version,
+        )
+
+    def release(self, sight: LockSight) -> None:
+        """Mark the file expired, if it still is the one that was seen."""
+        claim = _Claim(is_expired=True, valid_until_ms=sight.valid_until_ms or 0, owner=sight.owner)
+        try:
+            self.storage.cas(STORAGE_LOCK_PATH, _encode(claim), sight.token)
+        except PreconditionFailed as error:
+            raise LockNotAcquired(
+                "the lock was renewed or changed hands since it was looked at; look again", path=STORAGE_LOCK_PATH
+            ) from error
 
     def _acquire(self) -> StorageLease:
         deadline_s = self.env.monotonic_s() + self.wait_ms / 1000

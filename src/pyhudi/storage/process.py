@@ -1,0 +1,11 @@
+"""Who we are, for people who find what we hold. Start at `process_name`."""
+
+import os
+import socket
+
+__all__ = ["process_name"]
+
+
+def process_name() -> str:
+    """Say which process of which host this is: `host/pid`."""
+    return f"{socket.gethostname()}/{os.getpid()}"

@@ -1,0 +1,7 @@
+"""The table lock: one holder at a time for begin and commit. Start at `lock_for`; `api` says what a lock owes."""
+
+from pyhudi.txn.locks.api import Lease, LockProvider, LockSight
+from pyhudi.txn.locks.choice import lock_declaration, lock_for, remember_lock
+from pyhudi.txn.locks.guard import GUARD_PATH
+
+__all__ = ["GUARD_PATH", "Lease", "LockProvider", "LockSight", "lock_declaration", "lock_for", "remember_lock"]

@@ -1,0 +1,75 @@
+"""What a table lock owes, whatever keeps it.
+
+`LockProvider` is what a transaction asks of a lock; `LockSight` is what people are shown of one. Nothing here knows
+what is done under the lock. Start at `LockProvider`.
+"""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ["Lease", "LockProvider", "LockSight", "ProcessLease"]
+
+
+class Lease(Protocol):
+    """A lock that is held."""
+
+    def remaining_ms(self) -> int | None:
+        """Tell how long it surely holds; 0 once it is lost, None when it ends only with its release."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockSight:
+    """A lock as it was found. Units: ms since 1970 UTC."""
+
+    owner: str
+    """As the lock itself says, or what is known of it."""
+    since_ms: int | None
+    valid_until_ms: int | None
+    """None: until it is released."""
+    is_valid: bool
+    """False: the next writer may take it over, by the lock's own rules."""
+    token: str = ""
+    """Tells this holding from a later one; empty where it cannot be released by others."""
+
+
+class LockProvider(Protocol):
+    """Mutual exclusion on one table."""
+
+    @property
+    def name(self) -> str:
+        """Say what it is, for people."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether Apache Hudi's writers keep to it too, if they are told to."""
+        ...
+
+    def hold(self) -> AbstractContextManager[Lease]:
+        """Hold the lock while the context is open.
+
+        Raises: LockNotAcquired when the wait is over.
+        """
+        ...
+
+    def look(self) -> LockSight | None:
+        """See who has it now; None if nobody."""
+        ...
+
+    def release(self, sight: LockSight) -> None:
+        """Take it away from whoever was seen to have it, and from nobody else.
+
+        Raises: InvalidInput where that cannot be done; Conflict if it has changed hands.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLease:
+    """A lock that ends with this process."""
+
+    def remaining_ms(self) -> int | None:
+        """Promise to the end."""
+        return None
