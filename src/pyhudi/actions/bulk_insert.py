@@ -142,6 +142,7 @@ def write_as_they_come(
 
     Cost: the rows that are not yet in a closed file, in memory.
     """
+    spec = spec.with_threads(attempt.threads)
     for number, (partition, rows) in enumerate(_files(batches, sorting.max_rows)):
         unique = attempt.task * _FILES_A_TASK + number
         file = FileTask(

@@ -42,6 +42,7 @@ def merge_buckets(
 
     Shape: keyed source rows, ordered by BUCKET -> one WRITE_STATUS row a bucket.
     """
+    spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
         yield status_batch(merge_bucket(files[bucket], storage=storage, spec=spec, rows=rows, clauses=clauses))
 

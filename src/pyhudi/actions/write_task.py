@@ -57,6 +57,7 @@ def write_buckets(
     Shape: batches with the table's columns, KEY, PARTITION, ORDER, BUCKET, IS_MOVED, ordered by BUCKET and ORDER
            -> one WRITE_STATUS row a bucket.
     """
+    spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
         rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
         yield status_batch(write_bucket(storage, spec, files[bucket], rows, kind))

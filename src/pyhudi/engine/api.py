@@ -70,6 +70,8 @@ class Attempt:
 
     task: int
     attempt: int = 0
+    threads: int = 1
+    """Threads it may use: those that no other task needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,7 +102,7 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def stored_batches(
-    source: pa.NativeFile, footer: Footer, layout: RowLayout, partition: str, file_name: str
+    source: pa.NativeFile, footer: Footer, layout: RowLayout, partition: str, file_name: str, *, threads: int = 1
 ) -> StoredBatches:
     """Stream a base file in the layout of the file that replaces it, `file_name`.
 
@@ -119,7 +119,7 @@ def stored_batches(
     names = [name for name in footer.schema.names if name not in constants]
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in iter_batches(source, names, read_dictionary=coded, footer=footer):
+        for batch in iter_batches(source, names, read_dictionary=coded, footer=footer, threads=threads):
             current = batch if is_current else _projected(batch, wanted, set(constants))
             columns = [
                 _constant(constants[name], batch.num_rows) if name in constants else current.column(name)

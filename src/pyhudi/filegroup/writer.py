@@ -93,6 +93,10 @@ class WriteSpec:
     bloom: BloomSpec | None
     """None: no bloom filter and no key range in the footer (virtual keys)."""
 
+    def with_threads(self, threads: int) -> "WriteSpec":
+        """Let a task read and write the columns of its files with several threads."""
+        return replace(self, parquet=replace(self.parquet, threads=threads))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
@@ -189,7 +193,8 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
     tally, state = _Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
     with storage.open_input(task.base.path) as source:
         footer = read_footer(source)
-        stored = stored_batches(source, footer, spec.layout, task.partition, file.name)
+        threads = spec.parquet.threads
+        stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
         fresh = replace(fresh, rows=stored.conform(fresh.rows))
         merged = _merge(stored.batches, fresh, spec, tally, state)
         bloom = _bloom_after(base_file_footer(footer.key_values).bloom(), fresh, state, spec)
@@ -213,7 +218,8 @@ def rewrite_base_file(
     tally, file = _Tally(), _base_file(spec, task)
     with storage.open_input(task.base.path) as source:
         footer = read_footer(source)
-        stored = stored_batches(source, footer, spec.layout, task.partition, file.name)
+        threads = spec.parquet.threads
+        stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
         inserted: list[pa.Array] = []
         filter_before = base_file_footer(footer.key_values).bloom()
 

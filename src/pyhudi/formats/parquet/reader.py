@@ -24,6 +24,7 @@ def iter_batches(
     batch_rows: int = _BATCH_ROWS,
     row_groups: Sequence[int] | None = None,
     footer: Footer | None = None,
+    threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Read a file batch by batch, in the order of its rows.
 
@@ -31,7 +32,8 @@ def iter_batches(
     again. A column that is stored twice is decoded once.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
-    Cost:   one batch and the compressed pages of its row group in memory; one thread.
+    Cost:   one batch and the compressed pages of its row group in memory; with more `threads` than one, columns are
+            decoded by Arrow's own.
     Raises: CorruptData, Unsupported; what the source raises.
     """
     with damage_as_corrupt_data():
@@ -45,7 +47,7 @@ def iter_batches(
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         twins = twin_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
         once = [name for name in wanted if name not in twins]
-        batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=False)
+        batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)
         instants = int96_columns(file.metadata)
     rows_count = 0
     while True:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as t
 
 from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.formats.parquet.parallel import ParallelWriter
 from pyhudi.options import Settings, one_of, option, whole
 
 __all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file"]
@@ -48,6 +49,8 @@ class ParquetOptions:
     """None: the columns in which a sample of the first row group repeats itself."""
     statistics_columns: tuple[str, ...] | None = None
     """None: all of them."""
+    threads: int = 1
+    """Threads that encode the columns of a row group; they change no byte."""
 
 
 def parquet_options(settings: Settings) -> ParquetOptions:
@@ -110,7 +113,7 @@ class _Gate:
         self.is_shut = False
         self.closed = False
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         if not self.is_shut:
             self.sink.write(data)
         return len(data)
@@ -130,7 +133,7 @@ class _Stream:
         self.held: list[pa.RecordBatch] = []
         self.held_rows = self.held_bytes = self.rows_count = 0
         self.form = schema
-        self.file: pq.ParquetWriter | None = None
+        self.file: pq.ParquetWriter | ParallelWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Hold a batch, in pieces no larger than a row group; write what fills one."""
@@ -170,23 +173,25 @@ class _Stream:
         self.rows_count += table.num_rows
         self.held, self.held_rows, self.held_bytes = [], 0, 0
 
-    def _open(self, first: pa.Table) -> pq.ParquetWriter:
+    def _open(self, first: pa.Table) -> pq.ParquetWriter | ParallelWriter:
         chosen = self.options.dictionary_columns
         names = _low_cardinality(first) if chosen is None else list(chosen)
         stats = self.options.statistics_columns
-        self.file = pq.ParquetWriter(
-            pa.PythonFile(self.gate, mode="w"),
-            first.schema,
-            version="1.0",
-            compression=self.options.codec,
-            compression_level=self.options.level,
-            use_dictionary=names or False,
-            write_statistics=True if stats is None else list(stats),
-            data_page_size=self.options.page_bytes,
-            write_page_index=True,
-            store_schema=False,
-            use_compliant_nested_type=True,
-        )
+        layout = {
+            "version": "1.0",
+            "compression": self.options.codec,
+            "compression_level": self.options.level,
+            "use_dictionary": names or False,
+            "write_statistics": True if stats is None else list(stats),
+            "data_page_size": self.options.page_bytes,
+            "write_page_index": True,
+            "store_schema": False,
+            "use_compliant_nested_type": True,
+        }
+        if self.options.threads > 1:
+            self.file = ParallelWriter(self.gate, first.schema, threads=self.options.threads, **layout)
+        else:
+            self.file = pq.ParquetWriter(pa.PythonFile(self.gate, mode="w"), first.schema, **layout)
         return self.file
 
 

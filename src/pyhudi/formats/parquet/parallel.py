@@ -1,0 +1,177 @@
+"""One parquet file whose columns are encoded by several threads.
+
+pyarrow encodes the columns of a row group one after the other. Here each column is written by pyarrow as a file of its
+own, in memory; its pages are then put into the one file, and what the footer says about them is moved along. No page is
+changed. Start at `ParallelWriter`.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode, encode
+
+__all__ = ["ParallelWriter"]
+
+_MAGIC: Final = b"PAR1"
+_TAIL_BYTES: Final = 8
+
+# Numbers of fields, as in parquet.thrift.
+_FILE_ROWS, _FILE_GROUPS = 3, 4
+_GROUP_CHUNKS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_START, _GROUP_STORED_BYTES = 1, 2, 3, 5, 6
+_CHUNK_META = 3
+_OFFSETS_START, _OFFSETS_BYTES, _BOUNDS_START, _BOUNDS_BYTES = 4, 5, 6, 7
+_META_STARTS = (9, 10, 11)
+"""Of data pages, index pages and the dictionary."""
+_OFFSETS_PAGES, _PAGE_START = 1, 1
+
+
+class Sink(Protocol):
+    """Where a file goes."""
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Append all of it."""
+        ...
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """One leaf column of one row group, with its part of the page index."""
+
+    about: Struct
+    offsets: Struct
+    bounds: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A column that was written as a file of its own, with one row group."""
+
+    pages: memoryview
+    """All of them; in that file they begin behind the magic bytes."""
+    group: Struct
+    chunks: list[_Chunk]
+    """One a leaf."""
+
+
+class ParallelWriter:
+    """Writes a file as `pq.ParquetWriter` does, with the same methods.
+
+    Bytes:  the pages, statistics and page index that pyarrow writes, in the order of the columns, whatever the number
+            of threads.
+    Cost:   the row group's encoded columns in memory, besides the row group.
+    """
+
+    def __init__(self, sink: Sink, schema: pa.Schema, *, threads: int, **options: Any) -> None:  # noqa: ANN401
+        """Begin a file; `options` are those of `pq.ParquetWriter`, a page index included."""
+        self._sink, self._schema, self._threads, self._options = sink, schema, threads, options
+        self._groups: list[Struct] = []
+        self._chunks: list[_Chunk] = []
+        self._key_values: dict[str, str] = {}
+        self._at = 0
+        self._put(_MAGIC)
+
+    def write_table(self, table: pa.Table, row_group_size: int) -> None:
+        """Write a table as one row group."""
+        assert table.num_rows <= row_group_size, "a row group is never cut here"
+        start, groups, chunks = self._at, [], []
+        # The largest column first, so that no thread is left alone with it at the end.
+        by_size = sorted(range(table.num_columns), key=lambda at: -table.column(at).nbytes)
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="pyhudi-encode") as pool:
+            futures = {at: pool.submit(self._encoded, table.select([at])) for at in by_size}
+            for at in range(table.num_columns):
+                encoded = futures.pop(at).result()
+                for chunk in encoded.chunks:
+                    _move(chunk, self._at - len(_MAGIC))
+                self._put(encoded.pages)
+                groups.append(encoded.group)
+                chunks += encoded.chunks
+        self._chunks += chunks
+        self._groups.append(_joined(groups, chunks, start))
+
+    def add_key_value_metadata(self, key_values: Mapping[str, str]) -> None:
+        """Put entries into the footer."""
+        self._key_values |= key_values
+
+    def close(self) -> None:
+        """Write the page index and the footer: pyarrow's own for a file without rows, with the row groups put in."""
+        self._put_page_index()
+        footer = _footer_of(self._file_of(self._schema.empty_table(), self._key_values))
+        rows_count = sum(group[_GROUP_ROWS].content for group in self._groups)
+        footer[_FILE_ROWS] = Value(Kind.I64, rows_count)
+        footer[_FILE_GROUPS] = Value(Kind.LIST, self._groups, Kind.STRUCT)
+        data = encode(footer)
+        self._put(data + len(data).to_bytes(4, "little") + _MAGIC)
+
+    def _put_page_index(self) -> None:
+        for start, size, parts in (
+            (_BOUNDS_START, _BOUNDS_BYTES, [chunk.bounds for chunk in self._chunks]),
+            (_OFFSETS_START, _OFFSETS_BYTES, [encode(chunk.offsets) for chunk in self._chunks]),
+        ):
+            for chunk, part in zip(self._chunks, parts, strict=True):
+                if part:
+                    chunk.about[start] = Value(Kind.I64, self._at)
+                    chunk.about[size] = Value(Kind.I32, len(part))
+                    self._put(part)
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._sink.write(data)
+        self._at += len(data)
+
+    def _encoded(self, column: pa.Table) -> _Encoded:
+        data = self._file_of(column, {})
+        [group] = _footer_of(data)[_FILE_GROUPS].content
+        chunks = [_chunk_of(data, about) for about in group[_GROUP_CHUNKS].content]
+        end = len(_MAGIC) + group[_GROUP_STORED_BYTES].content
+        return _Encoded(data[len(_MAGIC) : end], group, chunks)
+
+    def _file_of(self, rows: pa.Table, key_values: Mapping[str, str]) -> memoryview:
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, rows.schema, **self._options) as file:
+            if rows.num_rows:
+                file.write_table(rows, row_group_size=rows.num_rows)
+            file.add_key_value_metadata(dict(key_values))
+        return memoryview(sink.getvalue())
+
+
+def _footer_of(data: memoryview) -> Struct:
+    end = len(data) - _TAIL_BYTES
+    size = int.from_bytes(data[end : end + 4], "little")
+    return decode(bytes(data[end - size : end]))
+
+
+def _chunk_of(data: memoryview, about: Struct) -> _Chunk:
+    def part(start: int, size: int) -> bytes:
+        at = about[start].content
+        return bytes(data[at : at + about[size].content])
+
+    bounds = part(_BOUNDS_START, _BOUNDS_BYTES) if _BOUNDS_START in about else b""
+    return _Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
+
+
+def _move(chunk: _Chunk, shift: int) -> None:
+    """Say that the pages lie `shift` bytes further on."""
+    meta = chunk.about[_CHUNK_META].content
+    for number in _META_STARTS:
+        if number in meta:
+            meta[number] = _further(meta[number], shift)
+    for page in chunk.offsets[_OFFSETS_PAGES].content:
+        page[_PAGE_START] = _further(page[_PAGE_START], shift)
+
+
+def _further(start: Value, shift: int) -> Value:
+    return start._replace(content=start.content + shift)
+
+
+def _joined(groups: list[Struct], chunks: list[_Chunk], start: int) -> Struct:
+    """Make one row group of those that hold a column each."""
+    return groups[0] | {
+        _GROUP_CHUNKS: Value(Kind.LIST, [chunk.about for chunk in chunks], Kind.STRUCT),
+        _GROUP_BYTES: Value(Kind.I64, sum(group[_GROUP_BYTES].content for group in groups)),
+        _GROUP_START: Value(Kind.I64, start),
+        _GROUP_STORED_BYTES: Value(Kind.I64, sum(group[_GROUP_STORED_BYTES].content for group in groups)),
+    }

@@ -1,0 +1,190 @@
+"""Thrift's compact protocol, as parquet footers and page indexes are written in it.
+
+Knows no schema: a structure is a dict of field numbers, and what is read is written again as the same bytes. Start at
+`decode` and `encode`.
+"""
+
+import struct
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+from pyhudi.errors import CorruptData, Unsupported
+
+__all__ = ["Kind", "Struct", "Value", "decode", "encode"]
+
+
+class Kind(IntEnum):
+    """What a value is. The numbers are the protocol's."""
+
+    TRUE = 1
+    FALSE = 2
+    BYTE = 3
+    I16 = 4
+    I32 = 5
+    I64 = 6
+    DOUBLE = 7
+    BINARY = 8
+    LIST = 9
+    STRUCT = 12
+
+
+class Value(NamedTuple):
+    """One value, or the elements of a list."""
+
+    kind: Kind
+    content: Any
+    """int, float, bytes, a Struct; of a list its elements; of a bool nothing, the kind says it."""
+    element: Kind | None = None
+    """What a list is of; bools in a list count as TRUE, and are bytes."""
+
+
+Struct: TypeAlias = dict[int, Value]
+
+_MAX_DEPTH = 16
+_LONG_LIST = 15
+_LONG_STEP = 15
+
+
+def decode(data: bytes, start: int = 0) -> Struct:
+    """Read the structure that begins at `start`; what follows it is left alone.
+
+    Raises: CorruptData where the bytes are no structure; Unsupported for sets and maps, which parquet has not.
+    """
+    try:
+        return _Reader(data, start).struct(0)
+    except IndexError as error:
+        raise CorruptData("parquet metadata is damaged") from error
+
+
+def encode(fields: Struct) -> bytes:
+    """Write a structure; fields go in the order of their numbers."""
+    out = bytearray()
+    _put_struct(out, fields)
+    return bytes(out)
+
+
+class _Reader:
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+
+    def struct(self, depth: int) -> Struct:
+        if depth > _MAX_DEPTH:
+            raise CorruptData("parquet metadata is nested too deep")
+        fields: Struct = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            fields[number] = self._value(_kind(head & 15), depth)
+        return fields
+
+    def _value(self, kind: Kind, depth: int) -> Value:
+        if kind is Kind.LIST:
+            head = self._byte()
+            count = self._varint() if head >> 4 == _LONG_LIST else head >> 4
+            element = _kind(head & 15)
+            return Value(kind, [self._content(element, depth, in_list=True) for _ in range(count)], element)
+        return Value(kind, self._content(kind, depth))
+
+    def _content(self, kind: Kind, depth: int, *, in_list: bool = False) -> Any:  # noqa: ANN401 - as Value.content
+        if kind in {Kind.I16, Kind.I32, Kind.I64}:
+            return self._integer()
+        if kind is Kind.BINARY:
+            return self._take(self._varint())
+        if kind is Kind.STRUCT:
+            return self.struct(depth + 1)
+        if kind is Kind.DOUBLE:
+            return struct.unpack("<d", self._take(8))[0]
+        if kind is Kind.LIST:
+            return self._value(kind, depth + 1)
+        return self._byte() if in_list or kind is Kind.BYTE else None
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def _take(self, count: int) -> bytes:
+        taken = self.data[self.at : self.at + count]
+        if len(taken) != count:
+            raise CorruptData("parquet metadata ends too early")
+        self.at += count
+        return taken
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._byte()
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+            shift += 7
+
+    def _integer(self) -> int:
+        folded = self._varint()
+        return (folded >> 1) ^ -(folded & 1)
+
+
+def _kind(number: int) -> Kind:
+    try:
+        return Kind(number)
+    except ValueError as error:
+        raise Unsupported("parquet metadata has a value of another kind", kind=number) from error
+
+
+def _put_struct(out: bytearray, fields: Struct) -> None:
+    before = 0
+    for number, value in sorted(fields.items()):
+        if 0 < number - before <= _LONG_STEP:
+            out.append((number - before) << 4 | value.kind)
+        else:
+            out.append(value.kind)
+            _put_integer(out, number)
+        _put_value(out, value)
+        before = number
+    out.append(0)
+
+
+def _put_value(out: bytearray, value: Value) -> None:
+    if value.kind is not Kind.LIST:
+        _put_content(out, value.kind, value.content)
+        return
+    element, items = Kind(value.element or Kind.STRUCT), value.content
+    out.append(min(len(items), _LONG_LIST) << 4 | element)
+    if len(items) >= _LONG_LIST:
+        _put_varint(out, len(items))
+    _put_items(out, element, items)
+
+
+def _put_items(out: bytearray, element: Kind, items: Iterable[Any]) -> None:
+    for item in items:
+        if element in {Kind.TRUE, Kind.FALSE}:
+            out.append(item)
+        else:
+            _put_content(out, element, item)
+
+
+def _put_content(out: bytearray, kind: Kind, content: Any) -> None:  # noqa: ANN401 - as Value.content
+    if kind in {Kind.I16, Kind.I32, Kind.I64}:
+        _put_integer(out, content)
+    elif kind is Kind.BINARY:
+        _put_varint(out, len(content))
+        out += content
+    elif kind is Kind.STRUCT:
+        _put_struct(out, content)
+    elif kind is Kind.DOUBLE:
+        out += struct.pack("<d", content)
+    elif kind is Kind.LIST:
+        _put_value(out, content)
+    elif kind is Kind.BYTE:
+        out.append(content)
+
+
+def _put_varint(out: bytearray, number: int) -> None:
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+
+
+def _put_integer(out: bytearray, number: int) -> None:
+    _put_varint(out, number << 1 if number >= 0 else (-number << 1) - 1)

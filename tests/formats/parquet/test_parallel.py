@@ -1,0 +1,101 @@
+"""A file that several threads encode is, byte for byte, the one pyarrow writes alone."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.formats.test_parquet import EVERYTHING, ROW
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.parquet import ParquetOptions, iter_batches, write_base_file
+
+ROWS = pa.Table.from_pylist([ROW, dict.fromkeys(ROW), ROW], schema=EVERYTHING)
+
+
+def _file(table: pa.Table, threads: int, *, batch_rows: int = 1000, **options: object) -> bytes:
+    sink = io.BytesIO()
+    batches = table.to_batches(max_chunksize=batch_rows)
+    write_base_file(sink, batches, table.schema, ParquetOptions(threads=threads, **options), lambda: {"who": "me"})
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"codec": "gzip", "level": 6},
+        {"codec": "none", "level": None},
+        {"row_group_rows": 2},
+        {"page_bytes": 1},
+        {"dictionary_columns": ("s", "day")},
+        {"dictionary_columns": ()},
+        {"statistics_columns": ("i",)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [ROWS, ROWS.slice(1, 1), ROWS.slice(0, 0)], ids=["rows", "nulls", "none"])
+def test_threads_change_no_byte(rows: pa.Table, options: dict[str, object]) -> None:
+    alone = _file(rows, 1, **options)
+    assert _file(rows, 2, **options) == alone
+    assert _file(rows, 5, **options) == alone
+
+
+def test_threads_change_no_byte_of_many_pages_in_several_row_groups() -> None:
+    numbers = pa.array(range(50_000))
+    rows = pa.table(
+        {"n": numbers, "s": numbers.cast(pa.string()), "c": pa.array(["a", "b"]).take(pa.array([0, 1] * 25_000))}
+    )
+    options = {"page_bytes": 4096, "row_group_rows": 20_000, "batch_rows": 7_000}
+    data = _file(rows, 3, **options)
+    assert data == _file(rows, 1, **options)
+    assert pq.read_metadata(io.BytesIO(data)).num_row_groups == 4
+    assert pa.Table.from_batches(iter_batches(pa.BufferReader(data))).equals(rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    values=st.lists(st.none() | st.text(max_size=3) | st.just("\u00e9" * 70)),
+    numbers=st.lists(st.none() | st.floats(width=32) | st.just(float("nan"))),
+    rows_count=st.integers(1, 4),
+)
+def test_threads_change_no_byte_of_any_text_and_number(
+    values: list[str | None], numbers: list[float | None], rows_count: int
+) -> None:
+    count = min(len(values), len(numbers))
+    rows = pa.table({"s": pa.array(values[:count], pa.string()), "f": pa.array(numbers[:count], pa.float32())})
+    assert _file(rows, 2, row_group_rows=rows_count) == _file(rows, 1, row_group_rows=rows_count)
+
+
+def test_columns_that_come_as_dictionaries_are_stored_as_one_thread_stores_them() -> None:
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.int32()), pa.array(["x", "y"]))
+    batch = pa.record_batch({"c": codes, "n": pa.array([1, 2, 3, 4])})
+    schema = pa.schema([("c", pa.string()), ("n", pa.int64())])
+
+    def stored(threads: int) -> bytes:
+        sink = io.BytesIO()
+        write_base_file(sink, [batch, batch], schema, ParquetOptions(threads=threads), dict)
+        return sink.getvalue()
+
+    assert stored(2) == stored(1)
+
+
+def test_what_fails_in_a_thread_leaves_no_readable_file() -> None:
+    def batches():
+        yield ROWS.to_batches()[0]
+        raise ValueError("lost")
+
+    sink = io.BytesIO()
+    with pytest.raises(ValueError, match="lost"):
+        write_base_file(sink, batches(), EVERYTHING, ParquetOptions(threads=2, row_group_rows=1), dict)
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_metadata(io.BytesIO(sink.getvalue()))
+
+
+def test_a_value_that_parquet_cannot_hold_is_refused_as_by_one_thread() -> None:
+    far = pa.table({"at": pa.array([2**62], pa.int64()).cast(pa.timestamp("s"))})
+    for threads in (1, 2):
+        with pytest.raises(SchemaMismatch):
+            _file(far, threads)
