@@ -50,6 +50,9 @@ peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we 
 	$(PY) tools/peers.py
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_PEERS=$(SLICE) $(PY) -m pytest tests/peers -m peers --durations=5
 
+locks: .venv/.ready ## Try the locks that other servers keep: a real ZooKeeper, from Debian's package
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest tests/txn/locks -m services
+
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
@@ -57,4 +60,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test demo lanes bench peers keys clean
+.PHONY: help setup fmt check test demo lanes bench peers locks keys clean

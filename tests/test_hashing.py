@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput
-from pyhudi.hashing import hash_chain, java_hash, java_list_hash, murmur_blocks, xxhash64
+from pyhudi.hashing import hash_chain, java_hash, java_list_hash, murmur_blocks, path_hash, xxhash64
 
 # what Hadoop's MurmurHash (chained four times) and Java's String.hashCode give
 JAVA = [
@@ -178,3 +178,8 @@ def test_nothing_gives_nothing() -> None:
     assert hash_chain(pa.array([], pa.string()), 3).shape == (0, 3)
     assert java_hash(pa.array([], pa.string())).tolist() == []
     assert xxhash64(pa.array([None, None], pa.string())).tolist() == [42, 42]
+
+
+def test_a_base_path_is_hashed_as_apache_hudi_names_its_locks():
+    """The value is what `HashID.generateXXHashAsString` of release 1.2.0 gave."""
+    assert path_hash("s3://bucket/trips") == "FB397AE476BFCA30"

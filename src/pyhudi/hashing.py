@@ -16,7 +16,17 @@ import pyarrow as pa
 
 from pyhudi.errors import InvalidInput
 
-__all__ = ["U32", "Index", "MurmurBlock", "hash_chain", "java_hash", "java_list_hash", "murmur_blocks", "xxhash64"]
+__all__ = [
+    "U32",
+    "Index",
+    "MurmurBlock",
+    "hash_chain",
+    "java_hash",
+    "java_list_hash",
+    "murmur_blocks",
+    "path_hash",
+    "xxhash64",
+]
 
 _U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
@@ -26,6 +36,7 @@ Index: TypeAlias = npt.NDArray[np.int64]
 _BLOCK_ROWS = 8192
 _BLOCK_BYTES = 1 << 20
 _M = np.uint32(0x5BD1E995)
+_PATH_SEED = 0xFFFFFFFFDABADABA  # an int of Java, widened with its sign
 _PRIMES = tuple(
     np.uint64(prime)
     for prime in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
@@ -159,6 +170,11 @@ def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray
     if array.null_count:
         hashes[_null_mask(array)] = np.uint64(seed)
     return hashes.view(np.int64)
+
+
+def path_hash(path: str) -> str:
+    """Give the 16 hex digits by which Apache Hudi names the locks that a base path implies."""
+    return f"{int(xxhash64(pa.array([path]), seed=_PATH_SEED)[0]) & 0xFFFFFFFFFFFFFFFF:016X}"
 
 
 def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pyhudi.errors import NotBuilt, OptionError
+from pyhudi.hashing import path_hash
 from pyhudi.options import Settings, option
 from pyhudi.state.config import LOCK_KEYS, TableConfig
 from pyhudi.state.model import TableState
@@ -19,9 +20,11 @@ from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.txn.locks.api import LockProvider
+from pyhudi.txn.locks.dynamodb import dynamodb_lock
 from pyhudi.txn.locks.guard import HUDI_LOCK_PATH, GuardLock, LoneLock
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
+from pyhudi.txn.locks.zookeeper import zookeeper_lock
 
 __all__ = ["lock_declaration", "lock_for", "remember_lock"]
 
@@ -82,10 +85,10 @@ def lock_declaration(settings: Settings) -> dict[str, str]:
     named = _short(settings.get(LOCK_PROVIDER))
     if named and named not in _MAKERS:
         raise NotBuilt("this lock provider is not in pyhudi yet", provider=settings.get(LOCK_PROVIDER))
-    if named not in _CLASSES:
+    if not _shared_class(named):
         return {}
     said = {key: settings.values[key] for key in LOCK_KEYS if key in settings.values}
-    return said | {LOCK_PROVIDER.key: _CLASSES[named]}
+    return said | {LOCK_PROVIDER.key: _shared_class(named)}
 
 
 def remember_lock(state: TableState, settings: Settings) -> TableState:
@@ -134,6 +137,13 @@ def _with_declared(state: TableState, settings: Settings) -> Settings:
 
 def _short(class_name: str) -> str:
     return class_name.rsplit(".", 1)[-1]
+
+
+def _shared_class(named: str) -> str:
+    """Give the full class name of a lock that both sides know; empty for others."""
+    if named not in _MAKERS or named == "InProcessLockProvider":
+        return ""
+    return f"{_AWS if named.startswith('DynamoDB') else _HUDI}{named}"
 
 
 def _fitting(state: TableState, settings: Settings) -> LockProvider:
@@ -204,19 +214,44 @@ def _file_place(state: TableState, directory: str) -> tuple[Storage, str]:
     return elsewhere, "lock"
 
 
+def _zookeeper(state: TableState, settings: Settings) -> LockProvider:
+    return zookeeper_lock(state, settings, settings.get(WAIT_MS))
+
+
+def _implied_zookeeper(state: TableState, settings: Settings) -> LockProvider:
+    return zookeeper_lock(state, settings, settings.get(WAIT_MS), _implied_by(state))
+
+
+def _dynamodb(state: TableState, settings: Settings) -> LockProvider:
+    return dynamodb_lock(state, settings, settings.get(WAIT_MS))
+
+
+def _implied_dynamodb(state: TableState, settings: Settings) -> LockProvider:
+    return dynamodb_lock(state, settings, settings.get(WAIT_MS), _implied_by(state))
+
+
+def _implied_by(state: TableState) -> str:
+    """Hash the base path, where everybody spells it alike."""
+    if not state.storage.traits.is_shared:
+        raise OptionError("a lock that the path implies is for object stores; name one", storage=state.storage.url)
+    return path_hash(state.storage.url)
+
+
 def _unfit(state: TableState, lock: str) -> OptionError:
     return OptionError("this lock cannot guard this storage", lock=lock, storage=state.storage.url)
 
 
 _HUDI: Final = "org.apache.hudi.client.transaction.lock."
-_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
-    {_short(name): name for name in (f"{_HUDI}FileSystemBasedLockProvider", f"{_HUDI}StorageBasedLockProvider")}
-)
-"""The locks that both sides know, by the last part of their class names."""
+_AWS: Final = "org.apache.hudi.aws.transaction.lock."
 _MAKERS: Final[Mapping[str, Maker]] = MappingProxyType(
     {
         "InProcessLockProvider": _in_process,
         "FileSystemBasedLockProvider": _file,
         "StorageBasedLockProvider": _storage,
+        "ZookeeperBasedLockProvider": _zookeeper,
+        "ZookeeperBasedImplicitBasePathLockProvider": _implied_zookeeper,
+        "DynamoDBBasedLockProvider": _dynamodb,
+        "DynamoDBBasedImplicitPartitionKeyLockProvider": _implied_dynamodb,
     }
 )
+"""By the last part of Apache Hudi's class names."""
