@@ -30,7 +30,7 @@ _META_STARTS = (9, 10, 11)
 _OFFSETS_PAGES, _PAGE_START = 1, 1
 
 
-class Sink(Protocol):
+class _Sink(Protocol):
     """Where a file goes."""
 
     def write(self, data: bytes | memoryview) -> int:
@@ -66,7 +66,7 @@ class ParallelWriter:
     Cost:   the row group's encoded columns in memory, besides the row group.
     """
 
-    def __init__(self, sink: Sink, schema: pa.Schema, *, threads: int, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, sink: _Sink, schema: pa.Schema, *, threads: int, **options: Any) -> None:  # noqa: ANN401
         """Begin a file; `options` are those of `pq.ParquetWriter`, a page index included."""
         self._sink, self._schema, self._threads, self._options = sink, schema, threads, options
         self._groups: list[Struct] = []

@@ -58,7 +58,10 @@ def decode(data: bytes, start: int = 0) -> Struct:
 
 
 def encode(fields: Struct) -> bytes:
-    """Write a structure; fields go in the order of their numbers."""
+    """Write a structure.
+
+    Bytes: fields in the order of their numbers, each number as a step from the one before.
+    """
     out = bytearray()
     _put_struct(out, fields)
     return bytes(out)
