@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pyhudi.table import (
         Table,
         create_table,
+        locks,
         open_table,
         pending,
         register_key_generator,
@@ -19,6 +20,7 @@ __all__ = [
     "Table",
     "create_table",
     "errors",
+    "locks",
     "open_table",
     "pending",
     "register_key_generator",

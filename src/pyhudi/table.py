@@ -42,9 +42,18 @@ from pyhudi.storage.opening import open_storage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, find_instant, latest_write
-from pyhudi.txn.locks import lock_declaration
+from pyhudi.txn.locks import lock_declaration, lock_report
 
-__all__ = ["Table", "create_table", "open_table", "pending", "register_key_generator", "table_exists", "write_table"]
+__all__ = [
+    "Table",
+    "create_table",
+    "locks",
+    "open_table",
+    "pending",
+    "register_key_generator",
+    "table_exists",
+    "write_table",
+]
 
 Options = Mapping[str, object]
 Names = Sequence[str]
@@ -409,6 +418,11 @@ def write_table(
 def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
     """List the pending instants of the table at a path: how old, whose, and what to do."""
     return open_table(path, storage_options=storage_options).inspect.pending()
+
+
+def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+    """Tell which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
+    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
 
 
 def _names(given: Names | str | None) -> Names | None:

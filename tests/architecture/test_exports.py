@@ -17,6 +17,7 @@ PUBLIC = {
     "Table",
     "create_table",
     "errors",
+    "locks",
     "open_table",
     "pending",
     "register_key_generator",

@@ -3,11 +3,13 @@ import resource
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 
 from pyhudi.cli.main import FAILED, INTERRUPTED, WRONG_CALL, main
+from pyhudi.table import create_table, locks
 
-COMMANDS = ("demo", "show", "timeline", "commits", "files", "read", "doctor")
+COMMANDS = ("demo", "show", "timeline", "commits", "files", "read", "locks", "doctor")
 
 
 def test_help_names_every_command(capsys):
@@ -131,3 +133,21 @@ def test_an_interrupt_has_its_code_and_no_traceback(table, monkeypatch, capsys):
     monkeypatch.setattr(table.inspect, "files", interrupt)
     assert main(["files", "trips"]) == INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_lock_is_shown_and_released_with_a_reason(tmp_path, capsys):
+    path = tmp_path / "trips"
+    create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    (path / ".hoodie" / "lock").write_text('{"lockThreadName": "main"}')
+    named = ["--option", "hoodie.write.lock.provider=FileSystemBasedLockProvider", "--json"]
+    assert main(["locks", str(path), *named]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["owner"] == "main"
+    assert "--release" in row["what_to_do"]
+    assert main(["locks", str(path), *named, "--release", "its JVM is gone"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["owner"] is None
+    assert not (path / ".hoodie" / "lock").exists()
+    assert main(["locks", str(path), *named, "--release", "again"]) == FAILED
+    assert "nobody holds" in capsys.readouterr().err
+    assert locks(str(path)).column("owner").to_pylist() == [None]

@@ -14,7 +14,7 @@ import typer
 
 from pyhudi.errors import HudiError, InvalidInput
 
-__all__ = ["app", "commits", "demo", "doctor", "files", "main", "read", "show", "timeline"]
+__all__ = ["app", "commits", "demo", "doctor", "files", "locks", "main", "read", "show", "timeline"]
 
 FAILED, WRONG_CALL, TO_FIX, INTERRUPTED = 1, 2, 3, 130
 
@@ -121,6 +121,30 @@ def read(
     scan = opened.scan(columns=names, filter=where or None, as_of=as_of or None)
     rows, has_more = first_rows(scan, limit)
     print_table(rows, 0, as_json=json, has_more=has_more)
+
+
+@app.command()
+def locks(
+    table: TablePath,
+    *,
+    release: Annotated[
+        str, typer.Option("--release", metavar="REASON", help="Take the lock from its owner, who is dead. Say why.")
+    ] = "",
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hoodie.* option. Repeatable.")
+    ] = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Say which lock guards a table, who holds it, since when and for how long yet; release it."""
+    from pyhudi.cli.output import print_table
+    from pyhudi.cli.tables import hoodie_options, open_table
+    from pyhudi.txn.locks import lock_report, release_lock
+
+    state, settings = open_table(table, storage_option).state, hoodie_options(option)
+    if release:
+        release_lock(state, settings, release)
+    print_table(lock_report(state, settings), 0, as_json=json)
 
 
 @app.command()

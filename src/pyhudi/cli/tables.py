@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 
 import pyhudi
 from pyhudi.errors import InvalidInput
+from pyhudi.options import Settings
 
-__all__ = ["describe", "first_rows", "open_table", "storage_options"]
+__all__ = ["describe", "first_rows", "hoodie_options", "open_table", "storage_options"]
 
 
 def open_table(path: str, options: Sequence[str] | None) -> Any:  # noqa: ANN401 - a Table; named lazily by pyhudi
@@ -18,14 +19,26 @@ def open_table(path: str, options: Sequence[str] | None) -> Any:  # noqa: ANN401
 
 
 def storage_options(options: Sequence[str] | None) -> dict[str, str]:
-    """Read `key=value` texts.
+    """Read the `key=value` texts of `--storage-option`.
 
     Raises: InvalidInput for a text without `=`.
     """
+    return _pairs("a storage option", options)
+
+
+def hoodie_options(options: Sequence[str] | None) -> Settings:
+    """Read the `hoodie.key=value` texts of `--option`.
+
+    Raises: InvalidInput for a text without `=`; OptionError for a key nobody knows.
+    """
+    return Settings.of(_pairs("an option", options))
+
+
+def _pairs(what: str, options: Sequence[str] | None) -> dict[str, str]:
     pairs = [option.partition("=") for option in options or ()]
     for key, equals, _ in pairs:
         if not equals or not key:
-            raise InvalidInput("a storage option is written key=value", option=key)
+            raise InvalidInput(f"{what} is written key=value", option=key)
     return {key: value for key, _, value in pairs}
 
 

@@ -3,5 +3,16 @@
 from pyhudi.txn.locks.api import Lease, LockProvider, LockSight
 from pyhudi.txn.locks.choice import lock_declaration, lock_for, remember_lock
 from pyhudi.txn.locks.guard import GUARD_PATH
+from pyhudi.txn.locks.report import lock_report, release_lock
 
-__all__ = ["GUARD_PATH", "Lease", "LockProvider", "LockSight", "lock_declaration", "lock_for", "remember_lock"]
+__all__ = [
+    "GUARD_PATH",
+    "Lease",
+    "LockProvider",
+    "LockSight",
+    "lock_declaration",
+    "lock_for",
+    "lock_report",
+    "release_lock",
+    "remember_lock",
+]

@@ -116,8 +116,11 @@ class StorageLock:
         )
 
     def release(self, sight: LockSight) -> None:
-        """Mark the file expired, if it still is the one that was seen."""
-        claim = _Claim(is_expired=True, valid_until_ms=sight.valid_until_ms or 0, owner=sight.owner)
+        """Mark the file expired, if it still is the one that was seen.
+
+        Under another owner's name: a holder that finds its own when it renews takes that for a lost answer.
+        """
+        claim = _Claim(is_expired=True, valid_until_ms=sight.valid_until_ms or 0, owner=str(self.env.uuid()))
         try:
             self.storage.cas(STORAGE_LOCK_PATH, _encode(claim), sight.token)
         except PreconditionFailed as error:
