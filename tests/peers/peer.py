@@ -68,6 +68,10 @@ class Peer:
         self._log.close()
         self._home.cleanup()
 
+    def run(self, text: str) -> None:
+        """Run a statement whose rows nobody wants."""
+        self._tell(do="sql", text=text)
+
     def sql(self, text: str) -> pa.Table:
         """Run a statement and give its rows."""
         out = self._path()

@@ -1,15 +1,19 @@
 """The file slices and rows that another reader, hudi-rs, finds in tables on disk."""
 
+import json
+
 import pyarrow as pa
 import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
 
-from pyhudi.errors import CorruptData
+from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.formats.avro import encode_container
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.instant import Action, Instant, State, file_name
 from pyhudi.timeline.view import as_of
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
@@ -96,6 +100,71 @@ def test_a_table_that_tells_no_schema_is_corrupt(engine):
     update_properties(table.state.storage, table.state.env, {"hoodie.table.create.schema": None})
     with pytest.raises(CorruptData, match="schema"):
         _ = engine.reopen(table).schema
+
+
+def clean(table, retained):
+    """Put a completed clean on the timeline that keeps what is needed from an instant on."""
+    fields = [{"name": "earliestCommitToRetain", "type": ["null", "string"]}]
+    schema = {"type": "record", "name": "HoodieCleanMetadata", "fields": fields}
+    data = encode_container(schema, {"earliestCommitToRetain": retained}, b"s" * 16)
+    put_completed(table, table.timeline.instants[-1].requested_time[:-1] + "9", Action.CLEAN, data)
+
+
+def put_completed(table, time, action, data):
+    done = Instant(requested_time=time, action=action, state=State.COMPLETED, completion_time=time)
+    name = file_name(done, table.state.layout.timeline_layout)
+    table.state.storage.put(f"{table.state.layout.timeline_path}/{name}", data)
+
+
+def three_states(engine, version):
+    table = engine.create(version=version)
+    return table, [table.upsert(engine.rows(trips(trip("a", ts=ts))), options=OPTIONS).instant for ts in (1, 2, 3)]
+
+
+def test_a_moment_before_what_the_cleaner_keeps_has_expired(engine, version):
+    table, instants = three_states(engine, version)
+    clean(table, instants[1])
+    for instant, ts in zip(instants[1:], (2, 3), strict=True):
+        assert engine.rows_of(table, "ts", as_of=instant) == [(ts,)]
+    with pytest.raises(SnapshotExpired, match="cleaned"):
+        table.scan(as_of=instants[0])
+    assert engine.rows_of(table, "ts") == [(3,)]
+
+
+def test_a_cleaner_that_keeps_versions_does_not_say_from_when_on(engine, version):
+    table, instants = three_states(engine, version)
+    clean(table, None)
+    assert engine.rows_of(table, "ts", as_of=instants[0]) == [(1,)]
+
+
+def test_a_savepoint_keeps_its_own_moment(engine, version):
+    table, instants = three_states(engine, version)
+    put_completed(table, instants[0], Action.SAVEPOINT, b"")
+    clean(table, instants[2])
+    assert engine.rows_of(table, "ts", as_of=instants[0]) == [(1,)]
+    with pytest.raises(SnapshotExpired):
+        table.scan(as_of=instants[1])
+
+
+def with_ids(version_id, **ids):
+    """Spell a schema with column ids."""
+    fields = [{"id": number, "name": name, "optional": True, "type": "string"} for name, number in ids.items()]
+    return {"max_column_id": 9, "version_id": version_id, "type": "record", "fields": fields}
+
+
+def test_columns_that_were_renamed_under_schema_on_read_are_refused(engine, version):
+    before, after = with_ids(0, uuid=1, driver=2), with_ids(1, uuid=1, rider=2)
+    table = engine.create(version=version)
+    history = json.dumps({"schemas": [after, before]}).encode()
+    table.state.storage.put(".hoodie/.schema/20250101000000000.schemacommit", history)
+    first = table.upsert(trips(trip("a")), commit_metadata={"latest_schema": json.dumps(before)}).instant
+    assert table.scan().to_arrow().num_rows == 1
+    table.upsert(trips(trip("b")), commit_metadata={"latest_schema": json.dumps(after)})
+    with pytest.raises(NotBuilt, match=r"renamed.*driver.*rider"):
+        table.scan()
+    with pytest.raises(NotBuilt, match="renamed"):
+        table.upsert(trips(trip("c")))
+    assert table.scan(as_of=first).to_arrow().num_rows == 1
 
 
 def test_hudi_rs_travels_to_the_same_rows(built, version):

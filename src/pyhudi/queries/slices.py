@@ -7,16 +7,18 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from pyhudi.errors import CorruptData
+from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
 from pyhudi.filegroup.listing import list_partitions, storage_listing
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history, read_service_metadata
+from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.view import Timeline, completed_writes, hidden_writes, latest_write, replaced_file_groups
 
 __all__ = ["slices_at", "table_schema"]
 
@@ -26,14 +28,18 @@ def slices_at(
 ) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all; sorted by partition and file id.
 
-    Cost: one listing a partition.
-    Spec: Reader Expectations 2-4.
+    Cost:   one listing a partition; of a moment in the past also one read of the newest clean.
+    Raises: SnapshotExpired for a moment whose files may be cleaned. A savepoint's own moment is kept.
+    Spec:   Reader Expectations 2-4.
     """
     wanted = list_partitions(state) if partitions is None else sorted(set(partitions))
     listing = storage_listing(state)
     files = {partition: listing(partition) for partition in wanted}
     replaced = replaced_file_groups(timeline, lambda instant: read_commit_metadata(state, instant))
-    return latest_file_slices(files, timeline, replaced)
+    slices = latest_file_slices(files, timeline, replaced)
+    if slices and _is_expired(state, timeline):
+        raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)
+    return slices
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
@@ -44,14 +50,55 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
 
     A timeline cut to before the first commit of a table that does not say what it was made with has its later schema.
 
-    Raises: CorruptData for a table that says neither.
+    Raises: CorruptData for a table that says neither; NotBuilt where names do not tell its columns apart.
     """
+    _require_columns_by_name(state, timeline)
     stored = _committed_schema(state, timeline) or state.config.create_schema
     if not stored and timeline.until is not None:
         stored = _committed_schema(state, load_timeline(state))
     if stored:
         return _with_dropped(state.config, without_meta_fields(avro_to_arrow(stored)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
+
+
+def _is_expired(state: TableState, timeline: Timeline) -> bool:
+    """Tell whether a cleaner may have taken what was visible where the timeline is cut.
+
+    A cleaner keeps what is needed from its earliest commit to retain on: a write up to that one must not be hidden.
+    Where no active write is in sight, the cut is among those that were archived.
+    """
+    hidden = hidden_writes(timeline)
+    if not hidden:
+        return False
+    newest = max(timeline.completed, default=None)
+    if newest is None:
+        return True
+    if newest < min(hidden) and any(_is_savepoint(one) and one.requested_time == newest for one in timeline.instants):
+        return False
+    cleans = [one for one in timeline.instants if one.action is Action.CLEAN and one.is_completed]
+    if not cleans:
+        return False
+    retained = read_service_metadata(state, cleans[-1]).get("earliestCommitToRetain")
+    return retained is not None and min(hidden) <= str(retained)
+
+
+def _is_savepoint(instant: Instant) -> bool:
+    return instant.action is Action.SAVEPOINT and instant.is_completed
+
+
+def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
+    """Refuse a table whose columns were renamed under schema-on-read: by name, old files would show nulls.
+
+    Cost: nothing more than the newest commit, unless it has column ids; then a listing and a read.
+    """
+    newest = latest_write(timeline)
+    latest = read_commit_metadata(state, newest).extra.get("latest_schema") if newest is not None else ""
+    if not latest:
+        return
+    history = read_schema_history(state)
+    moved = moved_columns(history, latest) if history else []
+    if moved:
+        raise NotBuilt("pyhudi does not match columns by id yet, and these were renamed", columns=moved)
 
 
 def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:

@@ -5,11 +5,12 @@ created once; who comes second is told so. Times are issued by `timeline.clock`,
 Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 """
 
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Final
+from typing import Any, Final
 
 from pyhudi.errors import (
     CommitUnknown,
@@ -30,6 +31,7 @@ from pyhudi.timeline.codec import (
     encode_rollback_metadata,
     is_clustering_plan,
 )
+from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name, parse_name
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.rollback import RollbackMetadata
@@ -40,6 +42,8 @@ __all__ = [
     "load_timeline",
     "read_commit_metadata",
     "read_plan",
+    "read_schema_history",
+    "read_service_metadata",
     "remove_pending",
     "request",
     "start",
@@ -47,6 +51,8 @@ __all__ = [
 ]
 
 _NONCE_BYTES: Final = 16
+_SCHEMAS: Final = ".hoodie/.schema"
+_SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 _cache: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
@@ -68,7 +74,8 @@ def load_timeline(state: TableState) -> Timeline:
     instants = collapse(found for status in files if (found := _instant_of(status, zone)) is not None)
     if state.layout.timeline_layout == 1:
         instants = [_told_apart(state, instant) for instant in instants]
-    return timeline_of(instants, state.layout.timeline_layout)
+    undoings = tuple(one for one in instants if one.action in {Action.ROLLBACK, Action.RESTORE} and one.is_completed)
+    return timeline_of(instants, state.layout.timeline_layout, Past(state, undoings).was_committed)
 
 
 def timeline_zone(state: TableState) -> tzinfo:
@@ -101,6 +108,25 @@ def read_plan(state: TableState, instant: Instant) -> bytes:
     """Read the requested file of an instant in whatever state: a plan's bytes, for `timeline.codec` to decode."""
     requested = replace(instant, state=State.REQUESTED, completion_time=None)
     return state.storage.get(_path(state, file_name(requested, state.layout.timeline_layout)))
+
+
+def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]:
+    """Read what a completed clean, savepoint, restore, rollback or indexing says.
+
+    Raises: CorruptData naming the file; FileMissing once the instant was archived.
+    """
+    path = _path(state, instant.file_name)
+    return decode_plan(state.storage.get(path), path)
+
+
+def read_schema_history(state: TableState) -> bytes:
+    """Read the newest completed schema commit, which holds all schemas with column ids; empty if there is none.
+
+    Cost: one listing and one read.   Spec: format/files 4.5.
+    """
+    files = state.storage.list_directory(_SCHEMAS).files
+    done = [status for status in files if _SCHEMA_COMMIT.fullmatch(status.name)]
+    return state.storage.get(max(done, key=lambda one: one.name).path) if done else b""
 
 
 def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None) -> Instant:

@@ -1,8 +1,9 @@
 """Questions about a timeline that was read: what is visible, what is pending, what came between.
 
-Pure: a `Timeline` is one frozen reading of the active instants, and every answer follows from it. Nothing here reads
-storage. A *point* orders what readers see: the completion time in layout 2, and in layout 1, whose completion times
-are file dates that a copy changes, the requested time. Start at `Timeline`; `as_of` cuts it for time travel.
+Pure: a `Timeline` is one frozen reading of the active instants, and every answer follows from it, except about
+instants older than that: there `timeline.history` is asked. Nothing here reads storage. A *point* orders what readers
+see: the completion time in layout 2, and in layout 1, whose completion times are file dates that a copy changes, the
+requested time. Start at `Timeline`; `as_of` cuts it for time travel.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,6 +29,7 @@ __all__ = [
     "completed_after",
     "completed_writes",
     "find_instant",
+    "hidden_writes",
     "is_committed",
     "latest_completion",
     "latest_write",
@@ -73,6 +75,8 @@ class Timeline:
     """Completed writes by requested time."""
     pending_times: frozenset[InstantTime] = field(repr=False, compare=False)
     """Requested times of writes that are not completed, and of those that `as_of` hides."""
+    was_committed: Callable[[InstantTime], bool] = field(repr=False, compare=False)
+    """Answers for instants older than `first_write`."""
 
     def point(self, instant: Instant) -> InstantTime:
         """Give where a completed instant stands in the order readers see."""
@@ -81,8 +85,14 @@ class Timeline:
         return instant.completion_time
 
 
-def timeline_of(instants: Iterable[Instant], layout: int) -> Timeline:
-    """Make a timeline of instants that were collapsed already."""
+def _archived(_: InstantTime) -> bool:
+    return True
+
+
+def timeline_of(
+    instants: Iterable[Instant], layout: int, was_committed: Callable[[InstantTime], bool] = _archived
+) -> Timeline:
+    """Make a timeline of instants that were collapsed already; older ones were archived unless somebody knows more."""
     ordered = tuple(instants)
     savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
     writes = [one for one in ordered if one.action in _PENDING_WRITES]
@@ -92,6 +102,7 @@ def timeline_of(instants: Iterable[Instant], layout: int) -> Timeline:
         first_write=min((one.requested_time for one in writes if one.requested_time not in savepoints), default=None),
         completed={one.requested_time: one for one in writes if one.is_completed},
         pending_times=frozenset(one.requested_time for one in writes if not one.is_completed),
+        was_committed=was_committed,
     )
 
 
@@ -103,6 +114,11 @@ def completed_writes(timeline: Timeline) -> tuple[Instant, ...]:
 def pending(timeline: Timeline) -> tuple[Instant, ...]:
     """Give every action that is not completed, by requested time."""
     return tuple(one for one in timeline.instants if not one.is_completed)
+
+
+def hidden_writes(timeline: Timeline) -> frozenset[InstantTime]:
+    """Give the requested times of the completed writes that a cut put out of sight."""
+    return timeline.pending_times - {one.requested_time for one in pending(timeline)}
 
 
 def find_instant(timeline: Timeline, time: str) -> Instant | None:
@@ -135,14 +151,14 @@ def newest_time(timeline: Timeline) -> InstantTime | None:
 def is_committed(timeline: Timeline, time: InstantTime) -> bool:
     """Tell whether what this instant wrote is visible.
 
-    It is when the instant is a completed write, or older than the active timeline: failed writes are rolled back
-    before archival passes them. A pending instant is not, however old.   Spec: format/timeline 6.2.
+    It is when the instant is a completed write, or older than the active timeline and not taken back: failed writes
+    are rolled back before archival passes them. A pending instant is not, however old.   Spec: format/timeline 6.2.
     """
     if time in timeline.completed:
         return True
     if timeline.first_write is None or time >= timeline.first_write or time in timeline.pending_times:
         return False
-    return timeline.until is None or time <= timeline.until
+    return (timeline.until is None or time <= timeline.until) and timeline.was_committed(time)
 
 
 def as_of(timeline: Timeline, point: InstantTime) -> Timeline:

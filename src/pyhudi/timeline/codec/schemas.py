@@ -42,7 +42,9 @@ def _record(name: str, *fields: Schema) -> Schema:
 
 
 def _root(record: Schema) -> Schema:
-    return {**record, "namespace": "org.apache.hudi.avro.model"}
+    """Put the namespace where Java spells it: after the name."""
+    name = {key: record[key] for key in ("type", "name")}
+    return {**name, "namespace": "org.apache.hudi.avro.model", **record}
 
 
 def _longs(*names: str) -> list[Schema]:
@@ -70,16 +72,26 @@ _WRITE_STAT: Final = _record(
     _maybe("tempPath", _TEXT),
     _maybe("numUpdates", "long"),
 )
-_COMMIT_FIELDS: Final = (
-    _maybe("partitionToWriteStats", _map(_array(_WRITE_STAT))),
-    _maybe("compacted", "boolean"),
-    _maybe("extraMetadata", _map(_TEXT)),
-    _field("version", _VERSION, default=1),
-    _maybe("operationType", _TEXT),
-)
-COMMIT_METADATA: Final = _root(_record("HoodieCommitMetadata", *_COMMIT_FIELDS))
+
+
+def _commit_fields(extra: Schema) -> list[Schema]:
+    return [
+        _maybe("partitionToWriteStats", _map(_array(_WRITE_STAT))),
+        _maybe("compacted", "boolean"),
+        _maybe("extraMetadata", extra),
+        _field("version", _VERSION, default=1),
+        _maybe("operationType", _TEXT),
+    ]
+
+
+# Java's schema has a default inside this map, which means nothing there; its twin has not.
+COMMIT_METADATA: Final = _root(_record("HoodieCommitMetadata", *_commit_fields({**_map(_TEXT), "default": None})))
 REPLACE_COMMIT_METADATA: Final = _root(
-    _record("HoodieReplaceCommitMetadata", *_COMMIT_FIELDS, _maybe("partitionToReplaceFileIds", _map(_array(_TEXT))))
+    _record(
+        "HoodieReplaceCommitMetadata",
+        *_commit_fields(_map(_TEXT)),
+        _maybe("partitionToReplaceFileIds", _map(_array(_TEXT))),
+    )
 )
 
 _SLICE: Final = _record(
