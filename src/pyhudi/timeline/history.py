@@ -1,0 +1,129 @@
+"""What was taken back before the active timeline begins.
+
+What is older than the first active write counts as archived, hence committed; but an instant that was rolled back is
+not on the timeline either, and a file that its writer left behind must never be taken for an archived commit's. Only
+what a rollback or restore says takes an instant's files out of sight: a history that is short, or was left out of a
+copy, hides nothing. Start at `Past`.
+
+Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
+"""
+
+import json
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.formats.parquet import iter_batches
+from pyhudi.state.model import TableState
+from pyhudi.timeline.codec import decode_plan, decode_rollback_metadata
+from pyhudi.timeline.instant import Action, Instant, InstantTime
+
+__all__ = ["Past"]
+
+_MANIFEST: Final = "manifest_"
+_MOST_CACHED: Final = 10_000
+_cache: dict[tuple[str, str], frozenset[InstantTime]] = {}
+_cache_lock = threading.Lock()
+
+
+@dataclass(slots=True)
+class Past:
+    """Answers for instants that are older than the active timeline; storage is asked when the first one is met.
+
+    Reading later than the timeline was read is harmless: a rollback is never taken back itself.
+    """
+
+    state: TableState
+    undoings: tuple[Instant, ...]
+    """Completed rollbacks and restores of the active timeline."""
+    _taken_back: frozenset[InstantTime] | None = field(default=None, init=False)
+
+    def was_committed(self, time: InstantTime) -> bool:
+        """Tell whether an instant before the first active write was archived: no rollback or restore names it.
+
+        Cost: for the first question, a read of each active rollback and, once a process and version of it, of the
+              history. The archive of layout 1 is not read.
+        """
+        if self._taken_back is None:
+            active = (self._undone_by(one) for one in self.undoings)
+            self._taken_back = frozenset[InstantTime]().union(*active, self._archived())
+        return time not in self._taken_back
+
+    def _undone_by(self, instant: Instant) -> frozenset[InstantTime]:
+        path = f"{self.state.layout.timeline_path}/{instant.file_name}"
+        known = self._known(path)
+        if known is None:
+            try:
+                known = _named(instant.action, self.state.storage.get(path), path)
+            except FileMissing:  # archived since: the history has it
+                return frozenset()
+            self._remember(path, known)
+        return known
+
+    def _archived(self) -> Iterable[InstantTime]:
+        if self.state.layout.timeline_layout == 1:
+            return ()
+        manifest = self._manifest()
+        if manifest is None:
+            return ()
+        known = self._known(manifest)
+        if known is None:
+            known = frozenset(time for path in self._files(manifest) for time in self._undone_in(path))
+            self._remember(manifest, known)
+        return known
+
+    def _manifest(self) -> str | None:
+        """Find the manifest in force: the one that `_version_` names, else the newest."""
+        storage, directory = self.state.storage, self.state.layout.history_path
+        try:
+            return f"{directory}/{_MANIFEST}{int(storage.get(f'{directory}/_version_'))}"
+        except FileMissing:
+            names = [status.name for status in storage.list_directory(directory).files]
+            numbers = [name.removeprefix(_MANIFEST) for name in names if name.startswith(_MANIFEST)]
+            newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
+            return None if newest is None else f"{directory}/{_MANIFEST}{newest}"
+        except ValueError as error:
+            raise CorruptData("the history's version is no number", path=f"{directory}/_version_") from error
+
+    def _files(self, manifest: str) -> list[str]:
+        try:
+            names = [str(one["fileName"]) for one in json.loads(self.state.storage.get(manifest))["files"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptData("this is not a manifest of the history", path=manifest) from error
+        return [f"{self.state.layout.history_path}/{name}" for name in names]
+
+    def _undone_in(self, path: str) -> Iterable[InstantTime]:
+        """Read what the rollbacks and restores of one history file took back: a few rows, one an instant."""
+        undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
+        with self.state.storage.open_input(path) as source:
+            batches = list(iter_batches(source, ["action", "metadata"]))
+        for batch in batches:
+            rows = batch.filter(pc.is_in(batch.column("action"), undoings))
+            for action, data in zip(rows.column("action"), rows.column("metadata"), strict=True):
+                yield from _named(Action(action.as_py()), data.as_py() or b"", path)
+
+    def _known(self, path: str) -> frozenset[InstantTime] | None:
+        with _cache_lock:
+            return _cache.get((self.state.storage.url, path))
+
+    def _remember(self, path: str, named: frozenset[InstantTime]) -> None:
+        """Keep what a file says that never changes; tables in memory come and go under one address."""
+        if not self.state.storage.traits.is_picklable:
+            return
+        with _cache_lock:
+            if len(_cache) >= _MOST_CACHED:
+                _cache.clear()
+            _cache[self.state.storage.url, path] = named
+
+
+def _named(action: Action, data: bytes, path: str) -> frozenset[InstantTime]:
+    """Give the instants that a completed rollback or restore says it took back."""
+    if action is Action.ROLLBACK:
+        return frozenset(InstantTime(time) for time, _ in decode_rollback_metadata(data, path).rolled_back)
+    record: dict[str, Any] = decode_plan(data, path)
+    return frozenset(InstantTime(time) for time in record.get("instantsToRollback") or ())

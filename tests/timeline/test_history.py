@@ -1,0 +1,140 @@
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.new_states import new_state
+from tests.simulation.world import World
+from tests.txn.writing import begun, committed, data_files, path_of
+
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.errors import CorruptData
+from pyhudi.options import Settings
+from pyhudi.state.properties_file import open_state, update_properties
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.codec import encode_rollback_metadata
+from pyhudi.timeline.rollback import RollbackMetadata
+from pyhudi.timeline.view import is_committed
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+HISTORY = pa.schema(
+    [(name, pa.string()) for name in ("instantTime", "completionTime", "action")]
+    + [("metadata", pa.binary()), ("plan", pa.binary()), ("version", pa.int32())]
+)
+OLD, UNDONE = "20250101000000000", "20250102000000000"
+
+
+@pytest.fixture
+def state():
+    return new_state()
+
+
+def rolled_back_first(state):
+    """Let the first writer of a table be rolled back by name, and a second commit; give the first's instant."""
+    zombie = begun(state)
+    zombie.start(None)
+    rollback_instant(state, zombie.time, Settings())
+    committed(state, "g2")
+    state.storage.put(path_of(zombie.time, "late"), b"data")
+    assert path_of(zombie.time, "late") in data_files(state)
+    assert zombie.time < load_timeline(state).first_write
+    return zombie.time
+
+
+def archive(state, *rows, version=1, directory=None):
+    """Write a history as Apache Hudi does: rows, manifest, version."""
+    directory = directory or state.layout.history_path
+    columns = list(zip(*rows, strict=True))
+    buffer = io.BytesIO()
+    table = pa.table(dict(zip(HISTORY.names, columns, strict=True)), schema=HISTORY)
+    pq.write_table(table, buffer)
+    name = f"{OLD}_{UNDONE}_{version}.parquet"
+    state.storage.put(f"{directory}/{name}", buffer.getvalue())
+    manifest = {"files": [{"fileName": name, "fileLen": len(buffer.getvalue())}]}
+    state.storage.put(f"{directory}/manifest_{version}", json.dumps(manifest).encode())
+    state.storage.put(f"{directory}/_version_", str(version).encode())
+
+
+def row(time, action, metadata=b""):
+    return time, time, action, metadata, b"", 1
+
+
+def undoing(target):
+    metadata = RollbackMetadata(start_time="20250103000000000", time_taken_ms=1, rolled_back=((target, "commit"),))
+    return row("20250103000000000", "rollback", encode_rollback_metadata(metadata, b"n" * 16))
+
+
+@VERSIONS
+def test_a_late_file_of_a_first_instant_that_was_rolled_back_stays_out_of_sight(version):
+    state = new_state(version)
+    undone = rolled_back_first(state)
+    timeline = load_timeline(state)
+    assert not is_committed(timeline, undone)
+    assert is_committed(timeline, OLD)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_readers_do_not_see_it(version):
+    world = World.new(version)
+    state = world.table().state
+    first = load_timeline(state).instants[0]
+    state.storage.delete(f"{state.layout.timeline_path}/{first.file_name}")  # as if it had never completed
+    zombie = {path: data for path, data in world.files().items() if f"_{first.requested_time}." in path}
+    rollback_instant(state, first.requested_time, Settings())
+    before = world.rows()
+    for path, data in zombie.items():
+        if path.endswith(".parquet"):
+            state.storage.put(path, data)
+    assert world.rows() == before
+    assert before
+
+
+def test_a_rollback_that_was_archived_still_counts(state):
+    committed(state)
+    assert is_committed(load_timeline(state), UNDONE)
+    archive(state, row(OLD, "commit", b"not looked at"), undoing(UNDONE))
+    timeline = load_timeline(state)
+    assert is_committed(timeline, OLD)
+    assert not is_committed(timeline, UNDONE)
+
+
+def test_the_newest_manifest_counts_while_the_version_is_being_replaced(state):
+    committed(state)
+    archive(state, row(OLD, "commit"), version=1)
+    archive(state, undoing(UNDONE), version=2)
+    state.storage.delete(f"{state.layout.history_path}/_version_")
+    assert not is_committed(load_timeline(state), UNDONE)
+
+
+def test_the_history_is_where_the_table_says(state):
+    committed(state)
+    update_properties(state.storage, state.env, {"hoodie.timeline.history.path": "elsewhere"})
+    archive(state, undoing(UNDONE))
+    moved = open_state(state.storage, state.env)
+    assert moved.layout.history_path == ".hoodie/timeline/elsewhere"
+    assert is_committed(load_timeline(moved), UNDONE)
+    archive(moved, undoing(UNDONE))
+    assert not is_committed(load_timeline(moved), UNDONE)
+
+
+def test_a_history_that_says_nothing_hides_nothing(state):
+    committed(state)
+    archive(state, row("20250101000000001", "commit"), row("20250103000000000", "clean"))
+    assert is_committed(load_timeline(state), UNDONE)
+
+
+def test_a_history_is_read_only_for_an_instant_that_is_older(state):
+    done = committed(state)
+    state.storage.put(f"{state.layout.history_path}/_version_", b"not a number")
+    timeline = load_timeline(state)
+    assert is_committed(timeline, done.requested_time)
+    with pytest.raises(CorruptData, match="history"):
+        is_committed(timeline, OLD)
+
+
+def test_a_manifest_that_is_none_is_said(state):
+    committed(state)
+    state.storage.put(f"{state.layout.history_path}/manifest_3", b"{}")
+    with pytest.raises(CorruptData, match="manifest"):
+        is_committed(load_timeline(state), OLD)
