@@ -304,6 +304,14 @@ def test_hudis_entries_are_written_and_found() -> None:
     assert bloom.might_contain(found, keys).to_pylist() == [True] * 100
 
 
+def test_a_simple_filter_goes_without_saying() -> None:
+    entries = base_file_key_values(bloom=bloom.build(pa.array(["k"]), "SIMPLE", entries=20))
+    assert list(entries) == ["org.apache.hudi.bloomfilter"]
+    found = base_file_footer(entries).bloom()
+    assert found is not None
+    assert found.type_code is bloom.BloomType.SIMPLE
+
+
 def test_files_without_hudis_entries_have_none() -> None:
     footer = base_file_footer({"com.uber.hoodie.bloomfilter": "eA=="})
     assert (footer.bloom_text, footer.min_key) == ("eA==", None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData, HudiError, Unsupported
-from pyhudi.formats.bloom import BloomFilter, decode, encode
+from pyhudi.formats.bloom import BloomFilter, BloomType, decode, encode
 
 __all__ = [
     "INSTANT",
@@ -187,7 +187,9 @@ def base_file_key_values(
     """
     entries: dict[str, str] = {}
     if bloom is not None:
-        entries |= {_BLOOM: encode(bloom), _BLOOM_TYPE: bloom.type_code.value}
+        entries[_BLOOM] = encode(bloom)
+        if bloom.type_code is not BloomType.SIMPLE:  # which is what a filter without a kind is
+            entries[_BLOOM_TYPE] = bloom.type_code.value
     if min_key is not None and max_key is not None:
         entries |= {_MIN_KEY: min_key, _MAX_KEY: max_key}
     if avro_schema:
