@@ -5,7 +5,8 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, remains, states_of, through, write
 
 from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo, writer_of
-from pyhudi.errors import CorruptData, InstantNotFound, InvalidInput, StorageUnavailable
+from pyhudi.errors import CorruptData, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
+from pyhudi.filegroup.names import markers_directory
 from pyhudi.options import Settings
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
@@ -296,3 +297,14 @@ def test_a_rollback_whose_outcome_is_unknown_is_no_unknown_commit(state):
     state.env.sleep(121)
     committed(state)
     assert len(rollbacks(state)) == 1
+
+
+def test_a_file_published_while_somebody_else_rolls_back_goes_although_its_marker_is_gone(state):
+    with pytest.raises(HeartbeatExpired), begun(state) as txn:
+        txn.start(None)
+        rollback_instant(state, txn.time, SETTINGS)
+        path = write(txn, "late")
+        state.storage.put("sf/.hoodie_partition_metadata", b"")
+        state.storage.delete_tree(markers_directory(txn.time))
+        txn.commit(metadata_of(path))
+    assert data_files(state) == []

@@ -77,6 +77,9 @@ def rollback_instant(
 def undo(state: TableState, instant: Instant, settings: Settings) -> None:
     """Roll our own failed instant back; one that somebody else rolled back loses what was written after that.
 
+    A file that was published after the rollback has looked for it may have no marker any more, so files are looked for
+    by name too.
+
     Locks: takes the table lock.
     """
     time = instant.requested_time
@@ -84,7 +87,8 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
         timeline = load_timeline(state)
         mine = find_instant(timeline, time)
         if mine is None:
-            remove_marked(state, time)
+            for path in sorted(marked_files(state, time) | set(_files_of(state, time))):
+                state.storage.delete(path)
             delete_markers(state, time)
         elif not mine.is_completed:
             _run(state, timeline, plan_rollback(state, mine), settings)
