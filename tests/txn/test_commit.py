@@ -378,7 +378,7 @@ def test_a_request_that_comes_to_nothing_is_taken_back():
     env.storage = MemoryStorage(env=FixedEnv())
     state = new_state(storage=env.storage, env=env)
     with pytest.raises(ClockBehindTimeline):
-        begun(state)
+        begun(state, **{"hoodie.time.generator.type": "WAIT_TO_ADJUST_SKEW"})
     assert timeline_files(state) == remains(state) == []
 
 

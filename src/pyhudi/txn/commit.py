@@ -33,9 +33,7 @@ from pyhudi.timeline.active import (
     remove_pending,
     request,
     start,
-    timeline_zone,
 )
-from pyhudi.timeline.clock import next_instant_time, wait_until_past
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, find_instant, newest_time
@@ -49,6 +47,7 @@ from pyhudi.txn.checks import (
 from pyhudi.txn.heartbeat import beating, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
+from pyhudi.txn.times import times_for
 from pyhudi.txn.writers import require_lone
 
 __all__ = ["Txn", "announce", "begin"]
@@ -132,10 +131,10 @@ class Txn:
 
     def _publish(self, now: Timeline, metadata: CommitMetadata) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
-        env = self.state.env
+        env, times = self.state.env, times_for(self.state, self.settings)
         newest = max(newest_time(now) or self.time, self.time)
         while True:
-            completion = next_instant_time(env, newest, timeline_zone(self.state))
+            completion = times.issue(newest)
             try:
                 return complete(self.state, self.instant, metadata, completion, env.random_bytes(_NONCE_BYTES))
             except PreconditionFailed as error:
@@ -154,7 +153,7 @@ class Txn:
         """Keep the lock until nobody can issue our completion time again; file dates of layout 1 are not issued."""
         if self.state.layout.has_completion_times and self.instant.completion_time is not None:
             try:
-                wait_until_past(self.state.env, self.instant.completion_time, timeline_zone(self.state))
+                times_for(self.state, self.settings).settle(self.instant.completion_time)
             except ClockBehindTimeline as error:
                 _say(None, f"instant {self.time} is committed, but the clock went back: {error}")
 
@@ -180,26 +179,24 @@ def begin(
 
     `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back.
 
-    Locks:  takes the table lock; it is let go only when the clock is past the time issued.
+    Locks:  takes the table lock, for as long as the time that is issued needs.
     Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
     """
-    zone = timeline_zone(state)
+    times = times_for(state, settings)
     alive = ExitStack()
     with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
         on_error.push(alive)
         require_same_table(state)
         snapshot = recover(state, load_timeline(state), settings)
         require_lone(state, snapshot, settings)
-        instant = None
+        instant, newest = None, newest_time(snapshot)
         while instant is None:
-            time = next_instant_time(state.env, newest_time(snapshot), zone)
+            time = newest = times.issue(newest)
             require_lease(lease)
             wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
             instant = announce(state, wanted, plan, settings, alive)
-            if instant is None:
-                wait_until_past(state.env, time, zone)
         on_error.callback(_withdraw, state, instant)
-        wait_until_past(state.env, instant.requested_time, zone)
+        times.settle(instant.requested_time)
         on_error.pop_all()
     return Txn(state, settings, snapshot, instant, alive, undo)
 

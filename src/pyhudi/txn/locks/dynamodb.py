@@ -91,8 +91,11 @@ class DynamoDbLock:
     def hold(self) -> Iterator[DynamoDbLease]:
         """Put our item, renew it on a beat, delete it at the end.
 
+        The DynamoDB table is made if it is missing.
+
         Raises: LockNotAcquired when the wait is over; a dead holder's own lease is waited for on top of it.
         """
+        _require_table(self.client, self.table, self.env)
         lease = self._acquire()
         try:
             with self.env.every(self.lease_ms / 1000 / _BEATS, lambda: self._renew(lease)):
@@ -229,16 +232,15 @@ class DynamoDbLock:
 
 
 def dynamodb_lock(state: TableState, settings: Settings, wait_ms: int, implied: str = "") -> DynamoDbLock:
-    """Make the lock that the options describe, or that the hash of the base path implies; and its DynamoDB table.
+    """Make the lock that the options describe, or that the hash of the base path implies.
 
-    Raises: OptionError; PackageMissing without boto3; StorageUnavailable.
+    Raises: OptionError; PackageMissing without boto3.
     """
     table = settings.get(TABLE)
     if not table:
         raise OptionError("a lock in DynamoDB needs the name of its table", key=TABLE.key)
     key = implied or settings.get(PARTITION_KEY) or state.config.name
     client = _client(settings.get(REGION), settings.get(ENDPOINT))
-    _require_table(client, table, state.env)
     return DynamoDbLock(
         client=client,
         table=table,
@@ -266,7 +268,7 @@ def _client(region: str, endpoint: str) -> Any:  # noqa: ANN401
 def _require_table(client: Any, table: str, env: Env) -> None:  # noqa: ANN401
     """Make the table of locks where it is missing, and wait until it is there."""
     deadline_s = env.monotonic_s() + 60
-    while not _is_active(client, table):
+    while not _asked(lambda: _is_active(client, table)):
         if env.monotonic_s() >= deadline_s:
             raise StorageUnavailable("the DynamoDB table of locks is not ready; try again", table=table)
         env.sleep(_RETRY_S)

@@ -1,0 +1,88 @@
+"""Both sides write one table at the same moment, kept apart by a lock that both know.
+
+`PYHUDI_RACES` says how often each side commits; otherwise 200 times, or 10 in the short slice.
+"""
+
+import os
+
+import pyarrow as pa
+import pytest
+from hudi import HudiReadOptions, HudiTableBuilder
+from tests.peers.conftest import is_full
+from tests.peers.peer import PeerError
+from tests.peers.races import COLUMNS, Racer, race, story
+
+from pyhudi.errors import Conflict
+from pyhudi.table import create_table, open_table
+
+COUNT = int(os.environ.get("PYHUDI_RACES", "200" if is_full() else "10"))
+HUDI = "org.apache.hudi.client.transaction.lock."
+FILE_LOCK = {"hoodie.write.lock.provider": f"{HUDI}FileSystemBasedLockProvider"}
+RACING = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.metadata.enable": "false",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.write.lock.client.num_retries": "1000",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "50",
+}
+
+
+def is_hudis_conflict(error):
+    text = str(error)
+    return isinstance(error, PeerError) and ("WriteConflict" in text or "ConcurrentModification" in text)
+
+
+def racers(peer, path, hudi_options, **opening):
+    def ours(rows):
+        open_table(path, **opening).upsert(rows)
+
+    def hudi(rows):
+        peer.write(path, rows, RACING | hudi_options)
+
+    return [
+        Racer("ours", ours, lambda error: isinstance(error, Conflict)),
+        Racer("hudi", hudi, is_hudis_conflict),
+    ]
+
+
+def agree(peer, path, sides):
+    """All that was acknowledged is there once, for us, for Apache Hudi and for hudi-rs."""
+    acknowledged = set().union(*(side.acknowledged for side in sides))
+    assert len(acknowledged) == COUNT * len(sides)
+    ours = open_table(path).scan().to_arrow()
+    ids = ours.column("id").to_pylist()
+    assert sorted(one for one in ids if not one.startswith("shared")) == sorted(acknowledged)
+    assert len(ids) == len(set(ids))
+    rows = sorted(ours.to_pylist(), key=lambda row: row["id"])
+    theirs = peer.read(path).select(ours.schema.names)
+    assert sorted(theirs.to_pylist(), key=lambda row: row["id"]) == rows
+    rust = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions()))
+    assert sorted(rust.select(ours.schema.names).to_pylist(), key=lambda row: row["id"]) == rows
+    story(open_table(path))
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("version", [9, 8, 6] if is_full() else [9])
+def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
+    path = str(tmp_path / "trips")
+    count_options = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
+    create_table(
+        path,
+        COLUMNS,
+        name="trips",
+        record_key="id",
+        partition_by="city",
+        table_version=version,
+        options=FILE_LOCK,
+    )
+    sides = racers(hudi_1_2, path, FILE_LOCK | count_options | {"hoodie.write.table.version": str(version)})
+    race(sides, COUNT)
+    agree(hudi_1_2, path, sides)
+    assert not is_full() or all(side.conflicts for side in sides), "they never met"

@@ -1,0 +1,188 @@
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.new_states import new_state
+from tests.txn.clocks import World
+from tests.txn.writing import begun, committed
+
+from pyhudi.env import FixedEnv, SystemEnv
+from pyhudi.errors import ClockBehindTimeline, CorruptData, OptionError, Unsupported
+from pyhudi.options import Settings
+from pyhudi.storage.api import StorageTraits
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.clock import format_instant, instant_ms
+from pyhudi.txn.times import COUNTER_PATH, CounterTimes, HybridTimes, WallTimes, times_for
+
+GENERATOR = "hoodie.time.generator.type"
+SKEW = "hoodie.time.generator.max_expected_clock_skew_ms"
+FILE_LOCK = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"}
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def hybrid(env):
+    return HybridTimes(env=env, zone=UTC)
+
+
+class TestHybrid:
+    def test_more_than_a_thousand_are_issued_in_a_second(self, world):
+        """On a clock that only moves when somebody waits for it."""
+        times, started_ms, newest = hybrid(world.host()), world.now_ms, None
+        for _ in range(1_800):
+            issued = times.issue(newest)
+            assert newest is None or issued > newest
+            times.settle(issued)
+            newest = issued
+        assert world.now_ms - started_ms <= 1_000
+
+    @given(st.lists(st.integers(-3_000, 900), min_size=1, max_size=20))
+    def test_a_time_is_later_than_the_timeline_and_little_ahead_of_the_clock(self, leads):
+        world = World()
+        env = world.host()
+        for lead_ms in leads:
+            newest = format_instant(world.now_ms + lead_ms, UTC)
+            issued = hybrid(env).issue(newest)
+            assert issued > newest
+            assert instant_ms(issued, UTC) <= world.now_ms + 900
+
+    @pytest.mark.parametrize(("ahead_ms", "waited_ms"), [(-1, 0), (0, 0), (899, 0), (900, 1), (1_800, 901)])
+    def test_a_clock_behind_apache_hudis_waits_only_for_what_is_too_far_ahead(self, world, ahead_ms, waited_ms):
+        env, started_ms = world.host(), world.now_ms
+        hybrid(env).issue(format_instant(world.now_ms + ahead_ms, UTC))
+        assert world.now_ms - started_ms == waited_ms
+
+    def test_a_clock_far_behind_is_an_error_at_once(self, world):
+        started_ms = world.now_ms
+        with pytest.raises(ClockBehindTimeline):
+            hybrid(world.host()).issue(format_instant(world.now_ms + 2_000, UTC))
+        assert world.now_ms == started_ms
+
+    def test_the_hour_that_is_repeated_in_autumn_counts_as_a_clock_behind(self):
+        berlin = ZoneInfo("Europe/Berlin")
+        env = FixedEnv(int(datetime(2025, 10, 26, 0, 59, 59, 998_000, tzinfo=UTC).timestamp() * 1000))
+        newest = HybridTimes(env=env, zone=berlin).issue(None)
+        with pytest.raises(ClockBehindTimeline):
+            HybridTimes(env=env, zone=berlin).issue(newest)
+
+
+class TestWall:
+    def test_the_lock_is_kept_for_the_skew(self, world):
+        times, started_ms = WallTimes(env=world.host(), zone=UTC, skew_ms=200), world.now_ms
+        issued = times.issue(None)
+        assert instant_ms(issued, UTC) == started_ms
+        times.settle(issued)
+        assert world.now_ms - started_ms == 200
+
+    def test_a_writer_whose_clock_is_behind_by_less_than_the_skew_comes_later(self, world):
+        """It looks at nobody's times, as Apache Hudi does not."""
+        behind, times = world.host(skew_ms=-199), WallTimes(env=world.host(), zone=UTC, skew_ms=200)
+        issued = times.issue(None)
+        times.settle(issued)
+        assert format_instant(behind.now_ms(), UTC) > issued
+
+    def test_without_a_skew_the_next_millisecond_is_waited_for(self, world):
+        times, started_ms = WallTimes(env=world.host(), zone=UTC), world.now_ms
+        times.settle(times.issue(None))
+        assert world.now_ms - started_ms == 1
+
+    def test_a_clock_that_went_back_is_not_waited_for_as_a_skew(self, world):
+        times = WallTimes(env=world.host(), zone=UTC, skew_ms=200)
+        with pytest.raises(ClockBehindTimeline):
+            times.settle(format_instant(world.now_ms + 5_000, UTC))
+
+
+class TestCounter:
+    def test_two_who_both_think_they_hold_the_lock_get_different_times(self, world):
+        storage = MemoryStorage()
+        first, second = (CounterTimes(hybrid=hybrid(world.host()), storage=storage) for _ in range(2))
+        assert first.issue(None) < second.issue(None) < first.issue(None)
+
+    def test_no_time_is_given_twice_to_threads_without_a_lock(self):
+        storage = MemoryStorage()
+
+        def draw(_):
+            times = CounterTimes(hybrid=hybrid(SystemEnv()), storage=storage)
+            return [times.issue(None) for _ in range(50)]
+
+        with ThreadPoolExecutor(4) as pool:
+            drawn = [one for part in pool.map(draw, range(4)) for one in part]
+        assert len(set(drawn)) == 200
+        assert storage.get(COUNTER_PATH).decode() == max(drawn)
+
+    def test_it_counts_on_from_the_timeline_too(self, world):
+        times = CounterTimes(hybrid=hybrid(world.host()), storage=MemoryStorage())
+        newest = format_instant(world.now_ms + 500, UTC)
+        assert times.issue(newest) == format_instant(world.now_ms + 501, UTC)
+
+    @pytest.mark.parametrize("data", [b"", b"12", b"2026010100000000x", b"\xff"])
+    def test_a_counter_that_is_no_instant_is_refused(self, world, data):
+        storage = MemoryStorage()
+        storage.put(COUNTER_PATH, data)
+        with pytest.raises(CorruptData, match="counter"):
+            CounterTimes(hybrid=hybrid(world.host()), storage=storage).issue(None)
+
+
+class Bucket(MemoryStorage):
+    """A memory store that says it is an object store."""
+
+    has_cas = True
+
+    @property
+    def traits(self):
+        return StorageTraits(
+            is_shared=True, is_picklable=False, has_atomic_create=True, has_cas=self.has_cas, has_guard=False
+        )
+
+
+class TestChoice:
+    def test_where_only_pyhudi_knows_the_lock_times_are_hybrid(self):
+        assert isinstance(times_for(new_state(), Settings()), HybridTimes)
+
+    def test_where_apache_hudi_may_write_times_are_the_clocks(self):
+        times = times_for(new_state(storage=Bucket()), Settings())
+        assert (type(times), times.skew_ms) == (WallTimes, 0)
+        times = times_for(new_state(), Settings(FILE_LOCK))
+        assert (type(times), times.skew_ms) == (WallTimes, 0)
+
+    def test_where_the_table_declares_that_apache_hudi_writes_the_skew_is_waited_out(self):
+        state = new_state()
+        state.config.lock.update(FILE_LOCK)
+        assert times_for(state, Settings()).skew_ms == 200
+        assert times_for(state, Settings({SKEW: "30"})).skew_ms == 30
+
+    def test_the_option_decides(self):
+        assert times_for(new_state(), Settings({GENERATOR: "wait_to_adjust_skew", SKEW: "7"})).skew_ms == 7
+        assert isinstance(times_for(new_state(storage=Bucket()), Settings({GENERATOR: "HYBRID_CLOCK"})), HybridTimes)
+        assert isinstance(times_for(new_state(), Settings({GENERATOR: "COUNTER"})), CounterTimes)
+        with pytest.raises(OptionError, match="expected one of"):
+            times_for(new_state(), Settings({GENERATOR: "SUNDIAL"}))
+
+    def test_a_counter_needs_compare_and_swap(self):
+        storage = Bucket()
+        storage.has_cas = False
+        with pytest.raises(Unsupported, match="compare-and-swap"):
+            times_for(new_state(storage=storage), Settings({GENERATOR: "COUNTER"}))
+
+
+@pytest.mark.parametrize("generator", ["", "HYBRID_CLOCK", "COUNTER"])
+def test_commits_within_one_millisecond_have_times_in_their_order(world, generator):
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    started_ms, points = world.now_ms, []
+    for _ in range(20):
+        with begun(state, **({GENERATOR: generator} if generator else {})) as txn:
+            points.append(txn.time)
+    assert points == sorted(set(points))
+    assert world.now_ms - started_ms < 100
+    newest = max(points)
+    committed(state)
+    (done,) = [one for one in load_timeline(state).instants if str(one.action) == "commit" and one.is_completed]
+    assert newest < done.requested_time < done.completion_time
