@@ -10,7 +10,7 @@ import sys
 import venv
 from pathlib import Path
 
-__all__ = ["BUNDLES", "PEERS", "PYTHON", "is_installed", "jar_of", "main"]
+__all__ = ["AWS_BUNDLE", "BUNDLES", "PEERS", "PYTHON", "S3_JARS", "is_installed", "jar_file", "jar_of", "main"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".peers"
@@ -18,6 +18,9 @@ PYTHON = PEERS / "spark-3.5" / "bin" / "python"
 PACKAGES = ("pyspark==3.5.9",)
 # One Spark serves all three; each release writes the table version it was made for: 9, 8 and 6.
 BUNDLES = {release: f"org.apache.hudi:hudi-spark3.5-bundle_2.12:{release}" for release in ("1.2.0", "1.0.2", "0.15.0")}
+# What the newest release needs to reach S3: the bundle for its Spark's Hadoop, and its own. Not every registry has it.
+S3_JARS = ("org.apache.hadoop:hadoop-aws:3.3.4", "com.amazonaws:aws-java-sdk-bundle:1.12.262")
+AWS_BUNDLE = "org.apache.hudi:hudi-aws-bundle:1.2.0"
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 
 
@@ -25,17 +28,26 @@ def main() -> int:
     """Install what is missing, or say what could not be installed and fail."""
     try:
         install_spark()
-        for release in BUNDLES:
-            install_bundle(release)
+        for artifact in (*BUNDLES.values(), *S3_JARS):
+            install_jar(artifact)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
         sys.stderr.write(f"a peer could not be installed, so nothing was judged: {error}\n")
         return 1
+    try:
+        install_jar(AWS_BUNDLE)
+    except subprocess.CalledProcessError:
+        sys.stderr.write(f"{AWS_BUNDLE} is not in the registry: a stand-in carries the requests of its storage lock\n")
     return 0
 
 
 def jar_of(release: str) -> Path:
     """Say where a release's bundle is."""
-    _, name, version = BUNDLES[release].split(":")
+    return jar_file(BUNDLES[release])
+
+
+def jar_file(artifact: str) -> Path:
+    """Say where an artifact's jar is."""
+    _, name, version = artifact.split(":")
     return PEERS / "jars" / f"{name}-{version}.jar"
 
 
@@ -54,14 +66,14 @@ def install_spark() -> None:
     ready.write_text("\n".join(PACKAGES))
 
 
-def install_bundle(release: str) -> None:
-    """Fetch one release's bundle; it appears whole or not at all."""
-    jar = jar_of(release)
+def install_jar(artifact: str) -> None:
+    """Fetch one artifact's jar; it appears whole or not at all."""
+    jar = jar_file(artifact)
     if jar.exists():
         return
     fetched = PEERS / "fetched"
     subprocess.run(
-        ["mvn", "-B", "-q", _COPY, f"-Dartifact={BUNDLES[release]}", f"-DoutputDirectory={fetched}"],
+        ["mvn", "-B", "-q", _COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={fetched}"],
         check=True,
         cwd=PEERS,  # away from any project's own settings
     )

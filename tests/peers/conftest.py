@@ -3,6 +3,9 @@
 import os
 
 import pytest
+from tests.storage.conftest import s3_server
+
+__all__ = ["hudi_1_2", "is_full", "s3_server"]
 
 BEYOND_SLICE = {"test_judged_releases.py"}
 

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,7 +30,10 @@ class PeerError(Exception):
 class Peer:
     """One Apache Hudi release on Spark."""
 
-    def __init__(self, release: str = NEWEST) -> None:
+    def __init__(
+        self, release: str = NEWEST, jars: Sequence[Path] = (), settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it, with more jars and settings of Spark than every peer has."""
         self.release = release
         self._home = tempfile.TemporaryDirectory(prefix="pyhudi-peer-")
         self._numbers = itertools.count()
@@ -38,7 +41,14 @@ class Peer:
         environment |= {"PYSPARK_PYTHON": str(PYTHON), "SPARK_LOCAL_IP": "127.0.0.1"}
         self._log = (Path(self._home.name) / "stderr.log").open("w+", encoding="utf-8")
         self._child = subprocess.Popen(
-            [PYTHON, "-P", _SERVER, jar_of(release), self._home.name],
+            [
+                PYTHON,
+                "-P",
+                _SERVER,
+                ",".join(map(str, (jar_of(release), *jars))),
+                self._home.name,
+                json.dumps(dict(settings or {})),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

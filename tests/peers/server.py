@@ -29,9 +29,9 @@ SETTINGS = {
 
 def main() -> int:
     """Serve until the input ends."""
-    jar, home = sys.argv[1], sys.argv[2]
+    jars, home, more = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     answers = _own_stdout()
-    spark = _session(jar, home)
+    spark = _session(jars, home, more)
     _say(answers, {"ok": True, "spark": spark.version})
     for line in sys.stdin:
         try:
@@ -50,12 +50,13 @@ def _own_stdout() -> IO[str]:
     return answers
 
 
-def _session(jar: str, home: str) -> SparkSession:
-    builder = SparkSession.builder.master("local[1]").config("spark.jars", jar)
+def _session(jars: str, home: str, more: dict[str, str]) -> SparkSession:
+    builder = SparkSession.builder.master("local[1]").config("spark.jars", jars)
     builder = builder.config("spark.sql.warehouse.dir", f"{home}/warehouse").config("spark.local.dir", f"{home}/local")
     builder = builder.config("spark.driver.memory", "1500m")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
+    options = more.pop("spark.driver.extraJavaOptions", "")
+    for name, value in (SETTINGS | more).items():
+        builder = builder.config(name, f"{value} {options}" if name == "spark.driver.extraJavaOptions" else value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark

@@ -9,15 +9,25 @@ import pyarrow as pa
 import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.peers.conftest import is_full
+from tests.peers.on_s3 import peer_on_s3
 from tests.peers.peer import PeerError
 from tests.peers.races import COLUMNS, Racer, race, story
+from tests.storage.conftest import s3_options
 
 from pyhudi.errors import Conflict
 from pyhudi.table import create_table, open_table
 
 COUNT = int(os.environ.get("PYHUDI_RACES", "200" if is_full() else "10"))
 HUDI = "org.apache.hudi.client.transaction.lock."
+STORAGE_LOCK = {"hoodie.write.lock.provider": f"{HUDI}StorageBasedLockProvider"}
+RUST_ON_S3 = {
+    "aws_access_key_id": "dummy",
+    "aws_secret_access_key": "dummy",
+    "aws_region": "us-east-1",
+    "aws_allow_http": "true",
+}
 FILE_LOCK = {"hoodie.write.lock.provider": f"{HUDI}FileSystemBasedLockProvider"}
+COMMIT_TIME = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
 RACING = {
     "hoodie.table.name": "trips",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -44,7 +54,7 @@ def racers(peer, path, hudi_options, **opening):
         open_table(path, **opening).upsert(rows)
 
     def hudi(rows):
-        peer.write(path, rows, RACING | hudi_options)
+        peer.write(path, rows, RACING | COMMIT_TIME | hudi_options)
 
     return [
         Racer("ours", ours, lambda error: isinstance(error, Conflict)),
@@ -52,27 +62,25 @@ def racers(peer, path, hudi_options, **opening):
     ]
 
 
-def agree(peer, path, sides):
+def agree(peer, path, sides, **opening):
     """All that was acknowledged is there once, for us, for Apache Hudi and for hudi-rs."""
     acknowledged = set().union(*(side.acknowledged for side in sides))
     assert len(acknowledged) == COUNT * len(sides)
-    ours = open_table(path).scan().to_arrow()
+    ours = open_table(path, **opening).scan().to_arrow()
     ids = ours.column("id").to_pylist()
     assert sorted(one for one in ids if not one.startswith("shared")) == sorted(acknowledged)
     assert len(ids) == len(set(ids))
     rows = sorted(ours.to_pylist(), key=lambda row: row["id"])
     theirs = peer.read(path).select(ours.schema.names)
     assert sorted(theirs.to_pylist(), key=lambda row: row["id"]) == rows
-    rust = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions()))
+    rust = HudiTableBuilder.from_base_uri(path).with_storage_options(RUST_ON_S3 if opening else {}).build()
+    rust = pa.Table.from_batches(rust.read(HudiReadOptions()))
     assert sorted(rust.select(ours.schema.names).to_pylist(), key=lambda row: row["id"]) == rows
-    story(open_table(path))
+    story(open_table(path, **opening))
+    assert not is_full() or all(side.conflicts for side in sides), "they never met"
 
 
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("version", [9, 8, 6] if is_full() else [9])
-def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
-    path = str(tmp_path / "trips")
-    count_options = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
+def make(path, version, lock, **opening):
     create_table(
         path,
         COLUMNS,
@@ -80,9 +88,32 @@ def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
         record_key="id",
         partition_by="city",
         table_version=version,
-        options=FILE_LOCK,
+        options=lock,
+        **opening,
     )
-    sides = racers(hudi_1_2, path, FILE_LOCK | count_options | {"hoodie.write.table.version": str(version)})
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("version", [9, 8, 6] if is_full() else [9])
+def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
+    path = str(tmp_path / "trips")
+    make(path, version, FILE_LOCK)
+    sides = racers(hudi_1_2, path, FILE_LOCK | {"hoodie.write.table.version": str(version)})
     race(sides, COUNT)
     agree(hudi_1_2, path, sides)
-    assert not is_full() or all(side.conflicts for side in sides), "they never met"
+
+
+@pytest.fixture
+def hudi_on_s3(s3_server, tmp_path):
+    with peer_on_s3(s3_server, tmp_path) as peer:
+        RUST_ON_S3["aws_endpoint"] = s3_server
+        yield peer
+
+
+@pytest.mark.timeout(7200)
+def test_on_an_s3_emulator_with_the_storage_lock(hudi_on_s3, s3_server):
+    path, opening = "s3a://bucket/races/trips", {"storage_options": s3_options(s3_server)}
+    make(path, 9, STORAGE_LOCK, **opening)
+    sides = racers(hudi_on_s3, path, STORAGE_LOCK, **opening)
+    race(sides, COUNT)
+    agree(hudi_on_s3, path, sides, **opening)
