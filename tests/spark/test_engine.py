@@ -1,12 +1,15 @@
 import contextlib
 import datetime
 import io
+import random
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 from tests.conformance.engine import SIMPLE, TRIPS, EngineTests, echo, route_plan, rows_of, stored_trips, trips
 
-from pyhudi.engine.api import KEY, PARTITION, ScanFile, engine_for
+from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, ScanFile, engine_for
+from pyhudi.engine.frames import LocalFrame
 from pyhudi.errors import ExpressionError, PathNotShared, SchemaMismatch
 from pyhudi.predicate import parse
 from pyhudi.spark import scanning
@@ -68,9 +71,18 @@ def test_a_frame_the_caller_cached_stays_cached(engine, spark):
         assert held is frame
     assert frame.storageLevel.useMemory
     frame.unpersist()
+
+
+def test_a_held_frame_is_computed_once(engine, spark):
+    frame = engine.map(spark.range(3), _chances, pa.schema([("chance", pa.float64())]))
+    assert engine.collect(frame) != engine.collect(frame)
     with engine.hold(frame) as held:
-        assert held.storageLevel.useMemory
-    assert not frame.storageLevel.useMemory
+        assert engine.collect(held) == engine.collect(held)
+
+
+def _chances(_, batches):
+    for batch in batches:
+        yield pa.record_batch({"chance": [random.random() for _ in range(batch.num_rows)]})
 
 
 def test_a_column_name_twice_is_refused(engine, spark):
@@ -126,9 +138,15 @@ def test_a_scheme_spark_does_not_know_is_said_once(spark, caplog):
     assert "nowhere://bucket/table" in caplog.text
 
 
-def test_located_keys_that_are_few_are_broadcast(engine, tmp_path):
+def test_keys_of_few_rows_are_looked_up_by_tasks_and_routed_from_here(engine, tmp_path):
     file = stored_trips(LocalStorage(str(tmp_path)), "rome/f.parquet", ["a"])
     keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1))), SIMPLE)
-    located = engine.locate(keyed, [file], SIMPLE, by_partition=True)
-    engine.count(located, [PARTITION])
-    assert "BroadcastHashJoin" in _plan(engine.route(keyed, located, route_plan()))
+    uncounted = engine.locate(keyed, [file], SIMPLE, by_partition=True)
+    engine.count(keyed, [PARTITION])
+    counted = engine.locate(keyed, [file], SIMPLE, by_partition=True)
+    assert isinstance(uncounted, DataFrame)
+    assert isinstance(counted, LocalFrame)
+    assert rows_of(engine, counted) == rows_of(engine, uncounted) == [("a", "rome", 0)]
+    by_number, by_key = (engine.route(keyed, located, route_plan()) for located in (counted, uncounted))
+    assert rows_of(engine, by_number, KEY, BUCKET) == rows_of(engine, by_key, KEY, BUCKET)
+    assert f"[{ORDER}" in _plan(by_number).split("BroadcastHashJoin")[1]

@@ -28,9 +28,10 @@ from pyhudi.engine.api import (
     Task,
 )
 from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
+from pyhudi.engine.lookup import WantedKeys, find_wanted
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import route
-from pyhudi.engine.scanning import Lookup, find_in_file, located_schema, scan_file, stored_schema
+from pyhudi.engine.scanning import located_schema, scan_file, stored_schema
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
@@ -181,16 +182,10 @@ class LocalEngine:
 
         Cost: one pass over the key columns of the files that can hold a key; distinct keys are hashed once a file.
         """
-        keyed = frame.narrow([KEY, PARTITION])
-        keys = _keys_by_partition(keyed) if by_partition else {}
-        everywhere = pa.array([], pa.string()) if by_partition else _distinct(keyed[KEY])
-        lookups = [
-            Lookup(index=index, file=file, keys=keys.get(file.partition, everywhere))
-            for index, file in enumerate(files)
-        ]
+        keys = WantedKeys.of(frame.narrow([KEY, PARTITION]), by_partition=by_partition)
         stored = stored_schema(self._storage, files, frame.schema, columns)
-        look = partial(find_in_file, storage=self._storage, spec=spec, stored=stored)
-        found = self.run(look, [lookup for lookup in lookups if len(lookup.keys)])
+        find = partial(find_wanted, keys=keys, storage=self._storage, spec=spec, stored=stored)
+        found = self.run(find, [(index, file) for index, file in enumerate(files) if len(keys.in_file(file))])
         return LocalFrame.of(pa.concat_tables(found) if found else located_schema(stored).empty_table())
 
     def route(self, frame: LocalFrame, located: LocalFrame | None, routes: Routes) -> LocalFrame:
@@ -230,7 +225,7 @@ class LocalEngine:
         schema: pa.Schema,
     ) -> LocalFrame:
         """Run a function over each task's rows, which its thread gathers."""
-        work = partial(_map_task, frame, function)
+        work = partial(_map_task, frame, function, max(1, self._threads // max(1, frame.tasks_count)))
         return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, range(frame.tasks_count), schema)))
 
     def hold(self, frame: LocalFrame) -> AbstractContextManager[LocalFrame]:
@@ -255,29 +250,11 @@ def _drain(function: Callable[[Task], Iterator[pa.RecordBatch]], schema: pa.Sche
 def _map_task(
     frame: LocalFrame,
     function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    threads: int,
     number: int,
 ) -> Iterator[pa.RecordBatch]:
-    return function(Attempt(task=number), iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
-
-
-def _distinct(keys: pa.ChunkedArray) -> pa.Array:
-    return pc.unique(keys)
-
-
-def _keys_by_partition(keyed: pa.Table) -> dict[str, pa.Array]:
-    """Split the distinct keys by partition: sort once, then slice."""
-    encoded = keyed[PARTITION].combine_chunks().dictionary_encode()
-    partitions = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
-    if len(partitions) <= 1:
-        return {partition: _distinct(keyed[KEY]) for partition in partitions}
-    codes = encoded.indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    keys = keyed[KEY].take(pa.array(order))
-    starts = np.searchsorted(codes[order], np.arange(len(partitions) + 1))
-    return {
-        partition: _distinct(keys.slice(start, end - start))
-        for partition, start, end in zip(partitions, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-    }
+    attempt = Attempt(task=number, threads=threads)
+    return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
 
 
 def _evaluate_pairs(expression: Expression, rows: LocalFrame, found: pa.Table) -> pa.Array:

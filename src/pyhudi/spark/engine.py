@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyhudi.engine.api import (
     BUCKET,
     FILE_INDEX,
+    IS_MOVED,
     KEY,
     ORDER,
     PARTITION,
@@ -28,7 +28,9 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import arrow_table, conform
+from pyhudi.engine.frames import LocalFrame, arrow_table, conform
+from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.lookup import WantedKeys, find_wanted
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import located_schema, scan_file, stored_keys, stored_schema
 from pyhudi.errors import PathNotShared
@@ -52,8 +54,10 @@ __all__ = ["SparkEngine"]
 _DESCRIPTION = "spark.job.description"
 _TASKS_A_SLOT = 3
 """A Python task costs some 60 ms to start, so many small ones share it."""
-_BROADCAST_ROWS = 1_000_000
-"""Located keys up to so many are sent to every executor, so that wide rows are not shuffled for the join."""
+_FEW_ROWS = 1_000_000
+_FEW_ROWS_CONNECT = 100_000
+"""Keys of up to so many rows are looked up and routed from here: tasks read key columns, and no wide row is joined by
+its key. A Connect client sends them within its plans, so there they are fewer."""
 
 
 class SparkEngine:
@@ -69,7 +73,9 @@ class SparkEngine:
             raise PathNotShared("spark's workers cannot reach a table in this process's memory", url=storage.url)
         self._spark = spark
         self._storage = storage
-        self._counted: weakref.WeakKeyDictionary[DataFrame, int] = weakref.WeakKeyDictionary()
+        self._local = LocalEngine(storage)
+        self._rows_at_most: weakref.WeakKeyDictionary[DataFrame, int] = weakref.WeakKeyDictionary()
+        self._keyed: weakref.WeakKeyDictionary[DataFrame, LocalFrame] = weakref.WeakKeyDictionary()
 
     @staticmethod
     def of(rows: DataFrame, storage: Storage, progress: Progress | None = None) -> "SparkEngine":
@@ -174,8 +180,10 @@ class SparkEngine:
         with mapped():
             return self._spark.createDataFrame(sent, to_spark(table.schema))
 
-    def schema(self, frame: DataFrame) -> pa.Schema:
+    def schema(self, frame: DataFrame | LocalFrame) -> pa.Schema:
         """Tell the Arrow schema in which tasks see a DataFrame."""
+        if isinstance(frame, LocalFrame):
+            return frame.schema
         with mapped():
             return from_spark(frame.schema)
 
@@ -192,7 +200,7 @@ class SparkEngine:
     def newest(self, frame: DataFrame, spec: MergeSpec) -> DataFrame:
         """Keep one row a KEY by a window; rows are shuffled once, within the JVM."""
         with mapped():
-            return newest(frame, spec)
+            return self._no_longer(newest(frame, spec), frame)
 
     def with_keys(self, frame: DataFrame, spec: KeySpec) -> DataFrame:
         """Add KEY and PARTITION, natively where Spark spells values as Hudi does, and ORDER."""
@@ -207,12 +215,14 @@ class SparkEngine:
                 whole = whole.unionByName(frame)
             return whole
 
-    def count(self, frame: DataFrame, by: Sequence[str]) -> pa.Table:
-        """Count rows by columns; one job."""
+    def count(self, frame: DataFrame | LocalFrame, by: Sequence[str]) -> pa.Table:
+        """Count rows by columns; one job, or none for what a look-up found."""
+        if isinstance(frame, LocalFrame):
+            return self._local.count(frame, by)
         with mapped():
             counted = frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows"))
             table = self.collect(counted)
-        self._counted[frame] = sum(table["rows"].to_pylist())
+        self._rows_at_most[frame] = sum(table["rows"].to_pylist())
         return conform(table, nullable(table.schema))
 
     def locate(
@@ -223,33 +233,26 @@ class SparkEngine:
         *,
         by_partition: bool,
         columns: Sequence[str] = (),
-    ) -> DataFrame:
-        """Scan the key columns of the files and keep the keys that the frame has; Spark chooses the join.
+    ) -> DataFrame | LocalFrame:
+        """Look into each file's key column in tasks if the frame was counted and is small; else by a join in Spark.
 
-        One row a stored key is kept by a semi join, so duplicates within the frame do not multiply.
+        Cost: one pass over the key columns. Few keys travel to every task, and what was found stays here.
         """
         with mapped():
             stored = stored_schema(self._storage, files, self.schema(frame), columns)
             if not files:
-                return self.frame(located_schema(stored).empty_table())
-            on = [KEY, PARTITION] if by_partition else [KEY]
-            keys = frame.select(*on)
-            if self._is_native(files[0]):
-                known = key_scan(self._spark, self._storage, files, spec, stored)
-            else:
-                read = partial(stored_keys, storage=self._storage, spec=spec, stored=stored)
-                known = self.rows(read, list(enumerate(files)), located_schema(stored))
-            found = known.join(keys, on, "left_semi")
-            found = found.select(
-                KEY, PARTITION, FILE_INDEX, *(named(name) for name in located_schema(stored).names[3:])
-            )
-            return found.dropDuplicates([KEY, PARTITION, FILE_INDEX])
+                return LocalFrame.of(located_schema(stored).empty_table())
+            if self._rows_at_most.get(frame, self._few_rows + 1) <= self._few_rows:
+                return self._looked_up(frame, files, spec, stored, by_partition=by_partition)
+            return self._joined(frame, files, spec, stored, by_partition=by_partition)
 
-    def route(self, frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
-        """Compute buckets and tasks by expressions."""
+    def route(self, frame: DataFrame, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
+        """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here."""
         with mapped():
-            if located is not None and self._counted.get(located, _BROADCAST_ROWS + 1) <= _BROADCAST_ROWS:
-                located = F.broadcast(located)
+            if isinstance(located, LocalFrame) and frame in self._keyed:
+                return self._routed(frame, self._local.route(self._keyed[frame], located, routes))
+            if isinstance(located, LocalFrame):
+                located = F.broadcast(self.frame(located.table()))
             return route(frame, located, routes)
 
     def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
@@ -281,23 +284,71 @@ class SparkEngine:
             return frame.mapInArrow(work, target)
 
     @contextmanager
-    def hold(self, frame: DataFrame) -> Iterator[DataFrame]:
-        """Keep a DataFrame in Spark's cache while the context is open; one that is cached already stays so."""
-        with mapped():
-            if frame.storageLevel.useMemory or frame.storageLevel.useDisk:
-                held = None
-            else:
-                held = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            yield frame if held is None else held
-        finally:
-            if held is not None:
-                held.unpersist()
+    def hold(self, frame: DataFrame | LocalFrame) -> Iterator[DataFrame | LocalFrame]:
+        """Compute a DataFrame once, with its first use; one that is cached already is taken as it is.
 
-    def collect(self, frame: DataFrame) -> pa.Table:
+        A local checkpoint is kept as rows, which costs a third of Spark's columnar cache, and is never computed again:
+        if an executor is lost with its part of the rows, the write fails rather than to go on with other rows than
+        were looked up. Spark releases it, when nothing refers to it any more.
+        """
+        held = frame
+        if isinstance(frame, DataFrame):
+            with mapped():
+                is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
+                held = frame if is_cached else self._no_longer(frame.localCheckpoint(eager=False), frame)
+        yield held
+
+    def collect(self, frame: DataFrame | LocalFrame) -> pa.Table:
         """Bring a DataFrame here as Arrow; one job."""
+        if isinstance(frame, LocalFrame):
+            return frame.table()
         with mapped():
             return conform(frame.toArrow(), from_spark(frame.schema))
+
+    @cached_property
+    def _few_rows(self) -> int:
+        return _FEW_ROWS_CONNECT if is_connect(self._spark) else _FEW_ROWS
+
+    def _no_longer(self, frame: DataFrame, source: DataFrame) -> DataFrame:
+        """Remember that a frame has no more rows than the one it came from."""
+        if source in self._rows_at_most:
+            self._rows_at_most[frame] = self._rows_at_most[source]
+        return frame
+
+    def _looked_up(
+        self, frame: DataFrame, files: Sequence[ScanFile], spec: KeySpec, stored: pa.Schema, *, by_partition: bool
+    ) -> LocalFrame:
+        narrow = [KEY, PARTITION, ORDER, *(name for name in stored.names if name in frame.columns)]
+        rows = self.collect(frame.select(*map(named, narrow)))
+        self._keyed[frame] = LocalFrame.of(rows)
+        keys = WantedKeys.of(rows, by_partition=by_partition)
+        find = partial(find_wanted, keys=keys, storage=self._storage, spec=spec, stored=stored)
+        found = self.run(find, [(place, file) for place, file in enumerate(files) if len(keys.in_file(file))])
+        return LocalFrame.of(pa.concat_tables([located_schema(stored).empty_table(), *found]))
+
+    def _joined(
+        self, frame: DataFrame, files: Sequence[ScanFile], spec: KeySpec, stored: pa.Schema, *, by_partition: bool
+    ) -> DataFrame:
+        """Keep the stored keys that the frame has.
+
+        One row a stored key is kept by a semi join, so duplicates within the frame do not multiply.
+        """
+        on = [KEY, PARTITION] if by_partition else [KEY]
+        if self._is_native(files[0]):
+            known = key_scan(self._spark, self._storage, files, spec, stored)
+        else:
+            read = partial(stored_keys, storage=self._storage, spec=spec, stored=stored)
+            known = self.rows(read, list(enumerate(files)), located_schema(stored))
+        found = known.join(frame.select(*on), on, "left_semi")
+        found = found.select(KEY, PARTITION, FILE_INDEX, *(named(name) for name in located_schema(stored).names[3:]))
+        return found.dropDuplicates([KEY, PARTITION, FILE_INDEX])
+
+    def _routed(self, frame: DataFrame, routed: LocalFrame) -> DataFrame:
+        """Bring what was decided here to the rows, by their number."""
+        decided = [PARTITION, BUCKET, TASK, IS_MOVED]
+        sent = self.frame(routed.narrow([ORDER, *decided]))
+        rows = frame.drop(PARTITION).join(F.broadcast(sent), ORDER)
+        return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED)
 
     def _work(self, tasks: Sequence[object]) -> DataFrame:
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
