@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as t
 
 from pyhudi.errors import HudiError, SchemaMismatch
-from pyhudi.formats.parquet.parallel import ParallelWriter
+from pyhudi.formats.parquet.assembly import AssemblingWriter
 from pyhudi.options import Settings, one_of, option, whole
 
 __all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file"]
@@ -32,6 +32,9 @@ PAGE_SIZE = option("hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a
 _LEVELS = {"zstd": 1, "gzip": 6}
 _SAMPLE_ROWS = 5_000
 _LOW_CARDINALITY = 0.25
+_LEAST_ASSEMBLED_BYTES = 1 << 20
+"""Smaller row groups are encoded as fast in one piece."""
+_FEWEST_STEP_ROWS, _MOST_STEP_ROWS = 1024, 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,7 @@ class _Stream:
         self.held: list[pa.RecordBatch] = []
         self.held_rows = self.held_bytes = self.rows_count = 0
         self.form = schema
-        self.file: pq.ParquetWriter | ParallelWriter | None = None
+        self.file: pq.ParquetWriter | AssemblingWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Hold a batch, in pieces no larger than a row group; write what fills one."""
@@ -173,7 +176,7 @@ class _Stream:
         self.rows_count += table.num_rows
         self.held, self.held_rows, self.held_bytes = [], 0, 0
 
-    def _open(self, first: pa.Table) -> pq.ParquetWriter | ParallelWriter:
+    def _open(self, first: pa.Table) -> pq.ParquetWriter | AssemblingWriter:
         chosen = self.options.dictionary_columns
         names = _low_cardinality(first) if chosen is None else list(chosen)
         stats = self.options.statistics_columns
@@ -184,12 +187,13 @@ class _Stream:
             "use_dictionary": names or False,
             "write_statistics": True if stats is None else list(stats),
             "data_page_size": self.options.page_bytes,
+            "write_batch_size": _step_rows(first, self.options.page_bytes),
             "write_page_index": True,
             "store_schema": False,
             "use_compliant_nested_type": True,
         }
-        if self.options.threads > 1:
-            self.file = ParallelWriter(self.gate, first.schema, threads=self.options.threads, **layout)
+        if first.nbytes >= _LEAST_ASSEMBLED_BYTES:
+            self.file = AssemblingWriter(self.gate, first.schema, threads=self.options.threads, **layout)
         else:
             self.file = pq.ParquetWriter(pa.PythonFile(self.gate, mode="w"), first.schema, **layout)
         return self.file
@@ -220,6 +224,12 @@ def _as_form(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return _as_form(array, wanted.value_type).dictionary_encode()
     indices = array.indices.cast(wanted.index_type)
     return pa.DictionaryArray.from_arrays(indices, _as_form(array.dictionary, wanted.value_type))
+
+
+def _step_rows(table: pa.Table, page_bytes: int) -> int:
+    """Choose how many values are encoded before the size of a page is looked at: many, for speed, of narrow columns."""
+    widest_bytes: int = max((column.nbytes for column in table.columns), default=0) // max(1, table.num_rows)
+    return min(max(page_bytes // 4 // max(1, widest_bytes), _FEWEST_STEP_ROWS), _MOST_STEP_ROWS)
 
 
 def _low_cardinality(table: pa.Table) -> list[str]:

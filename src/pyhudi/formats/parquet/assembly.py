@@ -1,13 +1,14 @@
-"""One parquet file whose columns are encoded by several threads.
+"""One parquet file put together from columns that were encoded apart: by several threads, and equal ones once.
 
 pyarrow encodes the columns of a row group one after the other. Here each column is written by pyarrow as a file of its
 own, in memory; its pages are then put into the one file, and what the footer says about them is moved along. No page is
-changed. Start at `ParallelWriter`.
+changed. Start at `AssemblingWriter`.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode, encode
 
-__all__ = ["ParallelWriter"]
+__all__ = ["AssemblingWriter"]
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
@@ -24,6 +25,7 @@ _TAIL_BYTES: Final = 8
 _FILE_ROWS, _FILE_GROUPS = 3, 4
 _GROUP_CHUNKS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_START, _GROUP_STORED_BYTES = 1, 2, 3, 5, 6
 _CHUNK_META = 3
+_META_PATH = 3
 _OFFSETS_START, _OFFSETS_BYTES, _BOUNDS_START, _BOUNDS_BYTES = 4, 5, 6, 7
 _META_STARTS = (9, 10, 11)
 """Of data pages, index pages and the dictionary."""
@@ -38,7 +40,7 @@ class _Sink(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Chunk:
     """One leaf column of one row group, with its part of the page index."""
 
@@ -58,12 +60,12 @@ class _Encoded:
     """One a leaf."""
 
 
-class ParallelWriter:
+class AssemblingWriter:
     """Writes a file as `pq.ParquetWriter` does, with the same methods.
 
-    Bytes:  the pages, statistics and page index that pyarrow writes, in the order of the columns, whatever the number
-            of threads.
-    Cost:   the row group's encoded columns in memory, besides the row group.
+    Bytes:  those of `pq.ParquetWriter`, whatever the number of threads.
+    Cost:   the row group's encoded columns in memory, besides the row group. A text column that equals another, as a
+            key equals `_hoodie_record_key`, costs a comparison.
     """
 
     def __init__(self, sink: _Sink, schema: pa.Schema, *, threads: int, **options: Any) -> None:  # noqa: ANN401
@@ -79,17 +81,16 @@ class ParallelWriter:
         """Write a table as one row group."""
         assert table.num_rows <= row_group_size, "a row group is never cut here"
         start, groups, chunks = self._at, [], []
+        twins = _twins(table, self._options["use_dictionary"], self._options["write_statistics"])
         # The largest column first, so that no thread is left alone with it at the end.
-        by_size = sorted(range(table.num_columns), key=lambda at: -table.column(at).nbytes)
+        by_size = sorted(set(table.column_names) - set(twins), key=lambda name: -table[name].nbytes)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="pyhudi-encode") as pool:
-            futures = {at: pool.submit(self._encoded, table.select([at])) for at in by_size}
-            for at in range(table.num_columns):
-                encoded = futures.pop(at).result()
-                for chunk in encoded.chunks:
-                    _move(chunk, self._at - len(_MAGIC))
-                self._put(encoded.pages)
+            futures = {name: pool.submit(self._encoded, table.select([name])) for name in by_size}
+            for name in table.column_names:
+                encoded = futures[name].result() if name in futures else _renamed(futures[twins[name]].result(), name)
+                chunks += [_placed(chunk, self._at - len(_MAGIC)) for chunk in encoded.chunks]
                 groups.append(encoded.group)
-                chunks += encoded.chunks
+                self._put(encoded.pages)
         self._chunks += chunks
         self._groups.append(_joined(groups, chunks, start))
 
@@ -153,14 +154,48 @@ def _chunk_of(data: memoryview, about: Struct) -> _Chunk:
     return _Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
 
 
-def _move(chunk: _Chunk, shift: int) -> None:
+def _twins(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
+    """Find columns of text that equal another; give for each the first that is the same.
+
+    Two columns that one of `listings` (names, or all, or none) tells apart are no twins. Dictionaries are cheap, and
+    left out.
+
+    Cost: one comparison of memory for columns of the same size.
+    """
+    alike: dict[object, list[str]] = defaultdict(list)
+    twins: dict[str, str] = {}
+    for field in table.schema:
+        if not (pa.types.is_string(field.type) or pa.types.is_binary(field.type)):
+            continue
+        column = table[field.name]
+        listed = tuple(names if isinstance(names, bool) else field.name in names for names in listings)
+        others = alike[field.type, field.nullable, column.nbytes, listed]
+        twin = next((name for name in others if table[name].equals(column)), None)
+        if twin is None:
+            others.append(field.name)
+        else:
+            twins[field.name] = twin
+    return twins
+
+
+def _placed(chunk: _Chunk, shift: int) -> _Chunk:
     """Say that the pages lie `shift` bytes further on."""
     meta = chunk.about[_CHUNK_META].content
-    for number in _META_STARTS:
-        if number in meta:
-            meta[number] = _further(meta[number], shift)
-    for page in chunk.offsets[_OFFSETS_PAGES].content:
-        page[_PAGE_START] = _further(page[_PAGE_START], shift)
+    starts = {number: _further(meta[number], shift) for number in _META_STARTS if number in meta}
+    pages = [page | {_PAGE_START: _further(page[_PAGE_START], shift)} for page in chunk.offsets[_OFFSETS_PAGES].content]
+    return _Chunk(
+        about=chunk.about | {_CHUNK_META: Value(Kind.STRUCT, meta | starts)},
+        offsets=chunk.offsets | {_OFFSETS_PAGES: Value(Kind.LIST, pages, Kind.STRUCT)},
+        bounds=chunk.bounds,
+    )
+
+
+def _renamed(encoded: _Encoded, name: str) -> _Encoded:
+    """Make another column of the same pages."""
+    [chunk] = encoded.chunks
+    path = {_META_PATH: Value(Kind.LIST, [name.encode()], Kind.BINARY)}
+    about = chunk.about | {_CHUNK_META: Value(Kind.STRUCT, chunk.about[_CHUNK_META].content | path)}
+    return replace(encoded, chunks=[replace(chunk, about=about)])
 
 
 def _further(start: Value, shift: int) -> Value:
