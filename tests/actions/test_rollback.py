@@ -8,6 +8,7 @@ from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, un
 from pyhudi.errors import CorruptData, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
 from pyhudi.filegroup.names import markers_directory
 from pyhudi.options import Settings
+from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline, request, start
@@ -308,3 +309,20 @@ def test_a_file_published_while_somebody_else_rolls_back_goes_although_its_marke
         state.storage.delete_tree(markers_directory(txn.time))
         txn.commit(metadata_of(path))
     assert data_files(state) == []
+
+
+def test_a_write_that_starts_while_it_is_rolled_back_is_not_rolled_back_twice(state):
+    class Late(FaultyStorage):
+        """Let the rollback come between the look at the request and the start."""
+
+        def put(self, path, data, mode=PutMode.OVERWRITE):
+            if path.endswith(".inflight") and ".rollback" not in path and not rollbacks(state):
+                rollback_instant(state, txn.time, SETTINGS)
+            super().put(path, data, mode)
+
+    with pytest.raises(HeartbeatExpired), begun(through(state, Late(state.storage, env=state.env))) as txn:
+        txn.start(None)
+        txn.commit(metadata_of(write(txn)))
+    assert len(rollbacks(state)) == 1
+    assert data_files(state) == []
+    assert [one for one in load_timeline(state).instants if not one.is_completed] == []

@@ -16,7 +16,7 @@ from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.heartbeat import GUARD_PREFIX, HEARTBEATS, is_abandoned, stop_beating
 from pyhudi.txn.markers import delete_markers, remove_marked
 
-__all__ = ["sweep_remains"]
+__all__ = ["is_rolled_back", "sweep_remains"]
 
 _LOCKS: Final = ".hoodie/.locks"
 _MARKERS: Final = ".hoodie/.temp"
@@ -45,7 +45,7 @@ def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> 
 
 def _take_files(state: TableState, timeline: Timeline, time: InstantTime, settings: Settings) -> bool:
     """Delete the files of an instant that the timeline does not show; False if somebody may still be at work."""
-    is_taken_back = _is_rolled_back(state, timeline, time)
+    is_taken_back = is_rolled_back(state, timeline, time)
     if not is_taken_back and not is_abandoned(state, time, settings):
         return False
     if is_taken_back or (timeline.first_write is not None and time > timeline.first_write):
@@ -64,6 +64,7 @@ def _left(state: TableState) -> set[InstantTime]:
     return {InstantTime(name) for name in names if len(name) in {14, 17} and name.isascii() and name.isdigit()}
 
 
-def _is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime) -> bool:
+def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime) -> bool:
+    """Tell whether a completed rollback on the timeline took this instant back."""
     rollbacks = [one for one in timeline.instants if one.action is Action.ROLLBACK and one.is_completed]
     return any(rollback_target(state, one) == time for one in rollbacks)
