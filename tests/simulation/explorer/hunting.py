@@ -1,0 +1,138 @@
+"""Run a search over a scenario until something is wrong, the search is over, or its time is.
+
+Start at `hunt`.
+"""
+
+import importlib
+import json
+import pkgutil
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tests.simulation.explorer import search
+from tests.simulation.explorer.checks import Watcher, judged
+from tests.simulation.explorer.scenario import Play, simulated
+from tests.simulation.explorer.traces import drawn, parsed, schedule_of, shrunk, spelled
+
+SCENARIOS = Path(__file__).parents[1] / "scenarios"
+TRACES = Path(__file__).parents[1] / "traces"
+
+
+@dataclass
+class Hunt:
+    """What a search found, and what it cost."""
+
+    tally: search.Tally = field(default_factory=search.Tally)
+    ends: dict = field(default_factory=dict)
+    """What was wrong with each distinct end."""
+    outcomes: set = field(default_factory=set)
+    """Who was told what, in any run."""
+    schedule: list[str] | None = None
+    """Of the first run that is wrong."""
+    wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def begin_of(scenario):
+    """Make what a search needs: a function that begins one more run."""
+
+    def begin():
+        play = Play(scenario)
+        play.run.watchers.append(Watcher(play))
+        return play.start()
+
+    return begin
+
+
+def hunt(scenario, *how, seconds=None, runs=None):
+    """Search in one or several ways, each a function of `begin` and a tally that yields plays; stop at the first wrong.
+
+    `seconds` and `runs` limit each way.
+    """
+    found = Hunt()
+    with simulated():
+        for way in how:
+            started, first = time.monotonic(), found.tally.runs
+            for play in way(begin_of(scenario), found.tally):
+                wrong = _judged_once(play, found)
+                if wrong:
+                    found.schedule, found.wrong = schedule_of(play), wrong
+                    break
+                if seconds is not None and time.monotonic() - started > seconds:
+                    break
+                if runs is not None and found.tally.runs - first >= runs:
+                    break
+            found.seconds += time.monotonic() - started
+            if found.wrong:
+                break
+    return found
+
+
+def ways(*names, seed=1, runs=100):
+    """Give searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`."""
+    made = {
+        "all": search.exhaustive,
+        "states": search.every_state,
+        "uniform": lambda begin, tally: search.uniform(begin, seed, runs, tally),
+    }
+    for number in range(1, 6):
+        made[f"bound{number}"] = lambda begin, tally, n=number: search.every_state(begin, tally, preemptions=n)
+        made[f"pct{number}"] = lambda begin, tally, n=number: search.pct(begin, seed, runs, tally, depth=n)
+    return [made[name] for name in names]
+
+
+def _judged_once(play, found):
+    told = tuple((outcome.token, outcome.result) for outcome in play.outcomes)
+    found.outcomes.add(tuple(sorted(told)))
+    key = (play.run.disk.digest(), told, tuple(play.seen), tuple(play.run.violations), play.run.budget)
+    if key not in found.ends:
+        found.ends[key] = judged(play)
+    return found.ends[key]
+
+
+def is_wrong(play):
+    """Tell whether a run that is over breaks an invariant."""
+    return bool(judged(play))
+
+
+def explained(scenario, schedule):
+    """Make a bad schedule short, and tell it: (scenario, schedule, text)."""
+    with simulated():
+        scenario, names = shrunk(scenario, schedule, is_wrong, begin_of)
+        play = search.replayed(begin_of(scenario), names)
+        told = [f"{outcome.token} {outcome.verb.about}: {outcome.result}" for outcome in play.outcomes]
+        return scenario, names, "\n".join([*judged(play), "", drawn(play), "", *told])
+
+
+def scenarios():
+    """Give all scenarios by name: every module of the folder has one or more."""
+    names = sorted(one.name for one in pkgutil.iter_modules([str(SCENARIOS)]))
+    modules = [importlib.import_module(f"tests.simulation.scenarios.{name}") for name in names]
+    return {name: scenario for module in modules for name, scenario in module.SCENARIOS.items()}
+
+
+def save(name, scenario_name, scenario, schedule, wrong, about):
+    """Write a bad schedule down, to be replayed for ever."""
+    said = {
+        "about": about,
+        "broke": sorted({text.partition(":")[0] for text in wrong}),
+        "scenario": scenario_name,
+        "actors": list(scenario.actors),
+        "events": list(scenario.events),
+        "budget": scenario.budget,
+        "schedule": spelled(schedule),
+    }
+    TRACES.mkdir(exist_ok=True)
+    (TRACES / f"{name}.json").write_text(json.dumps(said, indent=2) + "\n")
+
+
+def replay_saved(path):
+    """Replay a saved schedule on the code as it is now: (play, what is wrong)."""
+    said = json.loads(path.read_text())
+    scenario = scenarios()[said["scenario"]]
+    actors = {name: scenario.actors[name] for name in said["actors"]}
+    scenario = replace(scenario, actors=actors, events=tuple(said["events"]), budget=said["budget"])
+    with simulated():
+        play = search.replayed(begin_of(scenario), parsed(said["schedule"]))
+        return play, judged(play)

@@ -1,0 +1,81 @@
+"""What an actor is about to do, and which two of those may not change places.
+
+Start at `Operation` and `is_dependent`.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+CLOCK = "clock"
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step of an actor: what it is called, what it looks at and what it changes.
+
+    A path that ends with `/` stands for everything below it, one that ends with `/*` for the files right in it.
+    """
+
+    name: str
+    path: str = ""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    def __str__(self):
+        return f"{self.name} {self.path}".strip()
+
+
+def reading(name, path, *, is_tree=False):
+    """Make an operation that only looks."""
+    return Operation(name, path, reads=(_tree(path) if is_tree else path,))
+
+
+def listing(prefix, *, sees_directories=True):
+    """Make an operation that looks at the direct children of a directory; a new directory shows by its first file."""
+    path = f"{prefix}/" if prefix else "/"
+    return Operation("list", prefix, reads=(path if sees_directories else f"{path}*",))
+
+
+def writing(name, path, *, is_tree=False):
+    """Make an operation that changes what is stored, and may tell what was there."""
+    return Operation(name, path, writes=(_tree(path) if is_tree else path,))
+
+
+def locking(path):
+    """Make the operation that waits for a lock; it cannot meet the release of the same lock."""
+    return Operation("lock", path, writes=(path, f"lock {path}"))
+
+
+def trying(path):
+    """Make the operation that takes a lock only if it is free, and so can tell whether it was released."""
+    return Operation("try lock", path, writes=(path, f"lock {path}", f"unlock {path}"))
+
+
+def unlocking(path):
+    """Make the operation that lets a lock go."""
+    return Operation("unlock", path, writes=(f"unlock {path}",))
+
+
+@lru_cache(maxsize=1 << 18)
+def is_dependent(one, other):
+    """Tell whether the order of two operations of different actors can matter."""
+    return _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
+
+
+def _tree(path):
+    return f"{path}/" if path else "/"
+
+
+def _meet(ones, others):
+    return any(_overlap(one, other) for one in ones for other in others)
+
+
+def _overlap(one, other):
+    return EVERYTHING in (one, other) or one == other or _covers(one, other) or _covers(other, one)
+
+
+def _covers(whole, path):
+    if whole.endswith("/*"):
+        return path.rpartition("/")[0] == whole.removesuffix("/*") or path.endswith("/")
+    return whole.endswith("/") and (whole == "/" or path.startswith(whole))

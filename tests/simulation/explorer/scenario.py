@@ -1,0 +1,314 @@
+"""What a scenario says, and what happens when one is run: who does what to which table, and what may befall them.
+
+A verb knows how to be done to a table and what it means for rows, so that a committed history can be done again, one
+verb after the other, on a dictionary. Start at `Scenario` and `play`.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from unittest.mock import patch
+
+import pyarrow as pa
+from tests.building import trip
+from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage
+from tests.simulation.explorer.kernel import Run, TaskLostError
+from tests.simulation.world import OPTIONS, World
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.filegroup import listing
+from pyhudi.state.properties_file import open_state
+from pyhudi.storage.probe import WriterCapability, _known
+from pyhudi.table import Table
+
+TOKEN = "simulation"
+QUIET_MS = 1_000
+ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": 0}
+SHORT_WAIT = {"hoodie.write.lock.wait_time_ms": 3_000}
+
+Rows = Mapping[tuple[str, str], float]
+"""(key, partition) to fare."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verb:
+    """One call, and its meaning."""
+
+    about: str
+    do: Callable[["Seat"], object]
+    means: Callable[[Rows], Rows] | None = None
+    """None for a call that changes no rows."""
+    is_read: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Who does what at once, to which table."""
+
+    about: str
+    actors: Mapping[str, tuple[Verb, ...]]
+    events: tuple[str, ...] = ()
+    budget: int = 1
+    """How many of the events may take effect in one run."""
+    version: int = 9
+    is_object_store: bool = False
+    before: tuple[Verb, ...] = ()
+    """Done by one writer before the run, who dies in the middle of the last if `dies` says so."""
+    dies_at: str = ""
+    """Name and end of path of the operation that the writer before does not live to do: `create .commit`."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    breaks: str = ""
+    """Why this may go wrong, where nothing at all can be promised."""
+    is_serializable: bool = True
+    """Committed verbs, done again one by one, give the table; not so for verbs that add rows without a look-up."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where an actor sits: its own view of the table, and its settings."""
+
+    table: Callable[[], Table]
+    options: Mapping[str, object]
+    token: str
+    log: list
+
+    def call(self, verb, *args, **kwargs):
+        """Call a write verb of the table under this call's token."""
+        return getattr(self.table(), verb)(*args, options=self.options, commit_metadata={TOKEN: self.token}, **kwargs)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one call ended: `ok`, the error's name, or `died`."""
+
+    token: str
+    verb: Verb
+    result: str
+    instant: str = ""
+
+
+class Play:
+    """One run of a scenario, with its memory of who was told what."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.world = prepared(scenario)
+        self.outcomes: list[Outcome] = []
+        self.seen: list = []
+        """What readers saw."""
+        disk = Disk(self.world.files_stored(), self.world.now_ms, is_object_store=scenario.is_object_store)
+        self.run = Run(disk, scenario.events, scenario.budget)
+
+    def start(self):
+        """Let every actor run to its first operation."""
+        for name, verbs in self.scenario.actors.items():
+            self.run.add(name, lambda actor, verbs=verbs: self._work(actor, verbs))
+        return self
+
+    def _work(self, actor, verbs):
+        storage = SimStorage(self.run, actor)
+        env = SimEnv(self.run, actor, storage, seed=actor.name)
+        _trust(storage)
+        options = {**OPTIONS, **ONE_ATTEMPT, **SHORT_WAIT, **self.scenario.options}
+        for number, verb in enumerate(verbs):
+            token = f"{actor.name}/{number}"
+            seat = Seat(lambda: Table(open_state(storage, env)), options, token, self.seen)
+            self._call(actor, seat, verb)
+
+    def _call(self, actor, seat, verb):
+        result, instant = "died", ""
+        try:
+            done = verb.do(seat)
+            result, instant = "ok", getattr(done, "instant", "")
+        except HudiError as error:
+            result = type(error).__name__
+        finally:
+            self.outcomes.append(Outcome(seat.token, verb, result, instant))
+
+
+@dataclass(frozen=True)
+class Start:
+    """A stored table to begin from; copied for every run."""
+
+    world: World
+    now_ms: int
+
+    def files_stored(self):
+        return self.world.storage._content.files
+
+    def rows(self):
+        return _rows_of(self)
+
+
+@cache
+def _rows_of(start):
+    return start.world.rows()
+
+
+@cache
+def _first_world(version):
+    return World.new(version)
+
+
+def prepared(scenario):
+    """Give the table a scenario begins with."""
+    return _prepared(scenario.version, scenario.before, scenario.dies_at, scenario.is_object_store)
+
+
+@cache
+def _prepared(version, before, dies_at, is_object_store):
+    world = _first_world(version)
+    start = Start(world, world.env.now_ms() + QUIET_MS)
+    if not before:
+        return start
+    disk = Disk(start.files_stored(), start.now_ms, is_object_store=is_object_store)
+    run, play = Run(disk), Play(Scenario(about="", actors={}))
+    play.run = run
+    actor = run.add("before", lambda actor: play._work(actor, before))
+    while not actor.is_done:
+        name, _, ending = dies_at.partition(" ")
+        if dies_at and actor.pending.name == name and actor.pending.path.endswith(ending):
+            run.abandon()
+            break
+        run.step("before")
+    copy = World(disk.storage, disk.clock)
+    return Start(copy, disk.clock.now_ms() + QUIET_MS)
+
+
+def _trust(storage):
+    """Spare every run the question whether this store keeps its conditions."""
+    _known[storage] = WriterCapability(has_many_writers=True, has_cas=True)
+
+
+# --- verbs
+
+
+def upsert(**fares):
+    """Write rows: `upsert(k1_b=5.0)` gives key k1 of partition b a fare."""
+    keys = _keys(fares)
+
+    def do(seat):
+        return seat.call("upsert", [trip(key, city, ts=2, fare=fare) for (key, city), fare in keys.items()])
+
+    return Verb(about=f"upsert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
+
+
+def raise_fare(key, city):
+    """Add one to a row's fare: what is read decides what is written."""
+
+    def do(seat):
+        where = f"uuid = '{key}' and city = '{city}'"
+        return seat.call("update", set={"fare": "fare + 1"}, where=where)
+
+    def means(rows):
+        return {**rows, (key, city): rows[key, city] + 1} if (key, city) in rows else rows
+
+    return Verb(about=f"raise {key}@{city}", do=do, means=means)
+
+
+def delete(*names):
+    """Delete keys wherever they are: `delete("k1")`."""
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[0] not in names}
+
+    return Verb(about=f"delete {' '.join(names)}", do=lambda seat: seat.call("delete", keys=list(names)), means=means)
+
+
+def overwrite(**fares):
+    """Replace the partitions of these rows by them."""
+    keys = _keys(fares)
+    cities = {city for _, city in keys}
+
+    def do(seat):
+        return seat.call("insert_overwrite", [trip(key, city, ts=2, fare=fare) for (key, city), fare in keys.items()])
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[1] not in cities} | keys
+
+    return Verb(about=f"overwrite {_spelled(keys)}", do=do, means=means)
+
+
+def drop_partition(city):
+    """Take a partition away."""
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[1] != city}
+
+    return Verb(about=f"drop {city}", do=lambda seat: seat.call("delete_partitions", [city]), means=means)
+
+
+def roll_back_pending():
+    """Roll back every write that is pending, whoever it belongs to."""
+
+    def do(seat):
+        table = seat.table()
+        for one in [one for one in table.timeline.instants if not one.is_completed]:
+            table.rollback(one.requested_time, options=seat.options)
+
+    return Verb(about="roll back what is pending", do=do)
+
+
+def read_twice():
+    """Pin a snapshot, read it, read it again: the same rows, and those of some moment."""
+
+    def do(seat):
+        scan = seat.table().scan(["uuid", "city", "fare"])
+        first, second = (_as_rows(scan.to_arrow()) for _ in range(2))
+        seat.log.append((seat.token, first, second))
+
+    return Verb(about="read twice", do=do, is_read=True)
+
+
+def _keys(fares):
+    return {tuple(name.split("_")): fare for name, fare in fares.items()}
+
+
+def _spelled(keys):
+    return " ".join(f"{key}@{city}={fare:g}" for (key, city), fare in keys.items())
+
+
+def _as_rows(table):
+    found = table.to_pylist()
+    return tuple(sorted((row["uuid"], row["city"], row["fare"]) for row in found))
+
+
+@contextmanager
+def simulated():
+    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost."""
+
+    def run(engine, function, tasks):
+        return [_again(function, task) for task in tasks]
+
+    cpus = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        with patch.object(LocalEngine, "run", run), patch.object(listing, "ThreadPoolExecutor", _OneThread):
+            yield
+    finally:
+        pa.set_cpu_count(cpus)
+
+
+class _OneThread:
+    """A pool that does the work at once, in the thread that asks."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def map(self, function, *given):
+        return [function(*each) for each in zip(*given, strict=False)]
+
+
+def _again(function, task):
+    try:
+        return function(task)
+    except TaskLostError:
+        return function(task)

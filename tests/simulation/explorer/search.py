@@ -1,0 +1,264 @@
+"""Ways to choose who moves: all schedules up to equivalence, all states, few preemptions, or at random from a seed.
+
+Every search is given how to begin a play, drives it to its end, and yields it; a play that cannot show anything new is
+abandoned and not yielded. Start at `exhaustive`.
+"""
+
+import random
+from dataclasses import dataclass, field
+from itertools import count
+
+from tests.simulation.explorer.operations import is_dependent
+
+
+@dataclass
+class Node:
+    """One point of the schedule that is being explored."""
+
+    pending: dict
+    """Who could move, and what that would do."""
+    sleeping: dict
+    """Who need not be tried: what follows was seen from a sister."""
+    wanted: set
+    chosen: str = ""
+
+    def next(self):
+        return min((name for name in self.wanted if name not in self.sleeping), default=None)
+
+
+@dataclass
+class Tally:
+    """What a search cost."""
+
+    runs: int = 0
+    cut: int = 0
+    """Runs that were left because nothing new could follow."""
+    is_exhausted: bool = False
+    states: set = field(default_factory=set)
+
+
+def exhaustive(begin, tally=None):
+    """Yield one play of every class of schedules that differ only in the order of independent operations.
+
+    Depth-first; a race that was seen is reversed once, and sleep sets keep sisters from repeating each other. Events
+    are actors of one step, so crashes are tried at every operation.
+    """
+    tally = tally or Tally()
+    stack: list[Node] = []
+    while True:
+        play = begin()
+        is_whole = _drive(play.run, stack)
+        tally.runs += 1
+        tally.cut += not is_whole
+        _want_reversals(play.run, stack)
+        if is_whole:
+            yield play
+        else:
+            play.run.abandon()
+        if not _turn(stack):
+            tally.is_exhausted = True
+            return
+
+
+def _drive(run, stack):
+    """Replay the stack, then go on with whoever moved last where possible; False if all who could move sleep."""
+    last = ""
+    for node in stack:
+        last = node.chosen
+        run.step(last)
+    while not run.is_over:
+        pending = {name: run.pending(name) for name in run.enabled()}
+        sleeping = _still_asleep(stack[-1]) if stack else {}
+        awake = [name for name in pending if name not in sleeping]
+        if not awake:
+            return False
+        last = last if last in awake else awake[0]
+        stack.append(Node(pending, {name: op for name, op in sleeping.items() if name in pending}, {last}, last))
+        run.step(last)
+    return True
+
+
+def _still_asleep(node):
+    moved = node.pending[node.chosen]
+    return {
+        name: operation
+        for name, operation in node.sleeping.items()
+        if not are_dependent(name, operation, node.chosen, moved)
+    }
+
+
+def _turn(stack):
+    """Go to the deepest point where something wanted is left."""
+    while stack:
+        node = stack[-1]
+        node.sleeping[node.chosen] = node.pending[node.chosen]
+        name = node.next()
+        if name is not None:
+            node.chosen = name
+            return True
+        stack.pop()
+    return False
+
+
+def are_dependent(one, first, other, second):
+    """Tell whether two moves may not change places."""
+    if one == other or target_of(one) == other or target_of(other) == one:
+        return True
+    return is_dependent(first, second)
+
+
+def target_of(name):
+    """Give the actor that an event befalls."""
+    return name.partition(":")[2]
+
+
+def _want_reversals(run, stack):
+    """For every race in the run, make sure that it is also tried the other way round."""
+    moves = run.trace
+    clocks: list[dict] = []
+    numbers: dict[str, int] = {}
+    latest: dict[str, int] = {}
+    places: list[tuple[str, int]] = []
+    for at, move in enumerate(moves):
+        clock = dict(clocks[latest[move.who]]) if move.who in latest else {}
+        races = []
+        for before in range(at - 1, -1, -1):
+            who, number = places[before]
+            if who == move.who or clock.get(who, 0) >= number:
+                continue
+            if are_dependent(who, moves[before].operation, move.who, move.operation):
+                races.append(before)
+                for name, seen in clocks[before].items():
+                    clock[name] = max(clock.get(name, 0), seen)
+        numbers[move.who] = numbers.get(move.who, 0) + 1
+        clock[move.who] = numbers[move.who]
+        clocks.append(clock)
+        places.append((move.who, numbers[move.who]))
+        latest[move.who] = at
+        for before in races:
+            _want_reversal(stack[before], moves, clocks, places, before, at)
+
+
+def _want_reversal(node, moves, clocks, places, before, at):
+    """Want, where the race began, somebody whose move can lead to the later one without the earlier."""
+    who, number = places[before]
+    free = [k for k in range(before + 1, at) if clocks[k].get(who, 0) < number] + [at]
+    first = []
+    for index, k in enumerate(free):
+        if moves[k].who in first or any(_is_before(clocks, places, earlier, k) for earlier in free[:index]):
+            continue
+        first.append(moves[k].who)
+    possible = [name for name in first if name in node.pending]
+    if possible and not node.wanted.intersection(possible):
+        node.wanted.add(moves[at].who if moves[at].who in possible else possible[0])
+
+
+def _is_before(clocks, places, one, other):
+    who, number = places[one]
+    return clocks[other].get(who, 0) >= number
+
+
+def every_state(begin, tally=None, *, preemptions=None):
+    """Yield plays until every state was seen with everything that can follow; events are branches like any other.
+
+    With `preemptions`, an actor that could go on is interrupted at most so often in a run; events do not count.
+    """
+    tally = tally or Tally()
+    todo: list[tuple[str, ...]] = [()]
+    while todo:
+        prefix = todo.pop()
+        play = begin()
+        is_whole = _go_through(play.run, prefix, todo, tally.states, preemptions)
+        tally.runs += 1
+        tally.cut += not is_whole
+        if is_whole:
+            yield play
+        else:
+            play.run.abandon()
+    tally.is_exhausted = True
+
+
+def _go_through(run, prefix, todo, states, preemptions):
+    """Do the prefix, then go on as the last actor while nothing seen is met; put every other choice on the list."""
+    last, spent, done = "", 0, []
+
+    def move(name):
+        nonlocal last, spent
+        spent += is_preemption(run, last, name)
+        last = name if name in run.actors else last
+        run.step(name)
+        done.append(name)
+
+    for name in prefix:
+        move(name)
+    while not run.is_over:
+        key = (run.state(), None if preemptions is None else (last, spent))
+        if key in states:
+            return False
+        states.add(key)
+        choices = run.enabled()
+        if preemptions is not None and spent >= preemptions:
+            choices = [name for name in choices if not is_preemption(run, last, name)]
+        first = last if last in choices else choices[0]
+        todo.extend((*done, name) for name in choices if name != first)
+        move(first)
+    return True
+
+
+def is_preemption(run, last, name):
+    """Tell whether choosing this one interrupts somebody who could go on."""
+    return name != last and name in run.actors and last in run.actors and last in run.enabled()
+
+
+def uniform(begin, seed, runs, tally=None):
+    """Yield plays in which whoever moves is drawn evenly; each is repeated by its own seed."""
+    for number in range(runs):
+        yield _at_random(begin, f"uniform/{seed}/{number}", tally, depth=0)
+
+
+def pct(begin, seed, runs, tally=None, *, depth=3):
+    """Yield plays by random priorities that change at `depth - 1` random points: deep races with few changes."""
+    for number in range(runs):
+        yield _at_random(begin, f"pct{depth}/{seed}/{number}", tally, depth=depth)
+
+
+def _at_random(begin, seed, tally, *, depth):
+    draw = random.Random(seed)
+    play = begin()
+    run = play.run
+    length = 40 * max(1, len(run.actors))
+    priority = {name: draw.random() + 1 for name in run.actors}
+    changes = {draw.randrange(length): -number for number in range(1, depth)}
+    fires = {name: draw.randrange(length) for name in run.events}
+    for at in count():
+        if run.is_over:
+            break
+        enabled = run.enabled()
+        due = [name for name in run.events if fires[name] <= at]
+        ready = [name for name in enabled if name in run.actors]
+        if due or not ready:
+            run.step(due[0] if due else run.events[0])
+            continue
+        name = max(ready, key=priority.__getitem__) if depth else draw.choice(ready)
+        if at in changes:
+            priority[name] = changes[at]
+        run.step(name)
+    play.seed = seed
+    if tally is not None:
+        tally.runs += 1
+    return play
+
+
+def replayed(begin, names):
+    """Give the play of a written-down schedule; who cannot move is passed over, what is missing is filled in."""
+    play = begin()
+    run, last = play.run, ""
+    for name in names:
+        if name in run.enabled():
+            run.step(name)
+            last = name
+    while not run.is_over:
+        enabled = run.enabled()
+        last = last if last in enabled else enabled[0]
+        run.step(last)
+    return play

@@ -1,0 +1,10 @@
+"""Writers that insert."""
+
+from tests.simulation.explorer.scenario import Scenario, upsert
+
+SCENARIOS = {
+    "insert-apart": Scenario(
+        about="two writers insert different keys into a partition that is new",
+        actors={"w1": (upsert(n1_c=1.0),), "w2": (upsert(n2_c=2.0),)},
+    ),
+}

@@ -1,0 +1,58 @@
+"""Writers that die or stand still, and others that take them for dead."""
+
+from tests.simulation.explorer.scenario import Scenario, raise_fare, roll_back_pending, upsert
+
+ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k3_b=7.0, n2_b=1.0)
+
+SCENARIOS = {
+    "crash": Scenario(
+        about="one of two writers dies",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("crash:w1", "torn:w1"),
+    ),
+    "crash-alone": Scenario(
+        about="a writer dies, and so may the next one, who recovers",
+        actors={"w1": (ONE,)},
+        before=(upsert(k0_a=9.0, n0_a=9.0),),
+        dies_at="create .commit",
+        events=("crash:w1", "torn:w1"),
+    ),
+    "lost-replies": Scenario(
+        about="two replies to one of two writers are lost",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("lost:w1", "refused:w1"),
+    ),
+    "lost-task": Scenario(
+        about="an executor is lost after its file was published, and the task runs again",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("task:w1",),
+    ),
+    "roll-back-live": Scenario(
+        about="somebody rolls back by name what is pending while the writer works",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+    ),
+    "two-recover": Scenario(
+        about="two writers find a dead one at once",
+        actors={"w1": (ONE,), "w2": (upsert(k2_a=7.0),)},
+        before=(upsert(k0_a=9.0, n0_a=9.0),),
+        dies_at="create .commit",
+    ),
+    "stalled-writer": Scenario(
+        about="a writer stands still for longer than it is believed, on an object store",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("stall:w1",),
+        is_object_store=True,
+    ),
+    "expired-lease": Scenario(
+        about="a writer stands still for longer than its lease, on an object store: no lock can tell it",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("expire:w1",),
+        is_object_store=True,
+        breaks="a lease may end under a living holder",
+    ),
+    "clock-back": Scenario(
+        about="a clock jumps back, another ahead, in the middle of a write",
+        actors={"w1": (raise_fare("k1", "b"),), "w2": (raise_fare("k1", "b"),)},
+        events=("back:w1", "ahead:w2"),
+    ),
+}

@@ -1,0 +1,101 @@
+"""The explorer itself: it repeats itself, its searches agree, what it finds can be kept, and it can fail."""
+
+import os
+from dataclasses import replace
+
+import pytest
+from tests.simulation.explorer import hunting, search
+from tests.simulation.explorer.hunting import begin_of, explained, hunt, scenarios, ways
+from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
+from tests.simulation.explorer.scenario import simulated, upsert
+from tests.simulation.explorer.traces import drawn, parsed, schedule_of, spelled
+
+IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
+SAVED = sorted(hunting.TRACES.glob("*.json"))
+PROMISED = [name for name, scenario in scenarios().items() if not scenario.breaks]
+
+
+def trace_of(play):
+    return [(move.who, str(move.operation)) for move in play.run.trace]
+
+
+@pytest.mark.parametrize("way", [search.pct, search.uniform])
+def test_the_same_seed_gives_the_same_trace(way):
+    begin = begin_of(scenarios()["crash"])
+    with simulated():
+        first, again, other = (next(way(begin, seed, 1)) for seed in (7, 7, 8))
+    assert trace_of(first) == trace_of(again)
+    assert first.run.state() == again.run.state()
+    assert trace_of(first) != trace_of(other)
+
+
+def test_a_trace_is_repeated_by_its_names():
+    begin = begin_of(scenarios()["read-update"])
+    with simulated():
+        play = next(search.uniform(begin, 3, 1))
+        names = [move.who for move in play.run.trace]
+        again = search.replayed(begin, parsed(spelled(names)))
+    assert trace_of(again) == trace_of(play)
+
+
+def test_operations_depend_on_each_other_where_one_changes_what_the_other_sees():
+    put = writing("put", "a/b/c")
+    assert is_dependent(put, reading("get", "a/b/c"))
+    assert is_dependent(listing("a/b"), put)
+    assert is_dependent(listing(""), put)
+    assert is_dependent(writing("delete tree", "a", is_tree=True), put)
+    assert not is_dependent(reading("get", "a/b/c"), reading("get", "a/b/c"))
+    assert not is_dependent(listing("a/bc"), put)
+    assert not is_dependent(listing("a", sees_directories=False), put)
+    assert is_dependent(listing("a/b", sees_directories=False), put)
+    assert is_dependent(locking("l"), locking("l"))
+    assert not is_dependent(locking("l"), unlocking("l"))
+
+
+def test_searches_agree_on_what_can_happen():
+    """Leaving equivalent schedules out loses nothing: every outcome of all states is one of the reversed races."""
+    scenario = replace(
+        scenarios()["update-update"], actors={"w1": (upsert(k1_b=5.0),), "r": scenarios()["read-update"].actors["r"]}
+    )
+    races, states = hunt(scenario, *ways("all")), hunt(scenario, *ways("states"))
+    assert races.tally.is_exhausted
+    assert states.tally.is_exhausted
+    assert races.outcomes == states.outcomes
+    assert {key[0] for key in races.ends} == {key[0] for key in states.ends}
+    assert {key[2] for key in races.ends} == {key[2] for key in states.ends}
+    assert races.tally.runs < states.tally.runs
+
+
+def test_an_expired_lease_is_found_told_and_kept(tmp_path, monkeypatch):
+    scenario = scenarios()["expired-lease"]
+    found = hunt(scenario, *ways("pct3", "uniform", runs=400))
+    assert found.wrong
+    shorter, schedule, text = explained(scenario, found.schedule)
+    assert len(spelled(schedule)) <= len(spelled(found.schedule))
+    assert "~ expire:w1 ~" in text
+    monkeypatch.setattr(hunting, "TRACES", tmp_path)
+    hunting.save("zombie", "expired-lease", shorter, schedule, found.wrong, "as an example")
+    play, wrong = hunting.replay_saved(tmp_path / "zombie.json")
+    assert wrong
+    assert schedule_of(play) == schedule
+    assert drawn(play)
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
+def test_what_was_found_once_stays_repaired(path):
+    _, wrong = hunting.replay_saved(path)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_nothing_goes_wrong_at_random(name):
+    runs = 400 if IS_FULL else 8
+    found = hunt(scenarios()[name], *ways("pct3", "uniform", runs=runs))
+    assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
+
+
+@pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
+@pytest.mark.parametrize("name", PROMISED)
+def test_nothing_goes_wrong_in_any_order(name):
+    found = hunt(scenarios()[name], *ways("all"), seconds=300)
+    assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
