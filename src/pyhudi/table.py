@@ -42,6 +42,7 @@ from pyhudi.storage.opening import open_storage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, find_instant, latest_write
+from pyhudi.txn.fence import fence_declaration
 from pyhudi.txn.locks import lock_declaration, lock_report
 
 __all__ = [
@@ -377,7 +378,8 @@ def create_table(
         table_type=table_type,
         table_version=table_version,
     )
-    return Table(create_state(storage, world, new_properties(new) | lock_declaration(settings)))
+    declared = lock_declaration(settings) | fence_declaration(settings)
+    return Table(create_state(storage, world, new_properties(new) | declared))
 
 
 def write_table(

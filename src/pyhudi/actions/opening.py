@@ -35,6 +35,7 @@ from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.commit import Txn, begin
+from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 
 __all__ = ["Opened", "opened"]
@@ -110,7 +111,7 @@ def opened(
     schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema)
     if not call.is_dry_run:
-        call = replace(call, state=remember_lock(call.state, call.settings))
+        call = replace(call, state=remember_fence(remember_lock(call.state, call.settings), call.settings))
     call, phases = _without_metadata_table(call), Phases(call)
     with ExitStack() as stack:
 

@@ -40,10 +40,11 @@ from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, Rollba
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
 from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.commit import announce
+from pyhudi.txn.fence import wins_rollback
 from pyhudi.txn.heartbeat import Liveness, is_abandoned, liveness, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
-from pyhudi.txn.remains import is_rolled_back, sweep_remains
+from pyhudi.txn.remains import sweep_remains
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo", "writer_of"]
 
@@ -86,8 +87,7 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
     with lock_for(state, settings).hold():
         timeline = load_timeline(state)
         mine = find_instant(timeline, time)
-        if mine is None or is_rolled_back(state, timeline, time):
-            remove_pending(state, instant)  # we may have started what was gone already
+        if mine is None:
             for path in sorted(marked_files(state, time) | set(_files_of(state, time))):
                 state.storage.delete(path)
             delete_markers(state, time)
@@ -181,12 +181,16 @@ def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Se
 
 
 def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
-    """Do a requested rollback; every step may have been done before."""
+    """Do a requested rollback; every step may have been done before. One whose target was committed is given up."""
     started_s = state.env.monotonic_s()
     inflight = replace(rollback, state=State.INFLIGHT)
     with suppress(PreconditionFailed):  # begun before
         start(state, rollback)
     target = InstantTime(plan.instant)
+    if not wins_rollback(state, target):
+        remove_pending(state, inflight)
+        stop_beating(state, rollback.requested_time)
+        return
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))

@@ -19,6 +19,7 @@ __all__ = [
     "CUSTOM_STRATEGY",
     "DEFAULT_PAYLOAD",
     "EVENT_TIME_STRATEGY",
+    "FENCE_KEY",
     "KEYGEN_PACKAGE",
     "LOCK_KEYS",
     "NEW_KEY_ENCODING",
@@ -71,6 +72,8 @@ LOCK_KEYS: Final = (
     "hoodie.write.lock.dynamodb.partition_key",
 )
 """What a table may declare of its lock: which one, never how to reach a service."""
+
+FENCE_KEY: Final = "pyhudi.fence"
 
 _KEYGEN_CLASSES: Final = {
     "SimpleKeyGenerator": KeyGenerator.SIMPLE,
@@ -153,6 +156,8 @@ class TableConfig:
     """UTC or LOCAL."""
     lock: Mapping[str, str]
     """The lock that every writer must take, as options; empty where the table declares none."""
+    is_fenced: bool
+    """Commits are decided by claimed slots."""
     metadata_partitions: tuple[str, ...]
     base_file_format: str
     complex_key_encoding: str
@@ -194,6 +199,7 @@ class TableConfig:
             create_schema=properties.get("hoodie.table.create.schema", ""),
             timeline_zone=properties.get("hoodie.table.timeline.timezone", "").upper() or "LOCAL",
             lock={key: properties[key] for key in LOCK_KEYS if properties.get(key)},
+            is_fenced=properties.get(FENCE_KEY) == "on",
             metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
             base_file_format=_first(
                 properties, "hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET"

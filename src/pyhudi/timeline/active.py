@@ -8,6 +8,7 @@ Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import tzinfo
 from typing import Any, Final
@@ -172,12 +173,14 @@ def complete(
     metadata: CommitMetadata | RollbackMetadata,
     completion_time: InstantTime,
     nonce: bytes,
+    *,
+    claim: Callable[[str, bytes], None] | None = None,
 ) -> Instant:
     """Publish an instant: what it wrote is visible from here on, for everybody, or not at all.
 
     `nonce` is 16 bytes nobody else draws; they make the file provably ours, so that a lost reply is settled by reading
-    back, and a second call with the same arguments finds it and succeeds. Gives the instant as the next listing shows
-    it.
+    back, and a second call with the same arguments finds it and succeeds. `claim` is called with path and bytes right
+    before. Gives the instant as the next listing shows it.
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
     Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 somebody
@@ -186,7 +189,10 @@ def complete(
     """
     done = replace(instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time)
     done = _named(done, state)
-    _publish(state, done, _encode(metadata, state.layout.timeline_layout, nonce))
+    data = _encode(metadata, state.layout.timeline_layout, nonce)
+    if claim is not None:
+        claim(_path(state, done.file_name), data)
+    _publish(state, done, data)
     return _as_stored(state, done)
 
 

@@ -44,6 +44,7 @@ from pyhudi.txn.checks import (
     require_no_service,
     require_same_table,
 )
+from pyhudi.txn.fence import Fence, fence_of
 from pyhudi.txn.heartbeat import beating, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
@@ -118,25 +119,27 @@ class Txn:
         """
         reconcile(self.state, self.time, metadata)
         with lock_for(self.state, self.settings).hold() as lease:
+            fence = fence_of(self.state)
             now = load_timeline(self.state)
             require_alive(self.state, self.time, self.snapshot, now)
             require_same_table(self.state, self.time)
             require_no_service(self.time, self.snapshot, now)
             require_no_conflict(self.state, self.time, self.snapshot, now, metadata)
             require_lease(lease)
-            self.instant = self._publish(now, metadata)
+            self.instant = self._publish(now, metadata, fence)
             self._wait()
         self._tidy()
         return self.instant
 
-    def _publish(self, now: Timeline, metadata: CommitMetadata) -> Instant:
+    def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
         env, times = self.state.env, times_for(self.state, self.settings)
-        newest = max(newest_time(now) or self.time, self.time)
+        newest, claim = max(newest_time(now) or self.time, self.time), None if fence is None else fence.claim_commit
         while True:
             completion = times.issue(newest)
             try:
-                return complete(self.state, self.instant, metadata, completion, env.random_bytes(_NONCE_BYTES))
+                nonce = env.random_bytes(_NONCE_BYTES)
+                return complete(self.state, self.instant, metadata, completion, nonce, claim=claim)
             except PreconditionFailed as error:
                 if not self.state.layout.has_completion_times:
                     raise self._displaced() from error
