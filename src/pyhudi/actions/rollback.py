@@ -44,7 +44,7 @@ from pyhudi.txn.fence import wins_rollback
 from pyhudi.txn.heartbeat import Liveness, is_abandoned, liveness, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
-from pyhudi.txn.remains import sweep_remains
+from pyhudi.txn.remains import is_rolled_back, sweep_remains
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo", "writer_of"]
 
@@ -87,7 +87,8 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
     with lock_for(state, settings).hold():
         timeline = load_timeline(state)
         mine = find_instant(timeline, time)
-        if mine is None:
+        if mine is None or is_rolled_back(state, timeline, time):
+            remove_pending(state, instant)  # we may have started what was gone already
             for path in sorted(marked_files(state, time) | set(_files_of(state, time))):
                 state.storage.delete(path)
             delete_markers(state, time)
