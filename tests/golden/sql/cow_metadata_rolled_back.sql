@@ -1,0 +1,11 @@
+-- A crash between the metadata table's commit and the table's, rolled back in both.
+-- reads: snapshot
+set hoodie.metadata.enable = true;
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'cow', primaryKey = 'id', preCombineField = 'ts');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';
+--! cut commit
+update ${table} set ts = 3 where id = 'c';

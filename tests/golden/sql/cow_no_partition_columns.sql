@@ -1,0 +1,8 @@
+-- The partition column is in the path only.
+-- reads: snapshot as_of
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'cow', primaryKey = 'id', preCombineField = 'ts', hoodie.datasource.write.drop.partition.columns = 'true');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';

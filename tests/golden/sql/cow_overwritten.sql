@@ -1,0 +1,9 @@
+-- A whole table overwritten, then written on.
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'cow', primaryKey = 'id', preCombineField = 'ts');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';
+insert overwrite table ${table} values ('x', 1, 'all new', 1.0, 'oslo');
+insert into ${table} values ('a', 1, 'back again', 1.0, 'sf');

@@ -1,0 +1,15 @@
+-- A commit that crashed and was rolled back by the next, and one that was rolled back after it completed.
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'cow', primaryKey = 'id', preCombineField = 'ts');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';
+set hoodie.precommit.validators = org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator;
+set hoodie.precommit.validators.single.value.sql.queries = select count(*) from <TABLE_NAME>#-1;
+--! fails
+update ${table} set ts = 3 where id = 'a';
+reset hoodie.precommit.validators;
+update ${table} set ts = 4 where id = 'a';
+insert into ${table} values ('d', 1, 'taken back', 4.0, 'sf');
+call rollback_to_instant(table => '${table}', instant_time => '${latest}');

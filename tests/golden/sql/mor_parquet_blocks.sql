@@ -1,0 +1,10 @@
+-- Log blocks that hold parquet.
+-- reads: snapshot
+set hoodie.logfile.data.block.format = parquet;
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';
+delete from ${table} where id = 'b';

@@ -1,0 +1,15 @@
+-- Restored to a savepoint before a compaction.
+-- reads: snapshot read_optimized
+set hoodie.compact.inline.max.delta.commits = 1;
+create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
+partitioned by (city)
+location '${path}'
+tblproperties (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+insert into ${table} values ('a', 1, 'one', 1.5, 'sf'), ('b', 1, null, -0.0D, 'rio'), ('c', 1, 'three', null, 'rio');
+update ${table} set note = 'later', ts = 2 where id = 'a';
+call create_savepoint(table => '${table}', commit_time => '${latest}');
+update ${table} set ts = 3 where id = 'a';
+call run_compaction(op => 'schedule', table => '${table}');
+call run_compaction(op => 'run', table => '${table}');
+call rollback_to_savepoint(table => '${table}', instant_time => '${savepoint}');
+update ${table} set note = 'after', ts = 6 where id = 'a';

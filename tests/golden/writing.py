@@ -1,0 +1,63 @@
+"""One upsert of ours into a copy of a golden table, and the rows it must then have. Start at `upsert_some`."""
+
+import functools
+import operator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from tests.golden.catalogue import Golden
+
+from pyhudi.schema.meta_fields import without_meta_fields
+from pyhudi.table import Table, open_table
+
+__all__ = ["rows_of", "upsert_some"]
+
+OPTIONS = {"hoodie.metadata.enable": "false", "hoodie.index.bloom.num_entries": 20}
+"""Without its metadata table a table is written; ours drops it first, as Apache Hudi does."""
+CUSTOM = {
+    "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMMdd",
+    "hoodie.keygen.timebased.timezone": "UTC",
+}
+"""What a table of custom keys does not say of itself, and each write is told."""
+NEW = {"id": "written by ours", "ts": 1000}
+
+
+def upsert_some(golden: Golden, path: Path) -> pa.Table:
+    """Upsert a stored row and a new one, and give all rows that must be there then."""
+    table = open_table(str(path))
+    table.upsert(table.schema.empty_table(), options=_options(golden), dry_run=True)  # refused before it is read
+    stored = rows_of(table)
+    made = _with_values(stored.slice(0, 1) if len(stored) else _first_row(stored.schema), **NEW)
+    keys = table.config.record_key
+    updated = _with_values(stored.slice(0, 1), ts=1000) if len(stored) and keys else stored.slice(0, 0)
+    given = pa.concat_tables([updated, made])
+    table.upsert(given, options=_options(golden))
+    if not len(updated):
+        return pa.concat_tables([stored, given])
+    same = functools.reduce(operator.and_, (pc.equal(stored[key], updated[key][0]).to_numpy() for key in keys))
+    return pa.concat_tables([stored.filter(pa.array(~same)), given])
+
+
+def rows_of(table: Table) -> pa.Table:
+    """Read all rows, without meta columns."""
+    return without_meta_fields(table.scan().to_arrow())
+
+
+def _options(golden: Golden) -> dict[str, Any]:
+    return OPTIONS | (CUSTOM if golden.script.name == "cow_custom" else {})
+
+
+def _with_values(row: pa.Table, **values: object) -> pa.Table:
+    """Replace some values of one row."""
+    for name, value in values.items():
+        field = row.schema.field(name)
+        row = row.set_column(row.schema.get_field_index(name), field, pa.array([value], field.type))
+    return row
+
+
+def _first_row(schema: pa.Schema) -> pa.Table:
+    """Make up a row for a table that has none."""
+    return _with_values(pa.Table.from_pylist([{}], schema=schema), city="sf")
