@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.formats.test_parquet import EVERYTHING, ROW
 
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.parquet import ParquetOptions, iter_batches, write_base_file, writer
+from pyhudi.formats.parquet import ParquetOptions, assembly, iter_batches, write_base_file, writer
 from pyhudi.formats.parquet.assembly import AssemblingWriter
 
 ROWS = pa.Table.from_pylist([ROW, dict.fromkeys(ROW), ROW], schema=EVERYTHING)
@@ -112,6 +112,15 @@ def test_equal_columns_are_encoded_once_into_the_same_bytes(
     assert _file(rows, 2, page_bytes=10_000, **options) == in_one_piece
     assert ("id" in encoded) == (options == {"dictionary_columns": ("id",)})
     assert {"key", "n", "other", "required"} <= set(encoded)
+
+
+def test_equal_columns_are_found_however_their_memory_lies() -> None:
+    text = pa.array([f"key-{number}" for number in range(100)])
+    all_valid = pa.py_buffer(b"\xff" * 13)
+    marked = pa.StringArray.from_buffers(100, *text.buffers()[1:], all_valid)
+    assert marked.nbytes > text.nbytes
+    rows = pa.table({"key": pa.chunked_array([text]), "id": pa.chunked_array([marked.slice(0, 40), marked.slice(40)])})
+    assert assembly._twins(rows, False, True) == {"id": "key"}
 
 
 def test_what_fails_in_a_thread_leaves_no_readable_file(monkeypatch: pytest.MonkeyPatch) -> None:
