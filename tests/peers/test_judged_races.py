@@ -103,6 +103,22 @@ def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
     agree(hudi_1_2, path, sides)
 
 
+def test_apache_hudi_takes_the_lock_that_the_table_declares_without_being_told(hudi_1_2, tmp_path):
+    path, lock = str(tmp_path / "trips"), tmp_path / "trips" / ".hoodie" / "lock"
+    make(path, 9, FILE_LOCK)
+    untold = {key: text for key, text in (RACING | COMMIT_TIME).items() if "concurrency" not in key and text != "LAZY"}
+    untold["hoodie.write.lock.client.num_retries"] = "2"
+    rows = pa.Table.from_pylist([{"id": "a", "city": "rio", "note": ""}], schema=COLUMNS)
+    lock.write_text('{"lockThreadName": "another"}')
+    with pytest.raises(PeerError, match="Unable to acquire"):
+        hudi_1_2.write(path, rows, untold)
+    assert lock.exists()
+    lock.unlink()
+    hudi_1_2.write(path, rows, untold)
+    assert open_table(path).scan(["id"]).to_arrow().to_pylist() == [{"id": "a"}]
+    assert not lock.exists()
+
+
 @pytest.fixture
 def hudi_on_s3(s3_server, tmp_path):
     with peer_on_s3(s3_server, tmp_path) as peer:
