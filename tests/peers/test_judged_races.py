@@ -27,6 +27,8 @@ RUST_ON_S3 = {
     "aws_allow_http": "true",
 }
 FILE_LOCK = {"hoodie.write.lock.provider": f"{HUDI}FileSystemBasedLockProvider"}
+AT_ONCE = {"hoodie.write.num.retries.on.conflict.failures": "0"}
+"""Conflicts are counted by the race, so none is met with in silence."""
 COMMIT_TIME = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
 RACING = {
     "hoodie.table.name": "trips",
@@ -51,7 +53,7 @@ def is_hudis_conflict(error):
 
 def racers(peer, path, hudi_options, **opening):
     def ours(rows):
-        open_table(path, **opening).upsert(rows)
+        open_table(path, **opening).upsert(rows, options=AT_ONCE)
 
     def hudi(rows):
         peer.write(path, rows, RACING | COMMIT_TIME | hudi_options)
@@ -77,7 +79,8 @@ def agree(peer, path, sides, **opening):
     rust = pa.Table.from_batches(rust.read(HudiReadOptions()))
     assert sorted(rust.select(ours.schema.names).to_pylist(), key=lambda row: row["id"]) == rows
     story(open_table(path, **opening))
-    assert not is_full() or all(side.conflicts for side in sides), "they never met"
+    conflicts = {side.name: side.conflicts for side in sides}
+    assert COUNT < 50 or all(conflicts.values()), f"they hardly met: {conflicts}"
 
 
 def make(path, version, lock, **opening):
