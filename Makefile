@@ -37,6 +37,9 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 test: .venv/.ready ## All tests that need no other program but Java
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest
 
+test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark (a few minutes)
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index
+
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)
 
@@ -60,4 +63,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test demo lanes bench peers locks keys clean
+.PHONY: help setup fmt check test test-spark demo lanes bench peers locks keys clean

@@ -94,9 +94,9 @@ def column(table, name, **scan):
 
 
 def listing(table):
-    """Give every file of a table with its content."""
+    """Give every file of a table with its content, but for the empty ones that processes lock."""
     storage = table.state.storage
-    return {status.path: storage.get(status.path) for status in storage.list("")}
+    return {status.path: storage.get(status.path) for status in storage.list("") if "/.locks/" not in status.path}
 
 
 def counts(result):

@@ -3,6 +3,7 @@ import datetime
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
 
+from pyhudi.env import FixedEnv
 from pyhudi.errors import ExpressionError, InstantNotFound, InvalidInput
 from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.clock import parse_time
@@ -62,6 +63,7 @@ def test_as_of_before_the_first_commit_finds_nothing_to_show(engine, version):
 
 
 def test_as_of_between_request_and_completion_does_not_show_the_commit(engine):
+    engine.env = FixedEnv(tick_ms=10)
     table, results = three_commits(engine)
     between = parse_time(results[1].completion_time, datetime.UTC)
     assert results[1].instant < between

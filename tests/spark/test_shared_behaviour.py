@@ -1,6 +1,6 @@
 """A choice of the shared tests of actions, with Spark doing the work: one of each thing that Spark does another way.
 
-`PYHUDI_TEST_ENGINE=spark pytest tests/actions tests/queries tests/index` runs all of them on Spark.
+`make test-spark` runs all of them on Spark.
 """
 
 import pytest
