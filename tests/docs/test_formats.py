@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.new_states import new_state
 
 from pyhudi.env import FixedEnv
 from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
@@ -21,9 +22,11 @@ from pyhudi.formats.bloom import build, decode, encode, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
 from pyhudi.kernels.bucket import bucket_file_id
+from pyhudi.options import Settings
 from pyhudi.schema.meta_fields import META_FIELDS, seqno
 from pyhudi.storage.api import FileStatus
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.process import process_name
 from pyhudi.timeline.codec import (
     decode_commit,
     decode_rollback_metadata,
@@ -36,7 +39,10 @@ from pyhudi.timeline.codec import (
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State, file_name, parse_name
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from pyhudi.txn.fence import SLOTS, Fence, fence_of, remember_fence
 from pyhudi.txn.heartbeat import heartbeat_path
+from pyhudi.txn.locks.guard import HUDI_LOCK_PATH
+from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH, StorageLock
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
@@ -139,6 +145,23 @@ def lock():
     return "\n".join([STORAGE_LOCK_PATH, held.decode(), storage.get(STORAGE_LOCK_PATH).decode()])
 
 
+def file_lock():
+    """Give the filesystem lock's file, with the name of a process that is always the same."""
+    storage, env = MemoryStorage(), FixedEnv(1_767_268_800_000)
+    with FileLock(table=storage, storage=storage, path=HUDI_LOCK_PATH, env=env).hold():
+        return f"{HUDI_LOCK_PATH}\n{storage.get(HUDI_LOCK_PATH).decode().replace(process_name(), 'host/4711')}"
+
+
+def slots():
+    """Give the slots of a commit and of a rollback."""
+    state = new_state(env=FixedEnv(1_767_268_800_000))
+    state = remember_fence(state, Settings({"pyhudi.fence": "on"}))
+    fence_of(state).claim_commit(".hoodie/timeline/20260101120000001_20260101120000905.commit", b"Obj\x01")
+    Fence(state=state, number=1).claim_rollback(START)
+    found = state.storage.list(SLOTS)
+    return "\n".join(f"{one.path}\n{state.storage.get(one.path).decode()}" for one in found)
+
+
 EXAMPLES = {
     "properties": properties,
     "instant-names": names,
@@ -158,6 +181,8 @@ EXAMPLES = {
     "markers": lambda: "\n".join(marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")),
     "heartbeat": lambda: heartbeat_path(START),
     "storage-lock": lock,
+    "filesystem-lock": file_lock,
+    "fence": slots,
     "rollback-plan": lambda: hexdump(block_of(encode_rollback_plan(PLAN, NONCE))),
     "rollback-metadata": lambda: hexdump(block_of(encode_rollback_metadata(ROLLBACK, NONCE))),
 }
