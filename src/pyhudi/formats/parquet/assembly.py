@@ -5,9 +5,9 @@ own, in memory; its pages are then put into the one file, and what the footer sa
 changed. Start at `AssemblingWriter`.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -61,10 +61,10 @@ class _Encoded:
 
 
 class AssemblingWriter:
-    """Writes a file as `pq.ParquetWriter` does, with the same methods.
+    """Writes a file as `pq.ParquetWriter` does.
 
     Bytes:  those of `pq.ParquetWriter`, whatever the number of threads.
-    Cost:   the row group's encoded columns in memory, besides the row group. A text column that equals another, as a
+    Cost:   a few encoded columns in memory, besides the row group. A text column that equals another, as a
             key equals `_hoodie_record_key`, costs a comparison.
     """
 
@@ -77,17 +77,19 @@ class AssemblingWriter:
         self._at = 0
         self._put(_MAGIC)
 
-    def write_table(self, table: pa.Table, row_group_size: int) -> None:
-        """Write a table as one row group."""
-        assert table.num_rows <= row_group_size, "a row group is never cut here"
+    def write_columns(self, columns: dict[str, pa.ChunkedArray]) -> None:
+        """Write all columns as one row group, and take them out of `columns` as they go, to free their memory."""
         start, groups, chunks = self._at, [], []
-        twins = _twins(table, self._options["use_dictionary"], self._options["write_statistics"])
-        # The largest column first, so that no thread is left alone with it at the end.
-        by_size = sorted(set(table.column_names) - set(twins), key=lambda name: -table[name].nbytes)
+        names = list(columns)
+        twins = self._twins(columns)
+        kept: dict[str, _Encoded] = {}
         with ThreadPoolExecutor(self._threads, thread_name_prefix="pyhudi-encode") as pool:
-            futures = {name: pool.submit(self._encoded, table.select([name])) for name in by_size}
-            for name in table.column_names:
-                encoded = futures[name].result() if name in futures else _renamed(futures[twins[name]].result(), name)
+            alone = (self._table_of(name, columns.pop(name)) for name in names if name not in twins)
+            apart = _ahead(pool, self._encoded, alone, count=self._threads)
+            for name in names:
+                encoded = _renamed(kept[twins[name]], name) if name in twins else next(apart)
+                if name in twins.values():
+                    kept[name] = encoded
                 chunks += [_placed(chunk, self._at - len(_MAGIC)) for chunk in encoded.chunks]
                 groups.append(encoded.group)
                 self._put(encoded.pages)
@@ -123,6 +125,17 @@ class AssemblingWriter:
         self._sink.write(data)
         self._at += len(data)
 
+    def _twins(self, columns: dict[str, pa.ChunkedArray]) -> dict[str, str]:
+        """Find columns that equal another, and drop their memory."""
+        table = pa.table(columns, schema=self._schema)
+        twins = _twins(table, self._options["use_dictionary"], self._options["write_statistics"])
+        for name in twins:
+            del columns[name]
+        return twins
+
+    def _table_of(self, name: str, column: pa.ChunkedArray) -> pa.Table:
+        return pa.table([column], schema=pa.schema([self._schema.field(name)]))
+
     def _encoded(self, column: pa.Table) -> _Encoded:
         data = self._file_of(column, {})
         [group] = _footer_of(data)[_FILE_GROUPS].content
@@ -137,6 +150,19 @@ class AssemblingWriter:
                 file.write_table(rows, row_group_size=rows.num_rows)
             file.add_key_value_metadata(dict(key_values))
         return memoryview(sink.getvalue())
+
+
+def _ahead(
+    pool: Executor, work: Callable[[pa.Table], _Encoded], columns: Iterable[pa.Table], *, count: int
+) -> Iterator[_Encoded]:
+    """Encode `count` columns ahead of the one that is asked for: no thread waits, and few columns are in memory."""
+    pending: deque[Future[_Encoded]] = deque()
+    for column in columns:
+        pending.append(pool.submit(work, column))
+        if len(pending) > count:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
 
 
 def _footer_of(data: memoryview) -> Struct:

@@ -171,10 +171,15 @@ class _Stream:
             for at, field in enumerate(self.form)
         ]
         table = pa.Table.from_arrays(arrays, schema=self.form).unify_dictionaries()
-        file = self.file or self._open(table)
-        file.write_table(table, row_group_size=max(1, table.num_rows))
-        self.rows_count += table.num_rows
         self.held, self.held_rows, self.held_bytes = [], 0, 0
+        self.rows_count += table.num_rows
+        file = self.file or self._open(table)
+        if isinstance(file, pq.ParquetWriter):
+            file.write_table(table, row_group_size=max(1, table.num_rows))
+        else:
+            columns = dict(zip(table.column_names, table.columns, strict=True))
+            del arrays, table  # the writer frees each column once it is encoded
+            file.write_columns(columns)
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter | AssemblingWriter:
         chosen = self.options.dictionary_columns
