@@ -5,7 +5,7 @@ The façade: every method is one call of a verb. Nothing is decided here. Start 
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,6 +56,7 @@ __all__ = [
     "write_table",
 ]
 
+Isolation = Literal["write_serializable", "serializable"]
 Options = Mapping[str, object]
 Names = Sequence[str]
 Records = Any
@@ -156,22 +157,24 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation = "write_serializable",
     ) -> Written:
         """Delete rows: those of these records' keys, of these keys, or for which a predicate is true.
 
-        Exactly one of the three; a text as the first argument is a predicate.
+        Exactly one of the three; a text as the first argument is a predicate. With `serializable` isolation it fails
+        where another commit changed what it has read, even if the two changed different rows.
         """
         if isinstance(records, str):
             records, where = None, records
         if sum(given is not None for given in (records, keys, where)) != 1:
             raise InvalidInput("delete takes exactly one of records, keys and where")
         if where is not None:
-            call, _ = self._call(None, options, dry_run, commit_metadata)
+            call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
             return delete_where(call, _condition(where))
         if keys is not None:
-            call, _ = self._call(None, options, dry_run, commit_metadata)
+            call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
             return delete_keys(call, key_rows(call, keys))
-        call, rows = self._call(records, options, dry_run, commit_metadata)
+        call, rows = self._call(records, options, dry_run, commit_metadata, isolation=isolation)
         return delete_keys(call, keyed_rows(call, rows))
 
     def insert_overwrite(
@@ -218,9 +221,10 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation = "write_serializable",
     ) -> Written:
-        """Set columns to expressions in the rows for which a predicate is true."""
-        call, _ = self._call(None, options, dry_run, commit_metadata)
+        """Set columns to expressions in the rows for which a predicate is true; `isolation` as in `delete`."""
+        call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
         changes = {name: _value(value) for name, value in set.items()}
         return update_where(call, changes, None if where is None else _condition(where))
 
@@ -232,9 +236,10 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation = "write_serializable",
     ) -> MergeBuilder:
-        """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it."""
-        call, rows = self._call(source, options, dry_run, commit_metadata, is_as_it_is=True)
+        """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it. `isolation` as in `delete`."""
+        call, rows = self._call(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
         return MergeBuilder(call, rows, on)
 
     def scan(
@@ -308,7 +313,10 @@ class Table:
         commit_metadata: Mapping[str, str] | None,
         *,
         is_as_it_is: bool = False,
+        isolation: Isolation = "write_serializable",
     ) -> tuple[WriteCall, Any]:
+        if isolation not in get_args(Isolation):
+            raise InvalidInput("isolation is write_serializable or serializable", isolation=isolation)
         self._state = open_state(self._state.storage, self._state.env)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
         call = WriteCall(
@@ -317,6 +325,7 @@ class Table:
             engine=engine,
             commit_metadata=commit_metadata or {},
             is_dry_run=dry_run,
+            is_serializable=isolation == "serializable",
         )
         return call, None if records is None else take_records(call, records, is_as_it_is=is_as_it_is)
 

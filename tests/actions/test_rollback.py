@@ -2,7 +2,7 @@
 
 import pytest
 from tests.new_states import new_state
-from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, remains, states_of, through, write
+from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, states_of, through, write
 
 from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo, writer_of
 from pyhudi.errors import CorruptData, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
@@ -185,7 +185,7 @@ def test_a_dead_writer_is_rolled_back_and_a_living_one_is_left_alone(state):
         alive = write(txn, "alive")
         recovered(state)
         assert data_files(state) == [alive]
-        txn.commit(metadata_of(alive))
+        txn.commit(proposal_of(alive))
 
 
 def test_a_foreign_instant_is_left_alone_for_an_hour(state):
@@ -307,7 +307,7 @@ def test_a_file_published_while_somebody_else_rolls_back_goes_although_its_marke
         path = write(txn, "late")
         state.storage.put("sf/.hoodie_partition_metadata", b"")
         state.storage.delete_tree(markers_directory(txn.time))
-        txn.commit(metadata_of(path))
+        txn.commit(proposal_of(path))
     assert data_files(state) == []
 
 
@@ -322,7 +322,7 @@ def test_a_write_that_starts_while_it_is_rolled_back_is_not_rolled_back_twice(st
 
     with pytest.raises(HeartbeatExpired), begun(through(state, Late(state.storage, env=state.env))) as txn:
         txn.start(None)
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
     assert len(rollbacks(state)) == 1
     assert data_files(state) == []
     assert [one for one in load_timeline(state).instants if not one.is_completed] == []

@@ -1,23 +1,33 @@
+import json
 from dataclasses import replace
 
 import pytest
 from tests.new_states import new_state
-from tests.txn.writing import begun, committed, metadata_of, path_of
+from tests.txn.writing import begun, committed, metadata_of, path_of, proposal_of, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.errors import HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
+from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, request
 from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import timeline_of
 from pyhudi.txn.checks import (
+    Proposal,
     require_alive,
     require_lease,
-    require_no_conflict,
+    require_new_keys,
     require_no_service,
+    require_older_targets,
+    require_pulse,
+    require_reads_unchanged,
+    require_same_schema,
     require_same_table,
     rollback_target,
 )
+from pyhudi.txn.conflicts import Reads, Resolution, footprint
+from pyhudi.txn.heartbeat import Pulse
 
 
 @pytest.fixture
@@ -47,7 +57,7 @@ def test_an_instant_is_alive_until_it_is_gone_or_done(state):
         require_alive(state, txn.time, txn.snapshot, load_timeline(state))
         txn.start(None)
         require_alive(state, txn.time, txn.snapshot, load_timeline(state))
-        txn.commit(metadata_of())
+        txn.commit(proposal_of())
     with pytest.raises(HeartbeatExpired):
         require_alive(state, txn.time, txn.snapshot, load_timeline(state))
     with pytest.raises(HeartbeatExpired):
@@ -77,26 +87,181 @@ def test_a_rollback_says_what_it_takes_back_while_its_plan_is_there(state):
         assert rollback_target(state, rollback) is None
 
 
-@pytest.mark.parametrize("action", [Action.CLUSTERING, Action.COMPACTION, Action.INDEXING, Action.RESTORE])
-def test_only_services_that_were_planned_meanwhile_count(action):
-    planned = Instant(requested_time="20260101000000005", action=action, state=State.REQUESTED)
-    empty, full = timeline_of([], 2), timeline_of([planned], 2)
-    require_no_service("20260101000000001", full, full)
-    with pytest.raises(WriteConflict, match=planned.requested_time):
-        require_no_service("20260101000000001", empty, full)
+# services
 
 
-def test_a_clean_that_was_planned_meanwhile_is_no_conflict():
-    planned = Instant(requested_time="20260101000000005", action=Action.CLEAN, state=State.REQUESTED)
-    require_no_service("20260101000000001", timeline_of([], 2), timeline_of([planned], 2))
+def planned(state, action, plan=b"", time="20260101000000005"):
+    """Put a service's plan on the timeline."""
+    return request(state, Instant(requested_time=time, action=action, state=State.REQUESTED), plan)
 
 
-def test_a_base_file_that_is_not_older_than_the_write_is_our_own_mistake(state):
+OURS = footprint(metadata_of(path_of("20260101000000001")))
+CLUSTERING_OF = {
+    "operationType": "CLUSTER",
+    "clusteringPlan": {"inputGroups": [{"slices": [{"partitionPath": "sf", "fileId": "g"}]}]},
+}
+
+
+def no_service(state, resolution=Resolution.SIMPLE, ours=OURS):
+    require_no_service(state, "20260101000000001", load_timeline(state), ours, resolution)
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """Let plans be what a test says: their bytes are the codec's business."""
+    found = {}
+    monkeypatch.setattr("pyhudi.txn.checks.decode_plan", lambda data, name: found[data])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("action", "plan"),
+    [
+        (Action.CLUSTERING, CLUSTERING_OF),
+        (Action.COMPACTION, {"operations": [{"partitionPath": "sf", "fileId": "g"}]}),
+        (Action.LOGCOMPACTION, {"operations": [{"partitionPath": "sf", "fileId": "g"}]}),
+    ],
+)
+def test_a_service_that_is_planned_on_our_file_groups_is_a_conflict(state, plans, action, plan):
+    plans[b"plan"] = plan
+    planned(state, action, b"plan")
+    with pytest.raises(WriteConflict, match="sf/g"):
+        no_service(state)
+    no_service(state, ours=footprint(metadata_of(path_of("20260101000000001", "other"))))
+
+
+def test_a_writer_that_is_preferred_lets_services_give_way(state, plans):
+    plans[b"plan"] = CLUSTERING_OF
+    planned(state, Action.CLUSTERING, b"plan")
+    no_service(state, Resolution.PREFER_WRITER)
+
+
+@pytest.mark.parametrize("resolution", [Resolution.SIMPLE, Resolution.PREFER_WRITER])
+@pytest.mark.parametrize("action", [Action.INDEXING, Action.RESTORE])
+def test_a_service_of_the_whole_table_is_always_a_conflict(state, action, resolution):
+    planned(state, action)
+    with pytest.raises(WriteConflict, match="20260101000000005"):
+        no_service(state, resolution)
+
+
+def test_a_plan_that_is_gone_counts_for_everything(state):
+    planned(state, Action.CLUSTERING)
     seen = load_timeline(state)
+    state.storage.delete(".hoodie/timeline/20260101000000005.clustering.requested")
+    with pytest.raises(WriteConflict):
+        require_no_service(state, "20260101000000001", seen, OURS, Resolution.SIMPLE)
+
+
+def test_a_clean_that_is_planned_is_no_conflict(state):
+    planned(state, Action.CLEAN)
+    no_service(state)
+
+
+# keys
+
+
+def with_inserts(time, group="new", partition="sf", inserts=2):
+    path = path_of(time, group, partition)
+    stats = {partition: (WriteStat(file_id=group, path=path, num_inserts=inserts),)}
+    return {time: CommitMetadata(operation=WriteOperation.UPSERT, stats=stats)}
+
+
+class Finding:
+    """Looks keys up, and remembers in what."""
+
+    def __init__(self, count):
+        self._count, self.asked = count, []
+
+    def __call__(self, files):
+        self.asked += [file.file_id for file in files]
+        return {file: self._count for file in files if self._count}
+
+
+def test_a_key_of_ours_that_another_inserted_is_a_conflict():
+    others = with_inserts("20260101000000005")
+    require_new_keys("20260101000000001", Finding(0), others)
+    with pytest.raises(WriteConflict, match="inserted keys") as caught:
+        require_new_keys("20260101000000001", Finding(2), others)
+    assert caught.value.values["other"] == "20260101000000005"
+    assert caught.value.values["their_file_groups"] == ["sf/new"]
+    assert caught.value.values["keys_count"] == 2
+
+
+def test_nothing_is_looked_up_where_nothing_was_inserted():
+    find = Finding(1)
+    require_new_keys("20260101000000001", find, with_inserts("20260101000000005", inserts=0))
+    require_new_keys("20260101000000001", find, {})
+    assert find.asked == []
+
+
+def test_groups_that_are_written_again_are_not_looked_into():
+    find = Finding(0)
+    others = with_inserts("20260101000000005", "g") | with_inserts("20260101000000006", "new")
+    require_new_keys("20260101000000001", find, others, {FileGroupId(partition="sf", file_id="g")})
+    assert find.asked == ["new"]
+
+
+# what was read
+
+
+def test_what_was_read_must_not_have_changed():
+    theirs = {"20260101000000005": footprint(metadata_of(path_of("20260101000000005")))}
+    require_reads_unchanged("20260101000000001", Reads(), theirs)
+    with pytest.raises(WriteConflict, match="has read"):
+        require_reads_unchanged("20260101000000001", Reads(covers=lambda partition: True), theirs)
+
+
+# columns
+
+
+def schema_of(*names):
+    fields = [{"name": name, "type": ["null", "string"]} for name in names]
+    return json.dumps({"type": "record", "name": "r", "fields": fields})
+
+
+def committing(state, *names):
+    with begun(state) as txn:
+        txn.start(None)
+        metadata = replace(metadata_of(write(txn, "-".join(names))), extra={"schema": schema_of(*names)})
+        txn.commit(Proposal(metadata=metadata))
+    return load_timeline(state)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_conflict"),
+    [
+        (("a",), ("a", "x"), False),
+        (("a", "x"), ("a", "x"), False),
+        (("a", "x"), ("a",), True),
+        (("a", "x"), ("a", "y"), True),
+    ],
+)
+def test_columns_that_another_changed_meanwhile_are_a_conflict_unless_they_are_ours(state, theirs, ours, is_conflict):
+    before = committing(state, "a")
+    now = committing(state, *theirs)
+    metadata = CommitMetadata(operation=WriteOperation.UPSERT, extra={"schema": schema_of(*ours)})
+    if is_conflict:
+        with pytest.raises(WriteConflict, match="columns"):
+            require_same_schema(state, "20260101000000009", before, now, metadata)
+    else:
+        require_same_schema(state, "20260101000000009", before, now, metadata)
+
+
+def test_a_heartbeat_that_did_not_get_through_for_too_long_stops_the_write(state):
+    clock = state.env
+    pulse = Pulse(env=clock, limit_s=120, last_s=clock.monotonic_s())
+    require_pulse("20260101000000001", pulse)
+    clock.sleep(121)
+    with pytest.raises(HeartbeatExpired):
+        require_pulse("20260101000000001", pulse)
+    require_pulse("20260101000000001", replace(pulse, limit_s=None))
+
+
+def test_a_base_file_that_is_not_older_than_the_write_is_our_own_mistake():
     metadata = metadata_of(path_of("20260101000000001"), previous="20260101000000001")
-    require_no_conflict(state, "20260101000000002", seen, seen, metadata)
+    require_older_targets("20260101000000002", metadata)
     with pytest.raises(InternalError):
-        require_no_conflict(state, "20260101000000001", seen, seen, metadata)
+        require_older_targets("20260101000000001", metadata)
 
 
 def test_the_same_table_is_the_same_table(state):

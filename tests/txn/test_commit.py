@@ -9,6 +9,7 @@ from tests.txn.writing import (
     data_files,
     metadata_of,
     path_of,
+    proposal_of,
     remains,
     states_of,
     through,
@@ -72,7 +73,7 @@ def test_a_commit_is_visible_and_leaves_nothing_else(version):
         assert states_of(state) == [("commit", "requested")]
         txn.start(None)
         assert states_of(state) == [("commit", "inflight")]
-        done = txn.commit(metadata_of(write(txn)))
+        done = txn.commit(proposal_of(write(txn)))
     assert done.is_completed
     assert completed_writes(load_timeline(state)) == (done,)
     assert remains(state) == []
@@ -124,7 +125,7 @@ def test_strays_of_failed_attempts_are_deleted_before_publishing(state):
     with begun(state) as txn:
         txn.start(None)
         kept, stray = write(txn, "g"), write(txn, "stray")
-        txn.commit(metadata_of(kept))
+        txn.commit(proposal_of(kept))
     assert data_files(state) == [kept]
     assert stray not in data_files(state)
 
@@ -136,7 +137,7 @@ def test_writers_of_different_file_groups_both_commit(state):
     with begun(state) as first, begun(state) as second:
         for txn, group in ((first, "g1"), (second, "g2")):
             txn.start(None)
-            txn.commit(metadata_of(write(txn, group)))
+            txn.commit(proposal_of(write(txn, group)))
     assert len(completed_writes(load_timeline(state))) == 2
 
 
@@ -145,7 +146,7 @@ def test_of_two_writers_of_one_file_group_the_second_is_told(state):
         slow.start(None)
         theirs = committed(state)
         with pytest.raises(WriteConflict) as caught:
-            slow.commit(metadata_of(write(slow)))
+            slow.commit(proposal_of(write(slow)))
         assert caught.value.values["other"] == theirs.requested_time
         assert caught.value.values["file_groups"] == ["sf/g"]
     assert data_files(state) == [path_of(theirs.requested_time)]
@@ -156,10 +157,10 @@ def test_a_writer_that_began_later_and_finished_first_is_seen(state):
         early.start(None)
         with begun(state) as late:
             late.start(None)
-            late.commit(metadata_of(write(late)))
+            late.commit(proposal_of(write(late)))
         assert late.time > early.time
         with pytest.raises(WriteConflict):
-            early.commit(metadata_of(write(early)))
+            early.commit(proposal_of(write(early)))
 
 
 def test_a_write_that_was_rolled_back_by_name_cannot_commit_and_leaves_nothing(state):
@@ -169,7 +170,7 @@ def test_a_write_that_was_rolled_back_by_name_cannot_commit_and_leaves_nothing(s
         rollback_instant(state, zombie.time, Settings())
         written_later = write(zombie, "later")
         with pytest.raises(HeartbeatExpired):
-            zombie.commit(metadata_of(written_later))
+            zombie.commit(proposal_of(written_later))
         assert data_files(state) == [written_later]
         raise_in = HeartbeatExpired("as the caller sees it")
         zombie.__exit__(HeartbeatExpired, raise_in, None)
@@ -191,7 +192,7 @@ def test_a_write_that_a_pending_rollback_names_cannot_commit(state):
         with pytest.raises(SimulatedCrash):
             rollback_instant(stopped, txn.time, Settings())
         assert ("rollback", "inflight") in states_of(state)
-        txn.commit(metadata_of(path))
+        txn.commit(proposal_of(path))
     assert data_files(state) == []
 
 
@@ -200,7 +201,7 @@ def test_a_write_that_rests_on_a_commit_that_was_taken_back_cannot_commit(state)
     with pytest.raises(WriteConflict, match="taken back"), begun(state) as txn:
         txn.start(None)
         take_back(state, first)
-        txn.commit(metadata_of(write(txn, "g2"), previous=first.requested_time))
+        txn.commit(proposal_of(write(txn, "g2"), previous=first.requested_time))
 
 
 def take_back(state, instant):
@@ -216,7 +217,7 @@ def test_a_clustering_that_is_planned_meanwhile_stops_the_write(state):
         time = f"{int(txn.time) + 500:017d}"
         request(state, Instant(requested_time=time, action=Action.CLUSTERING, state=State.REQUESTED))
         env.sleep(1)
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
 
 
 # the table itself
@@ -228,7 +229,7 @@ def test_properties_that_change_during_a_write_stop_it(state):
         update_properties(
             state.storage, state.env, {"hoodie.table.precombine.field": "", "hoodie.table.cdc.enabled": "true"}
         )
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
     assert data_files(state) == []
 
 
@@ -236,7 +237,7 @@ def test_a_metadata_table_that_appears_during_a_write_stops_it(state):
     with pytest.raises((WriteConflict, NotBuilt)), begun(state) as txn:
         txn.start(None)
         update_properties(state.storage, state.env, {"hoodie.table.metadata.partitions": "files"})
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
     assert completed_writes(load_timeline(state)) == ()
 
 
@@ -244,7 +245,7 @@ def test_a_property_that_means_nothing_may_change(state):
     with begun(state) as txn:
         txn.start(None)
         update_properties(state.storage, state.env, {"some.note": "x"})
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
 
 
 def test_a_handle_that_is_out_of_date_does_not_begin(state):
@@ -265,8 +266,8 @@ def test_begin_and_commit_hold_the_lock_and_nothing_in_between_does(state):
             txn.start(None)
         path = write(txn)
         with state.storage.guard(GUARD_PATH, 0), pytest.raises(LockNotAcquired):
-            txn.commit(metadata_of(path))
-        txn.commit(metadata_of(path))
+            txn.commit(proposal_of(path))
+        txn.commit(proposal_of(path))
 
 
 class Remote(MemoryStorage):
@@ -286,7 +287,7 @@ def test_a_lease_that_is_lost_before_the_commit_is_published_stops_it():
         path = write(txn)
         slow = through(state, _Stalling(state.storage, world, env))
         txn.state = slow
-        txn.commit(metadata_of(path))
+        txn.commit(proposal_of(path))
     assert completed_writes(load_timeline(state)) == ()
 
 
@@ -327,7 +328,7 @@ def test_a_clock_that_falls_back_after_publishing_does_not_unmake_the_commit():
         txn.start(None)
         path = write(txn)
         env.watched = state.storage
-        done = txn.commit(metadata_of(path))
+        done = txn.commit(proposal_of(path))
     assert completed_writes(load_timeline(state)) == (done,)
 
 
@@ -361,7 +362,7 @@ def test_a_time_that_is_taken_is_left_to_its_owner(state):
         assert txn.time > time
         assert f".hoodie/.heartbeat/{time}" not in remains(state)
         txn.start(None)
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
     assert states_of(state) == [("commit", "requested"), ("commit", "completed")]
 
 
@@ -437,7 +438,7 @@ def test_a_name_that_somebody_else_has_means_the_next_millisecond(state):
 
     with begun(through(state, Meddling(state.storage))) as txn:
         txn.start(None)
-        done = txn.commit(metadata_of(write(txn)))
+        done = txn.commit(proposal_of(write(txn)))
     assert not names[0].endswith(done.file_name)
 
 
@@ -447,7 +448,7 @@ def test_in_layout_1_somebody_elses_commit_in_our_place_costs_us_our_files():
         txn.start(None)
         write(txn, "ours")
         publish_for_another(txn)
-        txn.commit(metadata_of(write(txn, "also-ours")))
+        txn.commit(proposal_of(write(txn, "also-ours")))
     assert data_files(state) == []
     assert states_of(state) == [("commit", "completed")]
 
@@ -493,7 +494,7 @@ def test_the_heartbeat_ends_with_the_write(tmp_path):
     with begun(state) as txn:
         assert {path.split("/")[1] for path in remains(state)} == {".heartbeat", ".locks"}
         txn.start(None)
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
         assert remains(state) == []
     with pytest.raises(KeyError), begun(state):
         raise KeyError

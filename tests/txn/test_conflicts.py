@@ -1,16 +1,37 @@
 import pytest
 
+from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId
+from pyhudi.options import Settings
+from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
-from pyhudi.txn.conflicts import find_conflict, footprint
+from pyhudi.txn.conflicts import (
+    Reads,
+    Resolution,
+    can_be_mended,
+    files_with_new_keys,
+    find_overlaps,
+    find_read_changes,
+    footprint,
+    place_of,
+    plan_footprint,
+    resolution_for,
+)
+
+STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
 
 
-def touching(operation=WriteOperation.UPSERT, replaced=None, **groups):
+def touching(operation=WriteOperation.UPSERT, replaced=None, is_log=False, **groups):
+    prefix = "." if is_log else ""
     stats = {
-        partition: tuple(WriteStat(file_id=file_id, path=f"{partition}/{file_id}") for file_id in ids.split())
+        partition: tuple(WriteStat(file_id=file_id, path=f"{partition}/{prefix}{file_id}") for file_id in ids.split())
         for partition, ids in groups.items()
     }
     return footprint(CommitMetadata(operation=operation, stats=stats, replaced=replaced))
+
+
+def find_conflict(ours, others, resolution=Resolution.SIMPLE):
+    return next(iter(find_overlaps(ours, others, resolution)), None)
 
 
 def groups_of(overlap):
@@ -64,3 +85,154 @@ def test_a_footprint_names_every_group_it_writes_or_replaces():
     found = touching(WriteOperation.INSERT_OVERWRITE, {"b": ["2"]}, a="1")
     assert found.groups == {FileGroupId(partition="a", file_id="1"), FileGroupId(partition="b", file_id="2")}
     assert found.partitions == {"a", "b"}
+
+
+def group(partition, file_id):
+    return FileGroupId(partition=partition, file_id=file_id)
+
+
+def test_every_conflicting_instant_is_found_with_both_sides_groups():
+    others = {"11": touching(a="1 2"), "12": touching(b="1"), "13": touching(a="2 9")}
+    found = find_overlaps(touching(a="1 2 3"), others)
+    assert [one.instant for one in found] == ["11", "13"]
+    assert found[1].their_groups == (group("a", "2"),)
+
+
+# by which rule
+
+
+def test_under_the_bucket_rule_one_bucket_is_one_place():
+    ours, theirs = touching(a="00000003-mine-0"), {"10": touching(a="00000003-theirs-0")}
+    assert find_conflict(ours, theirs) is None
+    overlap = find_conflict(ours, theirs, Resolution.BUCKET)
+    assert overlap.groups == (group("a", "00000003-mine-0"),)
+    assert overlap.their_groups == (group("a", "00000003-theirs-0"),)
+    assert find_conflict(touching(b="00000003-mine-0"), theirs, Resolution.BUCKET) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "resolution"),
+    [
+        ({}, Resolution.SIMPLE),
+        ({"hoodie.index.type": "BUCKET"}, Resolution.BUCKET),
+        ({STRATEGY: "PreferWriterConflictResolutionStrategy"}, Resolution.PREFER_WRITER),
+        ({STRATEGY: f"org.apache.hudi.client.transaction.{Resolution.SIMPLE}"}, Resolution.SIMPLE),
+        ({STRATEGY: Resolution.SIMPLE.value, "hoodie.index.type": "BUCKET"}, Resolution.SIMPLE),
+    ],
+)
+def test_the_rule_is_chosen_by_its_hudi_name_or_by_the_index(options, resolution):
+    assert resolution_for(Settings(options)) is resolution
+
+
+def test_an_unknown_rule_is_refused():
+    with pytest.raises(OptionError, match="cannot be read"):
+        resolution_for(Settings({STRATEGY: "org.example.AlwaysRight"}))
+
+
+def test_places_of_different_buckets_differ():
+    assert place_of(group("a", "00000001-x"), Resolution.BUCKET) != place_of(
+        group("a", "00000002-x"), Resolution.BUCKET
+    )
+    assert place_of(group("a", "1"), Resolution.SIMPLE) != place_of(group("a", "2"), Resolution.SIMPLE)
+
+
+# services
+
+
+def test_a_compaction_leaves_later_log_files_alone_and_not_base_files():
+    compaction = {"10": touching(WriteOperation.COMPACT, a="1")}
+    assert find_conflict(touching(a="1", is_log=True), compaction) is None
+    assert groups_of(find_conflict(touching(a="1"), compaction)) == [("a", "1")]
+
+
+def test_a_clustering_takes_log_files_away():
+    clustering = {"10": touching(WriteOperation.CLUSTER, {"a": ["1"]}, a="9")}
+    overlap = find_conflict(touching(a="1", is_log=True), clustering)
+    assert groups_of(overlap) == [("a", "1")]
+    assert overlap.is_replaced
+
+
+def test_a_compactions_plan_names_what_it_touches():
+    plan = {"operations": [{"partitionPath": "a", "fileId": "1"}, {"partitionPath": None, "fileId": "2"}]}
+    found = plan_footprint(Action.COMPACTION, plan)
+    assert found.groups == {group("a", "1"), group("", "2")}
+    assert find_conflict(touching(a="1", is_log=True), {"10": found}) is None
+
+
+def test_a_clusterings_plan_names_what_it_touches():
+    slices = [{"slices": [{"partitionPath": "a", "fileId": "1"}]}, {"slices": [{"partitionPath": "b", "fileId": "2"}]}]
+    found = plan_footprint(Action.CLUSTERING, {"clusteringPlan": {"inputGroups": slices}})
+    assert found.replaced == found.groups == {group("a", "1"), group("b", "2")}
+
+
+@pytest.mark.parametrize("action", [Action.CLUSTERING, Action.COMPACTION])
+def test_an_empty_plan_touches_nothing(action):
+    assert plan_footprint(action, {}).groups == frozenset()
+
+
+# what can be written again
+
+
+def mendable(ours, others, time="20"):
+    return can_be_mended(time, find_overlaps(ours, others))
+
+
+def test_groups_that_earlier_writers_rewrote_can_be_written_again():
+    assert mendable(touching(a="1 2"), {"10": touching(a="1"), "11": touching(a="2")})
+
+
+def test_what_a_later_writer_wrote_cannot():
+    assert not mendable(touching(a="1 2"), {"10": touching(a="1"), "21": touching(a="2")})
+    assert not mendable(touching(a="1"), {"20": touching(a="1")})
+
+
+def test_what_is_gone_or_overwritten_cannot():
+    assert not mendable(touching(a="1"), {"10": touching(WriteOperation.CLUSTER, {"a": ["1"]})})
+    assert not mendable(touching(WriteOperation.INSERT_OVERWRITE, {}, a="1"), {"10": touching(a="2")})
+
+
+def test_no_conflict_is_nothing_to_mend():
+    assert not mendable(touching(a="1"), {"10": touching(a="2")})
+
+
+# what was read
+
+
+def test_a_group_that_was_read_must_not_change():
+    reads = Reads(groups=frozenset({group("a", "1")}))
+    assert find_read_changes(reads, {"10": touching(a="2"), "11": touching(b="1")}) == ()
+    [overlap] = find_read_changes(reads, {"10": touching(a="1")})
+    assert (overlap.instant, overlap.groups) == ("10", (group("a", "1"),))
+
+
+def test_a_partition_that_was_read_must_not_get_rows():
+    reads = Reads(covers=lambda partition: partition == "a")
+    assert find_read_changes(reads, {"10": touching(b="new")}) == ()
+    assert find_read_changes(reads, {"10": touching(a="new")})[0].partitions == ("a",)
+
+
+# where new keys may be
+
+
+def stat(path, inserts, file_id="g"):
+    return WriteStat(file_id=file_id, path=path, num_inserts=inserts, file_size_in_bytes=7)
+
+
+@pytest.mark.parametrize(("inserts", "is_looked_into"), [(1, True), (None, True), (0, False)])
+def test_only_files_that_got_rows_are_looked_into(inserts, is_looked_into):
+    stats = {"a": (stat("a/g_0-0-0_20260101000000001.parquet", inserts),)}
+    found = files_with_new_keys(CommitMetadata(operation=WriteOperation.UPSERT, stats=stats))
+    assert [(one.path, one.size_bytes) for one in found] == (
+        [("a/g_0-0-0_20260101000000001.parquet", 7)] if is_looked_into else []
+    )
+
+
+@pytest.mark.parametrize("operation", [WriteOperation.CLUSTER, WriteOperation.COMPACT])
+def test_services_bring_no_keys(operation):
+    stats = {"a": (stat("a/g_0-0-0_20260101000000001.parquet", 5),)}
+    assert files_with_new_keys(CommitMetadata(operation=operation, stats=stats)) == ()
+
+
+def test_a_stat_without_a_data_file_is_passed_over():
+    stats = {"a": (stat(None, 1), stat("a/readme", 1))}
+    assert files_with_new_keys(CommitMetadata(operation=WriteOperation.UPSERT, stats=stats)) == ()

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from tests.new_states import new_state
 from tests.txn.clocks import World
-from tests.txn.writing import begun, data_files, metadata_of, states_of, through, write
+from tests.txn.writing import begun, data_files, proposal_of, states_of, through, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.errors import CommitUnknown, CorruptData, HudiError, LockNotAcquired, OptionError, WriteConflict
@@ -67,7 +67,7 @@ def test_there_is_no_fence_unless_the_table_has_one(world):
     assert fence_of(state) is None
     with begun(state) as txn:
         txn.start(None)
-        commit(txn, metadata_of(write(txn)))
+        commit(txn, proposal_of(write(txn)))
     assert state.storage.list(SLOTS) == []
 
 
@@ -77,7 +77,7 @@ def test_a_commit_claims_the_next_slot_with_all_that_publishes_it(world, version
     for number in range(3):
         with begun(state) as txn:
             txn.start(None)
-            done = commit(txn, metadata_of(write(txn, f"g{number}")))
+            done = commit(txn, proposal_of(write(txn, f"g{number}")))
         said = slots(state)[number]
         path = f"{state.layout.timeline_path}/{said['publish']}"
         assert state.storage.get(path) == base64.b64decode(said["data"])
@@ -93,7 +93,7 @@ def test_a_holder_that_stands_still_beyond_its_lease_commits_nothing_only_behind
     late, quick = begun(sleeper, **LEASED), begun(other, **LEASED)
     for txn in (late, quick):
         txn.start(None)
-    ours, theirs = metadata_of(write(late)), metadata_of(write(quick))
+    ours, theirs = proposal_of(write(late)), proposal_of(write(quick))
 
     def stand_still():
         late.state.env.is_frozen = True
@@ -119,7 +119,7 @@ def stopped_after_claim(world, state):
     txn = begun(doomed)
     txn.start(None)
     with pytest.raises(SimulatedCrash), txn:
-        commit(txn, metadata_of(write(txn)))
+        commit(txn, proposal_of(write(txn)))
     env.is_frozen = True
     assert commits(state) == []
     return txn
@@ -131,7 +131,7 @@ def test_what_was_decided_is_published_by_whoever_commits_next(world):
     dead = stopped_after_claim(world, state)
     other.start(None)
     with other:
-        commit(other, metadata_of(write(other, "h")))
+        commit(other, proposal_of(write(other, "h")))
     first, second = sorted(load_timeline(state).completed.values(), key=lambda one: one.completion_time)
     assert (first.requested_time, second.requested_time) == (dead.time, other.time)
 
@@ -142,7 +142,7 @@ def test_what_was_decided_counts_in_the_check_of_whoever_commits_next(world):
     stopped_after_claim(world, state)
     other.start(None)
     with pytest.raises(WriteConflict), other:
-        commit(other, metadata_of(write(other)))
+        commit(other, proposal_of(write(other)))
     assert len(commits(state)) == 1
 
 
@@ -162,7 +162,7 @@ def test_a_rollback_that_was_decided_stops_the_commit(world):
     state = table(world)
     late = begun(on_host(world, state), **LEASED)
     late.start(None)
-    ours = metadata_of(write(late))
+    ours = proposal_of(write(late))
 
     def stand_still():
         late.state.env.is_frozen = True
@@ -184,7 +184,7 @@ def test_a_claim_that_got_no_answer_is_an_unknown_outcome(world):
     txn = begun(through(state, FaultyStorage(state.storage, plan=[lost])))
     txn.start(None)
     with pytest.raises(CommitUnknown), txn:
-        commit(txn, metadata_of(write(txn)))
+        commit(txn, proposal_of(write(txn)))
     assert ("commit", "inflight") in states_of(state)
 
 
@@ -212,7 +212,7 @@ def test_a_completed_instant_that_is_not_what_its_slot_says_is_reported(world):
     state = table(world)
     with begun(state) as txn:
         txn.start(None)
-        done = commit(txn, metadata_of(write(txn)))
+        done = commit(txn, proposal_of(write(txn)))
     state.storage.put(f"{state.layout.timeline_path}/{done.file_name}", b"other")
     with pytest.raises(CorruptData, match="not what its slot"):
         fence_of(state)
@@ -235,5 +235,5 @@ def test_a_write_may_put_a_fence_around_a_table_and_older_writers_learn_of_it(tm
     open_table(path).upsert([{"id": "a"}], options={"pyhudi.fence": "on"})
     txn.start(None)
     with pytest.raises((WriteConflict, LockNotAcquired)), txn:
-        commit(txn, metadata_of(write(txn)))
+        commit(txn, proposal_of(write(txn)))
     assert open_table(path).config.is_fenced

@@ -1,6 +1,6 @@
 import pytest
 from tests.new_states import new_state
-from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, remains, write
+from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.options import Settings
@@ -50,7 +50,7 @@ def test_a_pending_instant_is_not_touched(state):
         before = remains(state)
         assert sweep(state) == []
         assert remains(state) == before
-        txn.commit(metadata_of(path))
+        txn.commit(proposal_of(path))
 
 
 def test_files_that_came_after_the_rollback_of_their_instant_go(state):

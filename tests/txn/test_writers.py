@@ -5,7 +5,7 @@ import logging
 import pytest
 from tests.new_states import new_state
 from tests.txn.clocks import World
-from tests.txn.writing import begun, committed, metadata_of, write
+from tests.txn.writing import begun, committed, proposal_of, write
 
 from pyhudi.errors import LockNotAcquired, Unsupported
 from pyhudi.storage.api import PutMode, StorageTraits
@@ -72,7 +72,7 @@ def test_an_honest_store_bears_several_writers(world):
     with begun(state, **MANY) as first, begun(state, **MANY) as second:
         for txn, group in ((first, "g1"), (second, "g2")):
             txn.start(None)
-            txn.commit(metadata_of(write(txn, group)))
+            txn.commit(proposal_of(write(txn, group)))
 
 
 @pytest.mark.parametrize("kind", [Liar, Plain])
@@ -102,7 +102,7 @@ def test_such_a_store_refuses_a_second_writer_while_the_first_works(kind, world)
         txn.start(None)
         with pytest.raises(LockNotAcquired, match="one writer at a time"):
             begun(state)
-        txn.commit(metadata_of(write(txn)))
+        txn.commit(proposal_of(write(txn)))
     committed(state, "g2")
 
 

@@ -7,6 +7,7 @@ from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import begin
 
 
@@ -42,11 +43,16 @@ def metadata_of(*paths, operation=WriteOperation.UPSERT, previous=None):
     return CommitMetadata(operation=operation, stats=stats)
 
 
+def proposal_of(*paths, find_keys=None, reads=None, **more):
+    """Propose to commit these files."""
+    return Proposal(metadata=metadata_of(*paths, **more), find_keys=find_keys, reads=reads)
+
+
 def committed(state, group="g", partition="sf"):
     """Write and commit one file group, whole."""
     with begun(state) as txn:
         txn.start(None)
-        return txn.commit(metadata_of(write(txn, group, partition)))
+        return txn.commit(proposal_of(write(txn, group, partition)))
 
 
 def states_of(state):

@@ -43,6 +43,8 @@ class WriteCall:
     commit_metadata: Mapping[str, str] = field(default_factory=dict)
     """The user's own entries for the commit's extraMetadata."""
     is_dry_run: bool = False
+    is_serializable: bool = False
+    """What the write read must not have changed when it commits."""
     key_encoding: bool | None = None
     """The single-field complex key is prefixed, as the table's own keys show; None where it does not matter."""
 

@@ -13,16 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.concurrency import groups_of, keys_in
 from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.actions.merge_task import merge_bucket, merge_buckets
 from pyhudi.actions.opening import Opened, opened
-from pyhudi.actions.publish import profile, publish
+from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
 from pyhudi.actions.write import Located, locate, plan_for
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.actions.write_task import to_statuses
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
 from pyhudi.index.tag import index_plan
 from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
@@ -33,6 +35,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.txn.conflicts import Reads
 
 __all__ = ["MergeBuilder"]
 
@@ -197,11 +200,25 @@ def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | Wri
         plan = plan_for(write, located, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(WriteOperation.UPSERT, plan))
+        groups = groups_of(plan.files, located.index)
+        write.txn.start(profile(WriteOperation.UPSERT, plan), groups)
         statuses = _write(write, located, plan, merge.clauses)
         if merge.clauses.has_by_source:
             statuses += _write_untouched(write, statuses, merge.clauses, len(plan.files))
-        return publish(call, write.txn, WriteOperation.UPSERT, statuses, schema=write.schema, phases=write.phases)
+        reads = Reads(groups=groups, covers=_everything if merge.clauses.has_by_source else None)
+        return publish(
+            call,
+            write.txn,
+            WriteOperation.UPSERT,
+            statuses,
+            schema=write.schema,
+            phases=write.phases,
+            rests_on=RestsOn(find_keys=keys_in(write), reads=reads if call.is_serializable else None),
+        )
+
+
+def _everything(_: PartitionPath) -> bool:
+    return True
 
 
 def _in_all_partitions(write: Opened) -> Opened:

@@ -1,6 +1,7 @@
 """Write again when another commit was first.
 
-Everything is done anew, under a new instant, because rows and file names carry the instant. Start at `retrying`.
+Everything is done anew, under a new instant, because rows and file names carry the instant. What can be saved under the
+old one, `actions.publish` has tried to save before. Start at `retrying`.
 """
 
 import logging
@@ -12,7 +13,7 @@ from pyhudi.actions.call import WriteCall
 from pyhudi.errors import WriteConflict
 from pyhudi.options import option
 
-__all__ = ["retrying"]
+__all__ = ["RETRIES", "retrying"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,13 +21,16 @@ R = TypeVar("R")
 RETRIES: Final = option(
     "hoodie.write.num.retries.on.conflict.failures",
     3,
-    "How often a write that another commit came before is done again before WriteConflict is raised.",
+    "How often a write that another commit came before is done again before WriteConflict is raised: from the start, "
+    "and from each start so often the file groups alone that others rewrote, where those began before it.",
 )
 _log = logging.getLogger("pyhudi.actions")
 
 
 def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
     """Make a verb that is done again, as often as the call's options say, while it meets a conflict.
+
+    A conflict with a write that is still under way is not waited for.
 
     Raises: WriteConflict of the last attempt.
     """
@@ -37,7 +41,7 @@ def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatena
             try:
                 return verb(call, *args, **kwargs)
             except WriteConflict as error:
-                if not left:
+                if not left or "pending" in error.values:
                     raise
                 _log.info("%s is done again: %s", verb.__name__, error)
         raise AssertionError("the last attempt returns or raises")

@@ -3,7 +3,7 @@
 Start at `delete_where`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.assignment import in_type_of
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.concurrency import mended_tasks
 from pyhudi.actions.opening import Opened, opened
-from pyhudi.actions.publish import publish
+from pyhudi.actions.publish import RestsOn, publish
 from pyhudi.actions.retrying import retrying
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.listing import list_partitions
-from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
 from pyhudi.formats.parquet import iter_batches
@@ -31,6 +32,8 @@ from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_met
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.txn.commit import Mend
+from pyhudi.txn.conflicts import Reads
 
 __all__ = ["delete_where", "update_where"]
 
@@ -67,7 +70,7 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         slices = _candidates(write, change)
         if call.is_dry_run:
             return [one.base.path for one in slices if one.base is not None]
-        write.txn.start(None)
+        write.txn.start(None, {one.group for one in slices})
         spec = write_spec(call, write.time, write.schema)
         told = values_in_paths(call.state.config, write.schema, sorted({one.group.partition for one in slices}))
         change = replace(change, path_values=told)
@@ -75,7 +78,32 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         with write.phases.step("write files"):
             work = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
             statuses = call.engine.run(work, tasks)
-        return publish(call, write.txn, operation, statuses, schema=write.schema, phases=write.phases)
+        reads = Reads(covers=partial(_covers, write, change)) if call.is_serializable else None
+        return publish(
+            call,
+            write.txn,
+            operation,
+            statuses,
+            schema=write.schema,
+            phases=write.phases,
+            rests_on=RestsOn(reads=reads),
+            again=partial(_rewrite_again, write, work, tasks),
+        )
+
+
+def _rewrite_again(
+    write: Opened, work: Callable[[FileTask], WriteStatus], tasks: Sequence[FileTask], mend: Mend
+) -> Sequence[WriteStatus] | None:
+    """Change the file groups anew that others rewrote: each stands for itself."""
+    changed = mended_tasks(write.call.state, mend, tasks)
+    with write.phases.step("write files"):
+        return None if changed is None else write.call.engine.run(work, changed)
+
+
+def _covers(write: Opened, change: _Change, partition: PartitionPath) -> bool:
+    """Tell whether the condition may be true for rows of a partition."""
+    config, schema = write.call.state.config, with_meta_fields(write.schema)
+    return bool(prune_partitions(config, schema, [partition], change.where))
 
 
 def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:

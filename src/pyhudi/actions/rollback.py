@@ -173,12 +173,12 @@ def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Se
     newest = newest_time(timeline)
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
-        requested = None
-        while requested is None:
+        announced = None
+        while announced is None:
             newest = next_instant_time(state.env, newest, timeline_zone(state))
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
-            requested = announce(state, wanted, encoded, settings, alive)
-        _finish(state, requested, plan)
+            announced = announce(state, wanted, encoded, settings, alive)
+        _finish(state, announced[0], plan)
 
 
 def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:

@@ -16,8 +16,9 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
+from pyhudi.actions.concurrency import groups_of, have_moved, keys_in, mended_tasks
 from pyhudi.actions.opening import Opened, opened
-from pyhudi.actions.publish import profile, publish
+from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write, sole_files
 from pyhudi.actions.write_task import Kind, to_statuses, write_buckets
@@ -33,6 +34,7 @@ from pyhudi.state.config import MergeMode
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.txn.commit import Mend
 
 __all__ = [
     "Located",
@@ -65,9 +67,18 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         plan = plan_for(write, located)
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(WriteOperation.UPSERT, plan))
+        write.txn.start(profile(WriteOperation.UPSERT, plan), groups_of(plan.files, located.index))
         statuses = _write(write, located, plan, Kind.UPSERT)
-        return publish(call, write.txn, WriteOperation.UPSERT, statuses, schema=write.schema, phases=write.phases)
+        return publish(
+            call,
+            write.txn,
+            WriteOperation.UPSERT,
+            statuses,
+            schema=write.schema,
+            phases=write.phases,
+            rests_on=RestsOn(find_keys=keys_in(write)),
+            again=partial(_write_again, write, located, plan, Kind.UPSERT),
+        )
 
 
 @retrying
@@ -85,9 +96,9 @@ def insert(
         plan = plan_for(write, replace(located, rows_by_file={}), is_anywhere=found_elsewhere_too)
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(operation, plan))
-        has_one_a_key = call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none"
-        statuses = _write(write, located, plan, Kind.INSERT_ONE if has_one_a_key else Kind.INSERT)
+        write.txn.start(profile(operation, plan), groups_of(plan.files, located.index))
+        kind = Kind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else Kind.INSERT
+        statuses = _write(write, located, plan, kind)
         return publish(
             call,
             write.txn,
@@ -96,6 +107,8 @@ def insert(
             schema=write.schema,
             phases=write.phases,
             rejected_count=rejected_count,
+            rests_on=RestsOn(find_keys=keys_in(write) if policy != "none" else None),
+            again=partial(_write_again, write, located, plan, kind) if policy == "none" else None,
         )
 
 
@@ -110,9 +123,18 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
         plan = plan_for(write, located, has_inserts=False, is_anywhere=located.index.is_global)
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(WriteOperation.DELETE, plan))
+        write.txn.start(profile(WriteOperation.DELETE, plan), groups_of(plan.files, located.index))
         statuses = _write(write, located, plan, Kind.DELETE)
-        return publish(call, write.txn, WriteOperation.DELETE, statuses, schema=write.schema, phases=write.phases)
+        return publish(
+            call,
+            write.txn,
+            WriteOperation.DELETE,
+            statuses,
+            schema=write.schema,
+            phases=write.phases,
+            rests_on=RestsOn(find_keys=keys_in(write)),
+            again=partial(_write_again, write, located, plan, Kind.DELETE),
+        )
 
 
 @retrying
@@ -124,7 +146,7 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
         plan = plan_for(replace(write, slices=[]), _nothing_located(write))
         if call.is_dry_run:
             return plan
-        write.txn.start(profile(operation, plan))
+        write.txn.start(profile(operation, plan), {one.group for one in stored})
         kind = Kind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else Kind.INSERT
         statuses = _write(write, _nothing_located(write), plan, kind)
         return publish(
@@ -147,8 +169,8 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
         partitions = _matching({one.group.partition for one in stored}, patterns)
         if call.is_dry_run:
             return partitions
-        write.txn.start(None)
-        gone = _groups([one for one in stored if one.group.partition in set(partitions)])
+        taken = [one for one in stored if one.group.partition in set(partitions)]
+        write.txn.start(None, {one.group for one in taken})
         return publish(
             call,
             write.txn,
@@ -156,7 +178,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
             [],
             schema=write.schema,
             phases=write.phases,
-            replaced=gone,
+            replaced=_groups(taken),
         )
 
 
@@ -249,8 +271,10 @@ def plan_for(write: Opened, located: Located, *, has_inserts: bool = True, is_an
         )
 
 
-def _write(write: Opened, located: Located, plan: WritePlan, kind: Kind) -> list[WriteStatus]:
-    """Bring the rows to their buckets and write them: one pass over the wide rows."""
+def _write(
+    write: Opened, located: Located, plan: WritePlan, kind: Kind, only: frozenset[int] | None = None
+) -> list[WriteStatus]:
+    """Bring the rows to their buckets and write them, or some of the buckets: one pass over the wide rows."""
     call, engine = write.call, write.call.engine
     with write.phases.step("write files"):
         routed = engine.route(write.rows, located.frame, plan.routes)
@@ -260,9 +284,32 @@ def _write(write: Opened, located: Located, plan: WritePlan, kind: Kind) -> list
             spec=write_spec(call, write.time, write.schema),
             files=plan.files,
             kind=kind,
+            only=only,
         )
         statuses: pa.Table = engine.collect(engine.map(engine.exchange(routed, plan.tasks_count), task, WRITE_STATUS))
         return to_statuses(statuses)
+
+
+def _write_again(
+    write: Opened, located: Located, plan: WritePlan, kind: Kind, mend: Mend
+) -> Sequence[WriteStatus] | None:
+    """Write the rows of some file groups anew, on top of what others wrote; None where keys have moved between groups.
+
+    A record that changes its partition was compared with the stored one when it was looked up, so it is looked up anew.
+    """
+    call = write.call
+    if located.index.moves is Moves.DELETE_AND_INSERT:
+        return None
+    tasks = mended_tasks(call.state, mend, plan.files)
+    if tasks is None:
+        return None
+    if kind is not Kind.INSERT:
+        routed = call.engine.route(write.rows, located.frame, plan.routes)
+        if have_moved(write, routed, tasks):
+            return None
+    fresh = {task.number: task for task in tasks}
+    changed = replace(plan, files=tuple(fresh.get(task.number, task) for task in plan.files))
+    return _write(write, located, changed, kind, frozenset(fresh))
 
 
 def _hashing(write: Opened, located: Located) -> Hashing | None:

@@ -51,14 +51,17 @@ def write_buckets(
     files: tuple[FileTask, ...],
     kind: Kind,
     sort_columns: tuple[str, ...] = (),
+    only: frozenset[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Write every bucket of one task.
+    """Write every bucket of one task, or those of `only`.
 
     Shape: batches with the table's columns, KEY, PARTITION, ORDER, BUCKET, IS_MOVED, ordered by BUCKET and ORDER
            -> one WRITE_STATUS row a bucket.
     """
     spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
+        if only is not None and bucket not in only:
+            continue
         rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
         yield status_batch(write_bucket(storage, spec, files[bucket], rows, kind))
 

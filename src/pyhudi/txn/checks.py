@@ -5,29 +5,51 @@ Called with the table lock held, on a timeline read under it. Start at `require_
 Spec: Writer Expectations 3.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
+from pyhudi.filegroup.model import BaseFile, FileGroupId
+from pyhudi.schema.meta_fields import without_meta_fields
+from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import read_commit_metadata, read_plan
-from pyhudi.timeline.codec import decode_rollback_plan
+from pyhudi.timeline.codec import decode_plan, decode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, completed_after, find_instant, pending
-from pyhudi.txn.conflicts import find_conflict, footprint
+from pyhudi.timeline.view import Timeline, completed_after, completed_writes, find_instant, pending
+from pyhudi.txn.conflicts import (
+    Footprint,
+    Overlap,
+    Reads,
+    Resolution,
+    files_with_new_keys,
+    find_overlaps,
+    find_read_changes,
+    plan_footprint,
+)
+from pyhudi.txn.heartbeat import Pulse
 from pyhudi.txn.locks import Lease
 
 __all__ = [
+    "FindKeys",
+    "Proposal",
     "require_alive",
     "require_lease",
+    "require_new_keys",
     "require_no_conflict",
     "require_no_service",
+    "require_older_targets",
+    "require_pulse",
+    "require_reads_unchanged",
+    "require_same_schema",
     "require_same_table",
     "rollback_target",
+    "spelled",
 ]
 
 _LEASE_MARGIN_MS: Final = 5_000
@@ -35,6 +57,22 @@ _SERVICES: Final = frozenset(
     {Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING, Action.RESTORE}
 )
 """Pending actions that change what a commit may do."""
+_PLANNED: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION})
+"""Those whose plans name file groups; the others concern the whole table."""
+
+FindKeys = Callable[[Sequence[BaseFile]], Mapping[BaseFile, int]]
+"""Counts how many of an action's keys each of these base files holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What an action is about to publish, and what it rests on."""
+
+    metadata: CommitMetadata
+    find_keys: FindKeys | None = None
+    """None for an action that does not look keys up: it may make a second row of one."""
+    reads: Reads | None = None
+    """None unless the action is to be serializable with everything that it read."""
 
 
 def require_alive(state: TableState, time: InstantTime, before: Timeline, now: Timeline) -> None:
@@ -74,46 +112,116 @@ def require_same_table(state: TableState, time: InstantTime | None = None) -> No
     require_writable(fresh.config, fresh.layout)
 
 
-def require_no_service(time: InstantTime, before: Timeline, now: Timeline) -> None:
-    """C3, C4 as far as they are built: no service that moves or takes back rows was planned meanwhile.
+def require_same_schema(
+    state: TableState, time: InstantTime, before: Timeline, now: Timeline, metadata: CommitMetadata
+) -> None:
+    """C7: nobody changed the table's columns meanwhile, unless to what we have: the newest commit says what they are.
 
     Raises: WriteConflict.
     """
-    known = {(one.requested_time, one.action) for one in before.instants}
-    for one in pending(now):
-        if one.action in _SERVICES and (one.requested_time, one.action) not in known:
-            raise WriteConflict(
-                "a table service was planned during this write; write again when it is over",
-                instant=time,
-                other=one.requested_time,
-                action=str(one.action),
-            )
+    theirs = _newest_schema(state, completed_after(now, frozenset(before.completed)), now)
+    ours = metadata.extra.get("schema", "")
+    if not theirs or not ours or _columns(theirs) == _columns(ours):
+        return
+    first = _newest_schema(state, completed_writes(before), before) or state.config.create_schema
+    if not first or _columns(first) != _columns(theirs):
+        raise WriteConflict("another commit changed the table's columns; write again", instant=time)
+
+
+def require_no_service(
+    state: TableState, time: InstantTime, now: Timeline, ours: Footprint, resolution: Resolution
+) -> None:
+    """C3, C4: no compaction or clustering is planned of what we touch, and nothing that changes what a commit must do.
+
+    Raises: WriteConflict.
+    """
+    services = [one for one in pending(now) if one.action in _SERVICES]
+    if not services:
+        return
+    plans = {}
+    for one in services:
+        plan = _planned(state, one)
+        if plan is None:
+            raise _service_conflict(time, one.requested_time, action=str(one.action))
+        plans[one.requested_time] = plan
+    if resolution is Resolution.PREFER_WRITER:
+        return
+    for overlap in find_overlaps(ours, plans, resolution):
+        raise _service_conflict(time, overlap.instant, file_groups=spelled(overlap.groups))
 
 
 def require_no_conflict(
-    state: TableState, time: InstantTime, before: Timeline, now: Timeline, metadata: CommitMetadata
+    time: InstantTime, ours: Footprint, concurrent: Mapping[InstantTime, Footprint], resolution: Resolution
 ) -> None:
-    """C2 and C6: nobody wrote our file groups, and every base file we merged with is older than we are.
+    """C2, C4: nobody who completed meanwhile wrote or replaced our file groups, or wrote to what we replace.
 
-    Raises: WriteConflict.
+    Raises: WriteConflict naming both sides.
     """
-    concurrent = {
-        other.requested_time: footprint(read_commit_metadata(state, other))
-        for other in completed_after(now, frozenset(before.completed))
+    for overlap in find_overlaps(ours, concurrent, resolution):
+        raise _conflict("another commit touched the same file groups; write again", time, overlap)
+
+
+def require_reads_unchanged(time: InstantTime, reads: Reads, concurrent: Mapping[InstantTime, Footprint]) -> None:
+    """Serializable isolation: nobody who completed meanwhile changed what we read, or put rows where we looked.
+
+    Raises: WriteConflict naming both sides.
+    """
+    for overlap in find_read_changes(reads, concurrent):
+        raise _conflict("another commit changed what this write has read; write again", time, overlap)
+
+
+def require_new_keys(
+    time: InstantTime,
+    find_keys: FindKeys,
+    concurrent: Mapping[InstantTime, CommitMetadata],
+    mended: Collection[FileGroupId] = (),
+) -> None:
+    """C5: nobody who completed meanwhile put one of our keys into another file group.
+
+    `mended` are file groups that are going to be written again on top of what the others wrote.
+
+    Cost:   grows with what the others inserted: the footers of those files, and the keys of files that may have ours.
+    Raises: WriteConflict naming the first such commit.
+    """
+    files = {
+        file: instant
+        for instant, metadata in sorted(concurrent.items())
+        for file in files_with_new_keys(metadata)
+        if FileGroupId(partition=file.partition, file_id=file.file_id) not in mended
     }
-    overlap = find_conflict(footprint(metadata), concurrent)
-    if overlap is not None:
+    if not files:
+        return
+    counts = find_keys(list(files))
+    held = [(instant, file, counts[file]) for file, instant in files.items() if counts.get(file)]
+    if held:
+        instant, file, count = held[0]
         raise WriteConflict(
-            "another commit touched the same file groups; write again",
+            "another commit inserted keys of this write; write again",
             instant=time,
-            other=overlap.instant,
-            file_groups=[f"{group.partition}/{group.file_id}" for group in overlap.groups],
-            partitions=list(overlap.partitions),
+            other=instant,
+            their_file_groups=[f"{file.partition}/{file.file_id}"],
+            keys_count=count,
         )
+
+
+def require_older_targets(time: InstantTime, metadata: CommitMetadata) -> None:
+    """C6: every base file that we merged with is older than we are, so that readers see ours on top of it.
+
+    Raises: InternalError.
+    """
     for stats in metadata.stats.values():
         for stat in stats:
             if stat.prev_commit not in {None, "null"} and str(stat.prev_commit) >= time:
                 raise InternalError("merged with a base file that is not older", instant=time, stat=stat.path)
+
+
+def require_pulse(time: InstantTime, pulse: Pulse) -> None:
+    """C8: our heartbeat got through lately enough that nobody may have taken us for dead.
+
+    Raises: HeartbeatExpired.
+    """
+    if pulse.is_expired():
+        raise HeartbeatExpired("no heartbeat of this write got through for too long; write again", instant=time)
 
 
 def require_lease(lease: Lease) -> None:
@@ -124,6 +232,50 @@ def require_lease(lease: Lease) -> None:
     remaining_ms = lease.remaining_ms()
     if remaining_ms is not None and remaining_ms < _LEASE_MARGIN_MS:
         raise LockNotAcquired("the table lock was lost, or is about to end; write again", remaining_ms=remaining_ms)
+
+
+def spelled(groups: Iterable[FileGroupId]) -> list[str]:
+    """Spell file groups as errors name them."""
+    return [f"{group.partition}/{group.file_id}" for group in groups]
+
+
+def _conflict(text: str, time: InstantTime, overlap: Overlap) -> WriteConflict:
+    return WriteConflict(
+        text,
+        instant=time,
+        other=overlap.instant,
+        file_groups=spelled(overlap.groups),
+        their_file_groups=spelled(overlap.their_groups),
+        partitions=list(overlap.partitions),
+    )
+
+
+def _service_conflict(time: InstantTime, other: InstantTime, **more: object) -> WriteConflict:
+    text = "a table service is planned on what this write touches; write again when it is over"
+    return WriteConflict(text, instant=time, other=other, **more)
+
+
+def _planned(state: TableState, service: Instant) -> Footprint | None:
+    """Read what a service is going to touch; None: it must be taken for everything."""
+    if service.action not in _PLANNED:
+        return None
+    try:
+        data = read_plan(state, service)
+    except FileMissing:
+        return None
+    return plan_footprint(service.action, decode_plan(data, service.file_name)) if data else None
+
+
+def _newest_schema(state: TableState, instants: Iterable[Instant], timeline: Timeline) -> str:
+    newest_first = sorted(instants, key=timeline.point, reverse=True)
+    schemas = (read_commit_metadata(state, one).extra.get("schema") for one in newest_first)
+    return next((schema for schema in schemas if schema), "")
+
+
+@lru_cache(maxsize=64)
+def _columns(schema: str) -> tuple[tuple[str, str], ...]:
+    """Give names and types: writers spell the same columns in more than one way."""
+    return tuple((field.name, str(field.type)) for field in without_meta_fields(avro_to_arrow(schema)))
 
 
 def _taken_back(state: TableState, before: Timeline, now: Timeline) -> Iterator[tuple[InstantTime, InstantTime]]:

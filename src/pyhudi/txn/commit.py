@@ -9,7 +9,7 @@ Spec: Writer Expectations; format/timeline 2.6, 8.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -24,6 +24,7 @@ from pyhudi.errors import (
     PreconditionFailed,
     WriteConflict,
 )
+from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import (
@@ -36,25 +37,45 @@ from pyhudi.timeline.active import (
 )
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, find_instant, newest_time
+from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
 from pyhudi.txn.checks import (
+    Proposal,
     require_alive,
     require_lease,
+    require_new_keys,
     require_no_conflict,
     require_no_service,
+    require_older_targets,
+    require_pulse,
+    require_reads_unchanged,
+    require_same_schema,
     require_same_table,
 )
+from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, resolution_for
+from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, fence_of
-from pyhudi.txn.heartbeat import beating, stop_beating
+from pyhudi.txn.group_locks import hold_groups
+from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
 from pyhudi.txn.times import times_for
-from pyhudi.txn.writers import require_lone
+from pyhudi.txn.writers import is_pessimistic, require_lone
 
-__all__ = ["Txn", "announce", "begin"]
+__all__ = ["Mend", "Txn", "announce", "begin"]
 
 _NONCE_BYTES: Final = 16
 _log = logging.getLogger("pyhudi.txn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mend:
+    """What to write again so that an action may still be published under its instant."""
+
+    timeline: Timeline
+    """What the action rests on now."""
+    groups: frozenset[FileGroupId]
+    revision: int
+    """How often the plan was changed by now: new files must not have the names of those they replace."""
 
 
 @dataclass(slots=True)
@@ -66,8 +87,11 @@ class Txn:
     snapshot: Timeline
     """The timeline as it was before the instant was issued."""
     instant: Instant
+    pulse: Pulse = field(repr=False)
     _alive: ExitStack = field(repr=False)
     _undo: Callable[[TableState, Instant, Settings], None] = field(repr=False)
+    revision: int = 0
+    """How often something was written again under this instant."""
 
     @property
     def time(self) -> InstantTime:
@@ -98,38 +122,111 @@ class Txn:
         finally:
             self._alive.close()
 
-    def start(self, profile: CommitMetadata | None) -> None:
+    def start(self, profile: CommitMetadata | None, groups: Collection[FileGroupId] = ()) -> None:
         """Announce what is about to be written: the inflight file with the workload profile.
 
-        Raises: HeartbeatExpired if somebody rolled the request back.
+        `groups` are the file groups that are going to be rewritten or replaced. Where the mode is pessimistic they are
+        locked from here to the end; where conflicts are looked for early, they are looked for here.
+
+        Raises: HeartbeatExpired if somebody rolled the request back; WriteConflict, LockNotAcquired.
         """
+        is_early = self.settings.get(EARLY_DETECTION)
+        if is_pessimistic(self.settings):
+            self._alive.enter_context(hold_groups(self.state, self.settings, groups))
+        if is_early or is_pessimistic(self.settings):
+            require_untouched(self.state, self.time, self.snapshot, groups, self.settings)
+        if is_early:
+            require_no_rival(self.state, self.time, groups, self.settings)
         try:
             self.instant = start(self.state, self.instant, profile)
         except (InstantNotFound, PreconditionFailed) as error:
             raise HeartbeatExpired("another writer took this write for dead; write again", instant=self.time) from error
 
-    def commit(self, metadata: CommitMetadata) -> Instant:
+    def commit(self, proposal: Proposal) -> Instant:
         """Check against who finished meanwhile, and publish.
 
-        Once it is published nothing fails any more: what cannot be tidied up is left to the next writer.
+        Keys are looked for in what is finished by now before the lock is taken, so that inside it only what came after
+        is left to look into. Once the commit is published nothing fails any more: what cannot be tidied up is left to
+        the next writer.
 
         Locks:  takes the table lock.
         Raises: WriteConflict, HeartbeatExpired (rolled back by someone), LockNotAcquired, CommitUnknown.
         Spec:   Writer Expectations 3, 4.
         """
-        reconcile(self.state, self.time, metadata)
+        reconcile(self.state, self.time, proposal.metadata)
+        seen = self._looked_up(proposal)
         with lock_for(self.state, self.settings).hold() as lease:
             fence = fence_of(self.state)
             now = load_timeline(self.state)
             require_alive(self.state, self.time, self.snapshot, now)
             require_same_table(self.state, self.time)
-            require_no_service(self.time, self.snapshot, now)
-            require_no_conflict(self.state, self.time, self.snapshot, now, metadata)
+            concurrent = self._concurrent(now)
+            touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
+            ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
+            require_no_service(self.state, self.time, now, ours, resolution)
+            require_no_conflict(self.time, ours, touched, resolution)
+            self._require_the_rest(proposal, now, {one: concurrent[one] for one in concurrent if one not in seen})
             require_lease(lease)
-            self.instant = self._publish(now, metadata, fence)
+            require_pulse(self.time, self.pulse)
+            self.instant = self._publish(now, proposal.metadata, fence)
             self._wait()
         self._tidy()
         return self.instant
+
+    def mend(self, proposal: Proposal) -> Mend | None:
+        """After a conflict: say what to write again under this instant, or None where only a new instant helps.
+
+        It helps to write again the file groups that others rewrote, if all of them began before us, so that readers
+        see ours on top, and if nothing else has changed. What the others did then counts as seen.
+
+        Raises: WriteConflict, HeartbeatExpired where the write cannot be saved.
+        """
+        now = load_timeline(self.state)
+        require_alive(self.state, self.time, self.snapshot, now)
+        concurrent = self._concurrent(now)
+        touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
+        ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
+        overlaps = find_overlaps(ours, touched, resolution)
+        if ours.replaced or ours.overwritten or not can_be_mended(self.time, overlaps):
+            return None
+        groups = frozenset(group for overlap in overlaps for group in overlap.groups)
+        require_no_service(self.state, self.time, now, ours, resolution)
+        self._require_the_rest(proposal, now, concurrent, groups)
+        self.snapshot, self.revision = now, self.revision + 1
+        return Mend(timeline=now, groups=groups, revision=self.revision)
+
+    def _looked_up(self, proposal: Proposal) -> frozenset[InstantTime]:
+        """Look for our keys in what is finished before the lock is taken; give whose files were looked into."""
+        if proposal.find_keys is None:
+            return frozenset()
+        concurrent = self._concurrent(load_timeline(self.state))
+        touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
+        require_no_conflict(self.time, footprint(proposal.metadata), touched, resolution_for(self.settings))
+        require_new_keys(self.time, proposal.find_keys, concurrent)
+        return frozenset(concurrent)
+
+    def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
+        """Read what everybody says who completed since our snapshot."""
+        return {
+            other.requested_time: read_commit_metadata(self.state, other)
+            for other in completed_after(now, frozenset(self.snapshot.completed))
+        }
+
+    def _require_the_rest(
+        self,
+        proposal: Proposal,
+        now: Timeline,
+        unseen: Mapping[InstantTime, CommitMetadata],
+        mended: Collection[FileGroupId] = (),
+    ) -> None:
+        """Hold the action to everything but its own file groups; `unseen` are those whose keys are not known yet."""
+        if proposal.reads is not None:
+            touched = {instant: footprint(metadata) for instant, metadata in self._concurrent(now).items()}
+            require_reads_unchanged(self.time, proposal.reads, touched)
+        require_same_schema(self.state, self.time, self.snapshot, now, proposal.metadata)
+        require_older_targets(self.time, proposal.metadata)
+        if proposal.find_keys is not None:
+            require_new_keys(self.time, proposal.find_keys, unseen, mended)
 
     def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
@@ -192,27 +289,30 @@ def begin(
         require_same_table(state)
         snapshot = recover(state, load_timeline(state), settings)
         require_lone(state, snapshot, settings)
-        instant, newest = None, newest_time(snapshot)
-        while instant is None:
+        announced, newest = None, newest_time(snapshot)
+        while announced is None:
             time = newest = times.issue(newest)
             require_lease(lease)
             wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
-            instant = announce(state, wanted, plan, settings, alive)
+            announced = announce(state, wanted, plan, settings, alive)
+        instant, pulse = announced
         on_error.callback(_withdraw, state, instant)
         times.settle(instant.requested_time)
         on_error.pop_all()
-    return Txn(state, settings, snapshot, instant, alive, undo)
+    return Txn(state, settings, snapshot, instant, pulse, alive, undo)
 
 
-def announce(state: TableState, wanted: Instant, plan: bytes, settings: Settings, alive: ExitStack) -> Instant | None:
+def announce(
+    state: TableState, wanted: Instant, plan: bytes, settings: Settings, alive: ExitStack
+) -> tuple[Instant, Pulse] | None:
     """Heartbeat, then request, so that no request of ours is ever taken for a foreign one; None if the time is taken.
 
     A heartbeat is never left at somebody else's instant: without beats it would count as dead.
     """
     with suppress(PreconditionFailed):
-        alive.enter_context(beating(state, wanted.requested_time, settings))
+        pulse = alive.enter_context(beating(state, wanted.requested_time, settings))
         try:
-            return request(state, wanted, plan)
+            return request(state, wanted, plan), pulse
         except PreconditionFailed:
             alive.close()
             stop_beating(state, wanted.requested_time)

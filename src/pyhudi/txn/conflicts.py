@@ -1,20 +1,75 @@
-"""Did somebody who finished meanwhile touch what we touch? Pure decisions over commit metadata.
+"""Did somebody touch what we touch? Pure decisions over what actions say of themselves.
 
-Start at `find_conflict`.
+A footprint is what one action touches, taken from its commit metadata or its plan; `find_overlaps` lays ours beside
+those of others. What counts as the same place is the table's conflict resolution, named as Apache Hudi names it. Start
+at `find_overlaps`.
+
+Spec: Writer Expectations 3.2, 3.3; format/timeline 8.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final
 
-from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
-from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
+from pyhudi.filegroup.names import parse_base_file
+from pyhudi.index.tag import INDEX_TYPE, IndexKind
+from pyhudi.options import Settings, option
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
-__all__ = ["Footprint", "Overlap", "find_conflict", "footprint"]
+__all__ = [
+    "Footprint",
+    "Overlap",
+    "Reads",
+    "Resolution",
+    "can_be_mended",
+    "files_with_new_keys",
+    "find_overlaps",
+    "find_read_changes",
+    "footprint",
+    "place_of",
+    "plan_footprint",
+    "resolution_for",
+]
 
+
+class Resolution(StrEnum):
+    """Apache Hudi's conflict resolution strategies."""
+
+    SIMPLE = "SimpleConcurrentFileWritesConflictResolutionStrategy"
+    PREFER_WRITER = "PreferWriterConflictResolutionStrategy"
+    """A planned compaction or clustering gives way to a write, not the other way round."""
+    BUCKET = "BucketIndexConcurrentFileWritesConflictResolutionStrategy"
+    """File groups of one bucket are one: each writer of a new bucket draws a file id of its own for it."""
+
+
+def _resolution(text: str) -> str:
+    """Take a class name, with its package or without."""
+    return Resolution(text.strip().rsplit(".", 1)[-1]) if text.strip() else ""
+
+
+RESOLUTION: Final = option(
+    "hoodie.write.lock.conflict.resolution.strategy",
+    "",
+    "Class name of the conflict resolution; empty: by bucket under the bucket index, else by file group.",
+    parse=_resolution,
+)
 _OVERWRITES: Final = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})
 """They take partitions over also where nothing was stored yet."""
+_MOVES: Final = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT})
+"""They move rows, and bring no key that was not there."""
+_BUCKET_DIGITS: Final = 8
+
+
+def resolution_for(settings: Settings) -> Resolution:
+    """Choose by the options, or else by what the index makes necessary."""
+    named = settings.get(RESOLUTION)
+    if named:
+        return Resolution(named)
+    return Resolution.BUCKET if settings.get(INDEX_TYPE) == IndexKind.BUCKET else Resolution.SIMPLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +78,18 @@ class Footprint:
 
     groups: frozenset[FileGroupId]
     """File groups that it writes or replaces."""
-    overwritten: frozenset[PartitionPath]
+    appended: frozenset[FileGroupId] = frozenset()
+    """Those of them that it only adds log files to."""
+    replaced: frozenset[FileGroupId] = frozenset()
+    """Those of them that it takes away."""
+    overwritten: frozenset[PartitionPath] = frozenset()
     """Partitions whose whole content it replaces: any other write to them is lost by it."""
-    partitions: frozenset[PartitionPath]
+    partitions: frozenset[PartitionPath] = frozenset()
     """Partitions that it writes to or replaces something in."""
-    is_whole_table: bool
+    is_whole_table: bool = False
     """It replaces everything."""
+    is_compaction: bool = False
+    """It rewrites file groups without taking anything from later log files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,44 +99,151 @@ class Overlap:
     instant: InstantTime
     """The other action's requested time."""
     groups: tuple[FileGroupId, ...]
+    """Ours."""
+    their_groups: tuple[FileGroupId, ...]
     partitions: tuple[PartitionPath, ...]
+    is_replaced: bool
+    """The other action took some of the groups away: nothing is left to write to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What a serializable action read: it must not have changed when the action commits."""
+
+    groups: frozenset[FileGroupId] = frozenset()
+    covers: Callable[[PartitionPath], bool] | None = None
+    """Tells whether a partition was read whole, so that rows which are new in it count too."""
 
 
 def footprint(metadata: CommitMetadata) -> Footprint:
     """Take what an action touches from its commit metadata."""
-    groups = {
-        FileGroupId(partition=PartitionPath(partition), file_id=FileId(stat.file_id))
+    written = {
+        _group(partition, stat.file_id): _is_log(stat)
         for partition, stats in metadata.stats.items()
         for stat in stats
         if stat.file_id
     }
-    replaced = metadata.replaced or {}
-    groups |= {
-        FileGroupId(partition=PartitionPath(partition), file_id=FileId(file_id))
-        for partition, file_ids in replaced.items()
-        for file_id in file_ids
-    }
-    partitions = frozenset(PartitionPath(partition) for partition in {*metadata.stats, *replaced})
+    named = metadata.replaced or {}
+    replaced = frozenset(_group(partition, file_id) for partition, file_ids in named.items() for file_id in file_ids)
+    partitions = frozenset(PartitionPath(partition) for partition in {*metadata.stats, *named})
     return Footprint(
-        groups=frozenset(groups),
-        overwritten=partitions if metadata.operation in _OVERWRITES else frozenset(map(PartitionPath, replaced)),
+        groups=frozenset(written) | replaced,
+        appended=frozenset(group for group, is_log in written.items() if is_log) - replaced,
+        replaced=replaced,
+        overwritten=partitions if metadata.operation in _OVERWRITES else frozenset(map(PartitionPath, named)),
         partitions=partitions,
         is_whole_table=metadata.operation is WriteOperation.INSERT_OVERWRITE_TABLE,
+        is_compaction=metadata.operation in {WriteOperation.COMPACT, WriteOperation.LOG_COMPACT},
     )
 
 
-def find_conflict(ours: Footprint, concurrent: Mapping[InstantTime, Footprint]) -> Overlap | None:
-    """Compare our action with those that completed since our snapshot, in order of their instants.
+def plan_footprint(action: Action, plan: Mapping[str, Any]) -> Footprint:
+    """Take what a compaction or clustering is going to touch from its plan.   Spec: format/timeline 3.4, 3.5."""
+    named = list(plan.get("operations") or ())
+    if action is Action.CLUSTERING:
+        inputs = (plan.get("clusteringPlan") or {}).get("inputGroups") or ()
+        named = [one for group in inputs for one in group.get("slices") or ()]
+    groups = frozenset(_group(one.get("partitionPath") or "", one.get("fileId") or "") for one in named)
+    return Footprint(
+        groups=groups,
+        replaced=groups if action is Action.CLUSTERING else frozenset(),
+        partitions=frozenset(group.partition for group in groups),
+        is_compaction=action is not Action.CLUSTERING,
+    )
 
-    They conflict where both write one file group, or where we replace a partition that the other has written to: its
-    rows would vanish although it was told that they are there.
 
-    Spec: Writer Expectations 3.2, 3.3 (checks C2 and C4).
+def find_overlaps(
+    ours: Footprint, others: Mapping[InstantTime, Footprint], resolution: Resolution = Resolution.SIMPLE
+) -> tuple[Overlap, ...]:
+    """Compare our action with others, in order of their instants.
+
+    Two conflict where both write one file group, or where we replace a partition that the other has written to: its
+    rows would vanish although it was told that they are there. Log files that we append to a group which is being
+    compacted stay visible on top of it.
+
+    Spec: Writer Expectations 3.2, 3.3 (checks C2, C3 and C4).
     """
-    for instant in sorted(concurrent):
-        theirs = concurrent[instant]
-        groups = ours.groups & theirs.groups
+    found = []
+    for instant in sorted(others):
+        theirs = others[instant]
+        exposed = ours.groups - ours.appended if theirs.is_compaction else ours.groups
+        mine = _within(exposed, theirs.groups, resolution)
         partitions = theirs.partitions if ours.is_whole_table else ours.overwritten & theirs.partitions
+        if mine or partitions:
+            overlap = Overlap(
+                instant=instant,
+                groups=tuple(sorted(mine)),
+                their_groups=tuple(sorted(_within(theirs.groups, mine, resolution))),
+                partitions=tuple(sorted(partitions)),
+                is_replaced=bool(_within(mine, theirs.replaced, resolution)),
+            )
+            found.append(overlap)
+    return tuple(found)
+
+
+def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
+    """Tell whether writing the file groups again, under our own instant, settles every conflict.
+
+    It does where each of the others began before us, so that readers see ours on top of theirs, and left the groups
+    where they were.
+    """
+    return bool(overlaps) and not any(one.instant >= time or one.is_replaced or one.partitions for one in overlaps)
+
+
+def find_read_changes(reads: Reads, others: Mapping[InstantTime, Footprint]) -> tuple[Overlap, ...]:
+    """Tell which others changed what we read, or put rows where we looked for them: serializable isolation."""
+    found = []
+    for instant in sorted(others):
+        theirs = others[instant]
+        groups = theirs.groups & reads.groups
+        partitions = [one for one in theirs.partitions if reads.covers is not None and reads.covers(one)]
         if groups or partitions:
-            return Overlap(instant=instant, groups=tuple(sorted(groups)), partitions=tuple(sorted(partitions)))
-    return None
+            ordered = tuple(sorted(groups))
+            overlap = Overlap(
+                instant=instant,
+                groups=ordered,
+                their_groups=ordered,
+                partitions=tuple(sorted(partitions)),
+                is_replaced=bool(groups & theirs.replaced),
+            )
+            found.append(overlap)
+    return tuple(found)
+
+
+def files_with_new_keys(metadata: CommitMetadata) -> tuple[BaseFile, ...]:
+    """List the base files in which an action may have put keys that the table had not: what C5 has to look into."""
+    if metadata.operation in _MOVES:
+        return ()
+    found = (
+        parse_base_file(PartitionPath(partition), FileStatus(path=stat.path, size_bytes=_size(stat), modified_ms=0))
+        for partition, stats in metadata.stats.items()
+        for stat in stats
+        if stat.path and stat.num_inserts != 0
+    )
+    return tuple(file for file in found if file is not None)
+
+
+def _size(stat: WriteStat) -> int:
+    return stat.file_size_in_bytes or 0
+
+
+def _group(partition: str, file_id: str) -> FileGroupId:
+    return FileGroupId(partition=PartitionPath(partition), file_id=FileId(file_id))
+
+
+def _is_log(stat: WriteStat) -> bool:
+    return (stat.path or "").rsplit("/", 1)[-1].startswith(".")
+
+
+def _within(
+    groups: Iterable[FileGroupId], others: Collection[FileGroupId], resolution: Resolution
+) -> frozenset[FileGroupId]:
+    """Keep the groups that are the same place as one of the others."""
+    places = {place_of(group, resolution) for group in others}
+    return frozenset(group for group in groups if place_of(group, resolution) in places)
+
+
+def place_of(group: FileGroupId, resolution: Resolution) -> tuple[str, str]:
+    """Give what is the same for two file groups that only one of two writers may write."""
+    is_bucket = resolution is Resolution.BUCKET
+    return group.partition, group.file_id[:_BUCKET_DIGITS] if is_bucket else group.file_id

@@ -6,9 +6,11 @@ without any heartbeat is foreign (a Java single writer has none). Start at `beat
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from pyhudi.env import Env
 from pyhudi.errors import FileMissing, HudiError, LockNotAcquired, PreconditionFailed
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
@@ -21,6 +23,7 @@ __all__ = [
     "GUARD_PREFIX",
     "HEARTBEATS",
     "Liveness",
+    "Pulse",
     "beating",
     "guard_path",
     "heartbeat_path",
@@ -49,6 +52,20 @@ class Liveness(StrEnum):
     """It has no heartbeat: not a pyhudi writer."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Pulse:
+    """When our own heartbeat last got through. Units: s on the monotonic clock."""
+
+    env: Env
+    limit_s: float | None
+    """None: a lock of this host says whether we live, and it ends with us only."""
+    last_s: float
+
+    def is_expired(self) -> bool:
+        """Tell whether others may take us for dead."""
+        return self.limit_s is not None and self.env.monotonic_s() - self.last_s > self.limit_s
+
+
 def heartbeat_path(instant: InstantTime) -> str:
     """Spell the heartbeat file.   Spec: format/timeline 8.3."""
     return f"{HEARTBEATS}/{instant}"
@@ -60,17 +77,22 @@ def guard_path(instant: InstantTime) -> str:
 
 
 @contextmanager
-def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[None]:
+def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[Pulse]:
     """Beat until the context is left; the file stays for whoever has to judge a writer that died inside.
 
     Raises: PreconditionFailed if somebody else beats for this instant.
     """
+    limit_s = settings.get(INTERVAL_MS) * settings.get(MISSES) / 1000
+    is_guarded = state.storage.traits.has_guard
+    pulse = Pulse(env=state.env, limit_s=None if is_guarded else limit_s, last_s=state.env.monotonic_s())
 
     def beat() -> None:
+        started_s = state.env.monotonic_s()
         try:
             state.storage.put(heartbeat_path(instant), b"")
         except HudiError:
             return  # one miss is tolerable; the next beat tries again
+        pulse.last_s = started_s
 
     with _guard(state, instant):
         try:
@@ -79,7 +101,7 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
             state.storage.delete(guard_path(instant))
             raise
         with state.env.every(settings.get(INTERVAL_MS) / 1000, beat):
-            yield
+            yield pulse
 
 
 def stop_beating(state: TableState, instant: InstantTime) -> None:

@@ -1,31 +1,52 @@
 """How many writers a table's store bears, and what follows where it is only one.
 
-Our own local and memory stores are held to racing creators by tests; every other store is asked once. Start at
-`require_lone`.
+A mode says how they are kept apart, on top of the checks that every commit makes. Our own local and memory stores are
+held to racing creators by tests; every other store is asked once. Start at `require_lone`.
 """
 
 import logging
 from functools import cache
 from typing import Final
 
-from pyhudi.errors import LockNotAcquired, Unsupported
+from pyhudi.errors import LockNotAcquired, NotBuilt, Unsupported
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.probe import probe_writes
 from pyhudi.timeline.view import Timeline, pending
 from pyhudi.txn.heartbeat import is_abandoned
 
-__all__ = ["require_lone"]
+__all__ = ["is_pessimistic", "require_built", "require_lone"]
 
 _SINGLE: Final = "SINGLE_WRITER"
+_PESSIMISTIC: Final = "PESSIMISTIC_CONCURRENCY_CONTROL"
+_NON_BLOCKING: Final = "NON_BLOCKING_CONCURRENCY_CONTROL"
 CONCURRENCY_MODE: Final = option(
     "hoodie.write.concurrency.mode",
     _SINGLE,
-    "Concurrent writers are always checked. Any mode but SINGLE_WRITER is refused on a store that cannot keep several "
-    "writers apart.",
-    parse=one_of(_SINGLE, "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
+    "Concurrent writers are always checked when they commit. PESSIMISTIC_CONCURRENCY_CONTROL, which only pyhudi knows, "
+    "also locks the file groups before they are read. Any mode but SINGLE_WRITER is refused on a store that keeps no "
+    "two writers apart; NON_BLOCKING_CONCURRENCY_CONTROL is not built yet.",
+    parse=one_of(_SINGLE, "OPTIMISTIC_CONCURRENCY_CONTROL", _PESSIMISTIC, _NON_BLOCKING),
 )
 _log = logging.getLogger("pyhudi.txn")
+
+
+def is_pessimistic(settings: Settings) -> bool:
+    """Tell whether file groups are locked before they are read."""
+    return settings.get(CONCURRENCY_MODE) == _PESSIMISTIC
+
+
+def require_built(settings: Settings) -> None:
+    """Refuse a mode that is not built.
+
+    Raises: NotBuilt.
+    """
+    if settings.get(CONCURRENCY_MODE) == _NON_BLOCKING:
+        raise NotBuilt(
+            "pyhudi does not write without blocking yet; choose OPTIMISTIC_CONCURRENCY_CONTROL",
+            key=CONCURRENCY_MODE.key,
+            value=_NON_BLOCKING,
+        )
 
 
 def require_lone(state: TableState, snapshot: Timeline, settings: Settings) -> None:

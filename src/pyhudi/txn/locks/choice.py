@@ -26,7 +26,7 @@ from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
 from pyhudi.txn.locks.zookeeper import zookeeper_lock
 
-__all__ = ["lock_declaration", "lock_for", "remember_lock"]
+__all__ = ["WAIT_MS", "lock_declaration", "lock_for", "remember_lock"]
 
 LOCK_PROVIDER: Final = option(
     "hoodie.write.lock.provider",

@@ -74,11 +74,13 @@ class StorageLock:
     wait_ms: int = 60_000
     validity_s: int = 300
     renewal_s: int = 30
+    path: str = STORAGE_LOCK_PATH
+    """Another one locks something else than the table: Apache Hudi knows only this."""
 
     @property
     def name(self) -> str:
         """Say what it is."""
-        return f"Hudi's storage lock {STORAGE_LOCK_PATH}: all writers that use it"
+        return f"Hudi's storage lock {self.path}: all writers that use it"
 
     @property
     def is_shared(self) -> bool:
@@ -101,7 +103,7 @@ class StorageLock:
     def look(self) -> LockSight | None:
         """Read the file; a holder's first moment is not in it."""
         try:
-            data, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            data, version = self.storage.get_versioned(self.path)
         except FileMissing:
             return None
         claim = _decode(data)
@@ -122,10 +124,10 @@ class StorageLock:
         """
         claim = _Claim(is_expired=True, valid_until_ms=sight.valid_until_ms or 0, owner=str(self.env.uuid()))
         try:
-            self.storage.cas(STORAGE_LOCK_PATH, _encode(claim), sight.token)
+            self.storage.cas(self.path, _encode(claim), sight.token)
         except PreconditionFailed as error:
             raise LockNotAcquired(
-                "the lock was renewed or changed hands since it was looked at; look again", path=STORAGE_LOCK_PATH
+                "the lock was renewed or changed hands since it was looked at; look again", path=self.path
             ) from error
 
     def _acquire(self) -> StorageLease:
@@ -140,7 +142,7 @@ class StorageLock:
                 return lease
             if self.env.monotonic_s() >= deadline_s:
                 raise LockNotAcquired(
-                    "another writer holds the table's storage lock; try again later", path=STORAGE_LOCK_PATH
+                    "another writer holds the table's storage lock; try again later", path=self.path
                 ) from failure
             self.env.sleep(_RETRY_S)
 
@@ -150,16 +152,16 @@ class StorageLock:
         valid_until_ms = now_ms + self.validity_s * 1000
         claim = _encode(_Claim(is_expired=False, valid_until_ms=valid_until_ms, owner=owner))
         try:
-            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            found, version = self.storage.get_versioned(self.path)
         except FileMissing:
-            self.storage.put(STORAGE_LOCK_PATH, claim, PutMode.CREATE)
-            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            self.storage.put(self.path, claim, PutMode.CREATE)
+            found, version = self.storage.get_versioned(self.path)
             if found != claim:
                 return None
         else:
             if _decode(found).is_held_against(owner, now_ms):
                 return None
-            version = self.storage.cas(STORAGE_LOCK_PATH, claim, version)
+            version = self.storage.cas(self.path, claim, version)
         return StorageLease(
             env=self.env,
             owner=owner,
@@ -196,12 +198,12 @@ class StorageLock:
         """
         data = _encode(claim)
         try:
-            lease.version = self.storage.cas(STORAGE_LOCK_PATH, data, lease.version)
+            lease.version = self.storage.cas(self.path, data, lease.version)
         except PreconditionFailed:
-            found, version = self.storage.get_versioned(STORAGE_LOCK_PATH)
+            found, version = self.storage.get_versioned(self.path)
             if _decode(found).owner != lease.owner:
                 raise
-            lease.version = self.storage.cas(STORAGE_LOCK_PATH, data, version)
+            lease.version = self.storage.cas(self.path, data, version)
 
 
 def _encode(claim: _Claim) -> bytes:

@@ -1,0 +1,94 @@
+"""Find a conflict before anything is written: in what others have marked or announced, and in what was completed.
+
+The same conflicts are found when a write commits; found here they cost no files. Start at `require_no_rival`.
+
+Spec: format/timeline 7 (early conflict detection).
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from pyhudi.errors import FileMissing, WriteConflict
+from pyhudi.filegroup.model import FileGroupId, PartitionPath
+from pyhudi.filegroup.names import parse_base_file
+from pyhudi.options import Settings, option
+from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
+from pyhudi.timeline.view import Timeline, completed_after, pending
+from pyhudi.txn.checks import spelled
+from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, resolution_for
+from pyhudi.txn.heartbeat import Liveness, liveness
+from pyhudi.txn.markers import marked_files
+
+__all__ = ["EARLY_DETECTION", "require_no_rival", "require_untouched"]
+
+EARLY_DETECTION: Final = option(
+    "hoodie.write.concurrency.early.conflict.detection.enable",
+    False,
+    "Look for writers of the same file groups, by their markers and announcements, before anything is written.",
+)
+
+
+def require_untouched(
+    state: TableState, time: InstantTime, before: Timeline, groups: Collection[FileGroupId], settings: Settings
+) -> None:
+    """Refuse to start on file groups that somebody wrote since we looked.
+
+    Cost:   one listing of the timeline.
+    Raises: WriteConflict.
+    """
+    done = {
+        one.requested_time: footprint(read_commit_metadata(state, one))
+        for one in completed_after(load_timeline(state), frozenset(before.completed))
+    }
+    for overlap in find_overlaps(Footprint(groups=frozenset(groups)), done, resolution_for(settings)):
+        raise WriteConflict(
+            "another commit touched the same file groups; write again",
+            instant=time,
+            other=overlap.instant,
+            file_groups=spelled(overlap.groups),
+            their_file_groups=spelled(overlap.their_groups),
+        )
+
+
+def require_no_rival(state: TableState, time: InstantTime, groups: Collection[FileGroupId], settings: Settings) -> None:
+    """Refuse to start on file groups that a living writer, who began before us, is writing.
+
+    Cost:   one listing of the timeline, and for each such writer its announcement and a listing of markers.
+    Raises: WriteConflict; its value `pending` is the other's instant.
+    """
+    underway = {one.requested_time: _announced(state, one) for one in _rivals(state, time, settings)}
+    for overlap in find_overlaps(Footprint(groups=frozenset(groups)), underway, resolution_for(settings)):
+        raise WriteConflict(
+            "another write of the same file groups is under way; write again when it is over",
+            instant=time,
+            pending=overlap.instant,
+            file_groups=spelled(overlap.groups),
+            their_file_groups=spelled(overlap.their_groups),
+        )
+
+
+def _rivals(state: TableState, time: InstantTime, settings: Settings) -> list[Instant]:
+    """Give the living writers that began before us: of two rivals only the later gives way."""
+    earlier = [
+        one for one in pending(load_timeline(state)) if one.action in WRITE_ACTIONS and one.requested_time < time
+    ]
+    return [one for one in earlier if liveness(state, one.requested_time, settings) is Liveness.ALIVE]
+
+
+def _announced(state: TableState, rival: Instant) -> Footprint:
+    """Take what a writer under way touches from its workload profile and its markers."""
+    groups: set[FileGroupId] = set()
+    if rival.state is State.INFLIGHT:
+        try:
+            groups |= footprint(read_commit_metadata(state, rival)).groups
+        except FileMissing:  # it is over
+            return Footprint(groups=frozenset())
+    for path in marked_files(state, rival.requested_time):
+        partition, _, name = path.rpartition("/")
+        file = parse_base_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
+        if file is not None:
+            groups.add(FileGroupId(partition=file.partition, file_id=file.file_id))
+    return Footprint(groups=frozenset(groups), partitions=frozenset(group.partition for group in groups))

@@ -1,0 +1,62 @@
+"""Locks on file groups, for writers that would rather wait than do their work in vain.
+
+They are kept by whatever keeps the table lock. A table has a fixed number of them, which its file groups share, so that
+nothing is left behind for each group; they are taken in one order, so that nobody waits in a circle. The checks at
+commit stay as they are: a lock that is lost costs work, never rows. Start at `hold_groups`.
+
+Spec: consistency model, pessimistic locking.
+"""
+
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final
+
+from pyhudi.filegroup.model import FileGroupId
+from pyhudi.options import Settings
+from pyhudi.state.model import TableState
+from pyhudi.txn.conflicts import Resolution, place_of, resolution_for
+from pyhudi.txn.locks import LockProvider, lock_for
+from pyhudi.txn.locks.choice import WAIT_MS
+from pyhudi.txn.locks.dynamodb import DynamoDbLock
+from pyhudi.txn.locks.storage import StorageLock
+from pyhudi.txn.locks.zookeeper import ZooKeeperLock
+
+__all__ = ["LOCKS_COUNT", "group_lock", "hold_groups", "lock_number"]
+
+LOCKS_COUNT: Final = 1024
+_DIRECTORY: Final = ".hoodie/.locks/groups"
+
+
+@contextmanager
+def hold_groups(state: TableState, settings: Settings, groups: Collection[FileGroupId]) -> Iterator[None]:
+    """Hold the locks of these file groups, taken in order of their numbers.
+
+    Raises: LockNotAcquired when the wait for one is over.
+    """
+    table_lock, resolution = lock_for(state, settings), resolution_for(settings)
+    with ExitStack() as held:
+        for number in sorted({lock_number(group, resolution) for group in groups}):
+            held.enter_context(group_lock(state, settings, table_lock, number))
+        yield
+
+
+def lock_number(group: FileGroupId, resolution: Resolution) -> int:
+    """Tell which of the locks is a file group's: the same for every writer."""
+    return zlib.crc32("/".join(place_of(group, resolution)).encode()) % LOCKS_COUNT
+
+
+def group_lock(
+    state: TableState, settings: Settings, table_lock: LockProvider, number: int
+) -> AbstractContextManager[object]:
+    """Make a lock beside the table lock, kept by the same service."""
+    match table_lock:
+        case StorageLock():
+            return replace(table_lock, path=f"{_DIRECTORY}/{number}.json").hold()
+        case ZooKeeperLock():
+            return replace(table_lock, path=f"{table_lock.path}-groups/{number}").hold()
+        case DynamoDbLock():
+            return replace(table_lock, key=f"{table_lock.key}#{number}").hold()
+        case _:
+            return state.storage.guard(f"{_DIRECTORY}/{number}.flock", settings.get(WAIT_MS) / 1000)

@@ -1,0 +1,355 @@
+"""Two writes that overlap in time: what each of them does about the other."""
+
+import threading
+from contextlib import nullcontext
+
+import pyarrow as pa
+import pytest
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
+
+from pyhudi.actions.concurrency import group_of, groups_of
+from pyhudi.errors import DuplicateKeys, WriteConflict
+from pyhudi.filegroup.model import BaseFile
+from pyhudi.filegroup.writer import FileTask
+from pyhudi.index.tag import index_plan
+from pyhudi.options import Settings
+from pyhudi.storage.api import PutMode
+from pyhudi.storage.faulty import FaultyStorage
+
+ONCE = {**TINY_FILTERS, "hoodie.write.num.retries.on.conflict.failures": 0}
+NEVER_SMALL = {**TINY_FILTERS, "hoodie.parquet.small.file.limit": 0}
+
+
+class Stopping(FaultyStorage):
+    """A store at which a write stops, once, just before its first data file: it has read, and has written nothing."""
+
+    def __init__(self, inner, at_stop):
+        super().__init__(inner)
+        self._at_stop, self._is_done = at_stop, False
+
+    def put(self, path, data, mode=PutMode.OVERWRITE):
+        if path.endswith(".inflight") and ".rollback" not in path and not self._is_done:
+            self._is_done = True
+            self._at_stop()
+        super().put(path, data, mode)
+
+
+@pytest.fixture
+def builder():
+    return TableBuilder()
+
+
+def overlapping(builder, table, early, late):
+    """Let one write begin, then another, then finish the first, then the second; give both results."""
+    began, may_go, results = threading.Event(), threading.Event(), {}
+
+    def stop():
+        began.set()
+        assert may_go.wait(60)
+
+    def run():
+        results["early"] = early(builder.reopen(table, Stopping(table.state.storage, stop)))
+
+    def let_the_early_one_finish():
+        may_go.set()
+        thread.join(60)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert began.wait(60)
+    try:
+        results["late"] = late(builder.reopen(table, Stopping(table.state.storage, let_the_early_one_finish)))
+    finally:
+        let_the_early_one_finish()
+    return results["early"], results["late"]
+
+
+def after(builder, table, late, other):
+    """Let another write begin and finish while this one works; give this one's result."""
+    return late(builder.reopen(table, Stopping(table.state.storage, lambda: other(table))))
+
+
+def upsert(*rows, **options):
+    return lambda table: table.upsert(list(rows), options={**TINY_FILTERS, **options})
+
+
+def fares(builder, table):
+    return dict(builder.rows_of(table, "uuid", "fare"))
+
+
+def instants(table):
+    return [(str(one.action), str(one.state)) for one in table.timeline.instants]
+
+
+def tokens(result):
+    return sorted(path.rsplit("/", 1)[-1].split("_")[1] for path in result.files)
+
+
+def files_on_disk(table):
+    return sorted(one.path for one in table.state.storage.list("") if one.path.endswith(".parquet"))
+
+
+@pytest.fixture(params=[6, 9])
+def table(request, builder):
+    """Give a table of two partitions with a file group each."""
+    made = builder.create(TRIPS, version=request.param)
+    made.upsert([trip("a1", "a"), trip("a2", "a"), trip("b1", "b")], options=TINY_FILTERS)
+    return made
+
+
+# written again in place
+
+
+LATE = {
+    "upsert": (upsert(trip("a2", "a", ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0)), {"a2": 7.0, "b1": 7.0}, 2),
+    "update": (lambda table: table.update(set={"fare": "fare + 7"}), {"a1": 12.0, "a2": 8.0, "b1": 8.0}, 2),
+    "delete keys": (lambda table: table.delete(keys=["a2", "b1"], options=TINY_FILTERS), {"a2": None, "b1": None}, 2),
+    "delete where": (lambda table: table.delete(where="uuid <> 'a1'"), {"a2": None, "b1": None}, 2),
+    "insert": (lambda table: table.insert([trip("a3", "a"), trip("b3", "b")], options=TINY_FILTERS), {}, 2),
+}
+
+
+@pytest.mark.parametrize("verb", LATE)
+def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, verb):
+    late, expected, files_count = LATE[verb]
+    before = fares(builder, table)
+    first, second = overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0)), late)
+    assert first.instant < second.instant < first.completion_time or table.state.layout.table_version == 6
+    wanted = {**before, "a1": 5.0, **({"a3": 1.0, "b3": 1.0} if verb == "insert" else {}), **expected}
+    assert fares(builder, table) == {key: fare for key, fare in wanted.items() if fare is not None}
+    assert instants(table) == [("commit", "completed")] * 3
+    assert len(second.files) == files_count
+    assert sorted(token.split("-")[1] for token in tokens(second)) == ["0", "1"]
+    assert set(second.files) <= set(files_on_disk(table))
+    assert len(files_on_disk(table)) == 2 + 1 + files_count
+
+
+def test_a_file_group_that_needs_no_change_any_more_is_left_out(builder, table):
+    def delete(one):
+        return one.delete(where="uuid = 'a2'", options=TINY_FILTERS)
+
+    _, second = overlapping(builder, table, delete, delete)
+    assert (second.deleted, second.files) == (0, ())
+    assert fares(builder, table) == {"a1": 1.0, "b1": 1.0}
+
+
+def test_without_retries_the_conflict_names_both_sides(builder, table):
+    with pytest.raises(WriteConflict) as caught:
+        overlapping(
+            builder,
+            table,
+            upsert(trip("a1", "a", ts=2, fare=5.0)),
+            lambda one: one.update(set={"fare": "7.0"}, options=ONCE),
+        )
+    values = caught.value.values
+    assert values["other"] == table.latest_instant
+    assert values["file_groups"] == values["their_file_groups"]
+    assert values["file_groups"][0].startswith("a/")
+
+
+def test_a_writer_that_began_later_makes_it_begin_anew(builder, table):
+    result = after(
+        builder,
+        table,
+        upsert(trip("a2", "a", ts=2, fare=7.0)),
+        upsert(trip("a1", "a", ts=2, fare=5.0)),
+    )
+    assert ("rollback", "completed") in instants(table)
+    assert result.instant == table.latest_instant
+    assert fares(builder, table) == {"a1": 5.0, "a2": 7.0, "b1": 1.0}
+
+
+def test_a_file_group_that_was_taken_away_makes_it_begin_anew(builder, table):
+    def overwrite(one):
+        return one.insert_overwrite([trip("a1", "a", fare=5.0)], options=TINY_FILTERS)
+
+    _, second = overlapping(builder, table, overwrite, upsert(trip("a1", "a", ts=2, fare=7.0)))
+    assert second.updated == 1
+    assert fares(builder, table) == {"a1": 7.0, "b1": 1.0}
+
+
+def test_a_key_that_moved_into_a_rewritten_file_makes_it_begin_anew(builder, table):
+    late = upsert(trip("a1", "a", ts=2, fare=7.0), trip("new", "a", ts=2, fare=7.0), **NEVER_SMALL)
+    table.upsert([trip(f"more{n}", "a") for n in range(3)], options=NEVER_SMALL)  # two groups: keys are looked up
+    overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0), trip("new", "a")), late)
+    rows = [row for row in builder.rows_of(table, "uuid", "fare") if row[0] in {"a1", "new"}]
+    assert rows == [("a1", 7.0), ("new", 7.0)]
+
+
+# keys
+
+
+def new_key(*cities, fare=7.0, **options):
+    return upsert(*(trip("new", city, ts=2, fare=fare) for city in cities), **options)
+
+
+def test_two_upserts_of_one_new_key_make_one_row(builder, table):
+    after(builder, table, new_key("c"), new_key("c", fare=5.0))
+    assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 7.0)]
+
+
+def test_the_same_key_in_another_partition_is_another_record(builder, table):
+    after(builder, table, new_key("c"), new_key("d"))
+    assert ("rollback", "completed") not in instants(table)
+    assert len(builder.rows_of(table, "uuid", filter="uuid = 'new'")) == 2
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+def test_with_a_global_index_a_key_is_one_record_wherever_it_is(builder, table, index):
+    options = {"hoodie.index.type": index}
+    after(builder, table, new_key("c", **options), new_key("d", **options))
+    assert builder.rows_of(table, "uuid", "city", filter="uuid = 'new'") == [("new", "c")]
+
+
+@pytest.mark.parametrize("policy", ["drop", "fail"])
+def test_an_insert_that_minds_duplicates_minds_those_that_come_meanwhile(builder, table, policy):
+    def insert(one):
+        return one.insert([trip("new", "c", fare=7.0)], duplicates=policy, options=TINY_FILTERS)
+
+    with pytest.raises(DuplicateKeys) if policy == "fail" else nullcontext():
+        after(builder, table, insert, new_key("c", fare=5.0))
+    assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 5.0)]
+
+
+def test_an_insert_that_does_not_look_keys_up_does_not_mind(builder, table):
+    after(builder, table, lambda one: one.insert([trip("new", "c")], options=TINY_FILTERS), new_key("c"))
+    assert len(builder.rows_of(table, "uuid", filter="city = 'c'")) == 2
+
+
+def test_a_delete_finds_a_key_that_came_meanwhile(builder, table):
+    after(builder, table, lambda one: one.delete(keys=["new"], options=TINY_FILTERS), new_key("c"))
+    assert builder.rows_of(table, "uuid", filter="city = 'c'") == []
+
+
+def test_a_merge_that_inserts_finds_a_key_that_came_meanwhile(builder, table):
+    def merge(one):
+        on = "t.uuid = s.uuid and t.city = s.city"
+        source = pa.Table.from_pylist([trip("new", "c", fare=7.0)], schema=TRIPS)
+        merging = one.merge(source, on, options=TINY_FILTERS)
+        return merging.when_matched_update({"fare": "t.fare + s.fare"}).when_not_matched_insert_all().execute()
+
+    after(builder, table, merge, new_key("c", fare=5.0))
+    assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 12.0)]
+
+
+def test_two_writers_of_a_new_bucket_make_one_file_group(builder, table):
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
+    after(builder, table, new_key("c", **options), upsert(trip("other", "c"), **options))
+    assert len({one.split("_")[0] for one in files_on_disk(table) if one.startswith("c/")}) == 1
+    assert column(table, "uuid", filter="city = 'c'") == ["new", "other"]
+
+
+def test_looking_for_keys_costs_what_the_others_wrote_and_not_what_the_table_has(builder):
+    def opened(groups_count):
+        table = builder.create(TRIPS)
+        table.insert([trip(f"k{n}", f"p{n}") for n in range(groups_count)], options=TINY_FILTERS)
+        watched = Stopping(table.state.storage, lambda: new_key("c", fare=5.0)(table))
+        late = builder.reopen(table, watched)
+        late.upsert([trip(f"k{n}", f"p{n}") for n in range(groups_count)] + [trip("x", "c")], options=TINY_FILTERS)
+        return [one.path for one in watched.operations if one.name == "open_input" and one.path.startswith("c/")]
+
+    assert len(opened(2)) == len(opened(12)) == 1
+
+
+# isolation
+
+
+def colours(builder):
+    table = builder.create(TRIPS)
+    table.upsert([trip("x", "a", rider="white"), trip("y", "b", rider="black")], options=TINY_FILTERS)
+    return table
+
+
+def paint(old, new, **said):
+    return lambda table: table.update(set={"rider": f"'{new}'"}, where=f"rider = '{old}'", options=ONCE, **said)
+
+
+def test_write_skew_is_possible_unless_asked_for_otherwise(builder):
+    table = colours(builder)
+    after(builder, table, paint("white", "black"), paint("black", "white"))
+    assert column(table, "rider") == ["black", "white"]
+
+
+def test_serializable_writes_do_not_skew(builder):
+    table = colours(builder)
+    with pytest.raises(WriteConflict, match="has read"):
+        after(builder, table, paint("white", "black", isolation="serializable"), paint("black", "white"))
+    assert column(table, "rider") == ["white", "white"]
+
+
+SERIALIZABLE = {
+    "delete": lambda table: table.delete(where="rider = 'white'", options=ONCE, isolation="serializable"),
+    "update": paint("white", "grey", isolation="serializable"),
+    "merge": lambda table: (
+        table.merge(
+            pa.Table.from_pylist([trip("y", "b")], schema=TRIPS),
+            "t.uuid = s.uuid and t.city = s.city",
+            options=ONCE,
+            isolation="serializable",
+        )
+        .when_matched_delete("t.rider = 'white'")
+        .execute()
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", SERIALIZABLE)
+def test_a_row_that_was_read_and_left_alone_counts(builder, verb):
+    table = colours(builder)
+    with pytest.raises(WriteConflict):
+        after(builder, table, SERIALIZABLE[verb], paint("black", "white"))
+
+
+def test_a_row_that_comes_where_was_looked_counts_and_elsewhere_not(builder):
+    table = colours(builder)
+
+    def delete(one):
+        return one.delete(where="city = 'a' and rider = 'white'", options=ONCE, isolation="serializable")
+
+    after(builder, table, delete, upsert(trip("z", "c", rider="white")))
+    with pytest.raises(WriteConflict, match="has read"):
+        after(builder, table, delete, lambda one: one.insert([trip("z", "a", rider="white")], options=NEVER_SMALL))
+
+
+def test_a_serializable_write_is_done_again_as_any_other(builder):
+    table = colours(builder)
+
+    def late(one):
+        return one.update(set={"rider": "'black'"}, where="rider = 'white'", isolation="serializable")
+
+    after(builder, table, late, paint("black", "white"))
+    assert column(table, "rider") == ["black", "black"]
+
+
+def test_an_isolation_that_is_none_is_refused(builder):
+    with pytest.raises(ValueError, match="isolation"):
+        colours(builder).delete(where="fare < 0", isolation="perfect")
+
+
+# columns
+
+
+def test_columns_that_two_writers_add_are_both_there(builder, table):
+    def adding(name):
+        wider = TRIPS.append(pa.field(name, pa.string()))
+        rows = pa.Table.from_pylist([trip(name, "c", **{name: "v"})], schema=wider)
+        options = {**TINY_FILTERS, "hoodie.write.set.null.for.missing.columns": True}
+        return lambda one: one.upsert(rows, options=options)
+
+    after(builder, table, adding("x"), adding("y"))
+    assert {"x", "y"} <= set(table.schema.names)
+
+
+# helpers
+
+
+def task(number, base=None):
+    return FileTask(partition="a", file_id=f"f{number}", write_token=f"{number}-0-0", number=number, base=base)
+
+
+def test_new_file_groups_are_nobody_elses_unless_they_are_buckets():
+    stored = BaseFile(partition="a", file_id="f0", write_token="0-0-0", instant="1", extension=".parquet", size_bytes=1)
+    tasks = [task(0, stored), task(1)]
+    plain, bucket = (index_plan(Settings({"hoodie.index.type": kind}), ("uuid",)) for kind in ("SIMPLE", "BUCKET"))
+    assert groups_of(tasks, plain) == {group_of(tasks[0])}
+    assert groups_of(tasks, bucket) == {group_of(one) for one in tasks}

@@ -1,0 +1,132 @@
+import threading
+
+import pytest
+from tests.new_states import new_state
+from tests.txn.writing import begun, committed, proposal_of, write
+
+from pyhudi.env import FixedEnv
+from pyhudi.errors import LockNotAcquired, NotBuilt
+from pyhudi.filegroup.model import FileGroupId
+from pyhudi.options import Settings
+from pyhudi.storage.api import StorageTraits
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.txn.conflicts import Resolution
+from pyhudi.txn.group_locks import LOCKS_COUNT, group_lock, hold_groups, lock_number
+from pyhudi.txn.locks.dynamodb import DynamoDbLock
+from pyhudi.txn.locks.zookeeper import ZooKeeperLock
+from pyhudi.txn.writers import require_built
+
+NO_WAIT = Settings({"hoodie.write.lock.wait_time_ms": "0"})
+PESSIMISTIC = {
+    "hoodie.write.concurrency.mode": "PESSIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.wait_time_ms": "0",
+}
+
+
+@pytest.fixture
+def state():
+    return new_state()
+
+
+def groups(*ids, partition="sf"):
+    return {FileGroupId(partition=partition, file_id=one) for one in ids}
+
+
+def test_a_file_group_is_locked_while_it_is_held_and_no_other_is(state):
+    with hold_groups(state, NO_WAIT, groups("g1")):
+        with hold_groups(state, NO_WAIT, groups("g2")):
+            pass
+        with pytest.raises(LockNotAcquired), hold_groups(state, NO_WAIT, groups("g1", "g2")):
+            pass
+    with hold_groups(state, NO_WAIT, groups("g1", "g2")):
+        pass
+
+
+def test_a_lock_that_cannot_be_had_gives_the_others_back(state):
+    one, two = sorted(groups("g1", "g2"), key=lambda group: lock_number(group, Resolution.SIMPLE))
+    with hold_groups(state, NO_WAIT, {two}):
+        with pytest.raises(LockNotAcquired), hold_groups(state, NO_WAIT, {one, two}):
+            pass
+        with hold_groups(state, NO_WAIT, {one}):
+            pass
+
+
+def test_locks_are_taken_in_order_of_their_numbers(state, monkeypatch):
+    taken = []
+
+    def remember(state, settings, table_lock, number):
+        taken.append(number)
+        return threading.Lock()
+
+    monkeypatch.setattr("pyhudi.txn.group_locks.group_lock", remember)
+    wanted = groups(*(f"g{n}" for n in range(20)))
+    with hold_groups(state, NO_WAIT, wanted):
+        assert taken == sorted({lock_number(one, Resolution.SIMPLE) for one in wanted})
+
+
+def test_a_number_is_the_same_for_every_writer_and_one_of_a_bucket():
+    (group,) = groups("00000001-x")
+    assert lock_number(group, Resolution.SIMPLE) == 824
+    assert lock_number(group, Resolution.SIMPLE) < LOCKS_COUNT
+    (other,) = groups("00000001-y")
+    assert lock_number(group, Resolution.BUCKET) == lock_number(other, Resolution.BUCKET)
+    assert lock_number(group, Resolution.SIMPLE) != lock_number(other, Resolution.SIMPLE)
+
+
+class Remote(MemoryStorage):
+    """Memory that is locked as an object store is."""
+
+    @property
+    def traits(self):
+        return StorageTraits(is_shared=True, is_picklable=False, has_atomic_create=True, has_cas=True, has_guard=False)
+
+
+def test_on_an_object_store_each_lock_is_a_file_of_its_own():
+    env = FixedEnv()
+    state = new_state(storage=Remote(env=env), env=env)
+    (group,) = groups("g1")
+    with hold_groups(state, NO_WAIT, {group}), pytest.raises(LockNotAcquired), hold_groups(state, NO_WAIT, {group}):
+        pass
+    number = lock_number(group, Resolution.SIMPLE)
+    assert [one.path for one in state.storage.list(".hoodie/.locks")] == [f".hoodie/.locks/groups/{number}.json"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "field", "expected"),
+    [
+        (ZooKeeperLock, {"hosts": "zk", "path": "/base/trips"}, "path", "/base/trips-groups/7"),
+        (DynamoDbLock, {"client": None, "table": "locks", "key": "trips"}, "key", "trips#7"),
+    ],
+)
+def test_a_service_keeps_them_beside_the_table_lock(state, monkeypatch, kind, said, field, expected):
+    monkeypatch.setattr(kind, "hold", lambda lock: getattr(lock, field))
+    assert group_lock(state, NO_WAIT, kind(env=state.env, **said), 7) == expected
+
+
+# in a write
+
+
+def test_a_pessimistic_writer_keeps_others_of_its_kind_off_until_it_is_done(state):
+    committed(state, "g1")
+    with begun(state, **PESSIMISTIC) as txn:
+        txn.start(None, groups("g1"))
+        with begun(state, **PESSIMISTIC) as other:
+            with pytest.raises(LockNotAcquired):
+                other.start(None, groups("g1"))
+            other.start(None, groups("g2"))
+        txn.commit(proposal_of(write(txn, "g1")))
+    with begun(state, **PESSIMISTIC) as later:
+        later.start(None, groups("g1"))
+
+
+def test_a_failed_pessimistic_writer_lets_go(state):
+    with begun(state, **PESSIMISTIC) as txn:
+        txn.start(None, groups("g1"))
+    with hold_groups(state, NO_WAIT, groups("g1")):
+        pass
+
+
+def test_writing_without_blocking_is_refused_by_name():
+    require_built(Settings(PESSIMISTIC))
+    with pytest.raises(NotBuilt, match="NON_BLOCKING"):
+        require_built(Settings({"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}))
