@@ -13,9 +13,12 @@ from tests.peers.on_s3 import peer_on_s3
 from tests.peers.peer import PeerError
 from tests.peers.races import COLUMNS, Racer, race, story
 from tests.storage.conftest import s3_options
+from tests.txn.locks.zookeeper_server import ZooKeeperServer
 
 from pyhudi.errors import Conflict
+from pyhudi.options import Settings
 from pyhudi.table import create_table, open_table
+from pyhudi.txn.locks import lock_for
 
 COUNT = int(os.environ.get("PYHUDI_RACES", "200" if is_full() else "10"))
 HUDI = "org.apache.hudi.client.transaction.lock."
@@ -51,9 +54,9 @@ def is_hudis_conflict(error):
     return isinstance(error, PeerError) and ("WriteConflict" in text or "ConcurrentModification" in text)
 
 
-def racers(peer, path, hudi_options, **opening):
+def racers(peer, path, hudi_options, our_options=None, **opening):
     def ours(rows):
-        open_table(path, **opening).upsert(rows, options=AT_ONCE)
+        open_table(path, **opening).upsert(rows, options=AT_ONCE | (our_options or {}))
 
     def hudi(rows):
         peer.write(path, rows, RACING | COMMIT_TIME | hudi_options)
@@ -64,10 +67,10 @@ def racers(peer, path, hudi_options, **opening):
     ]
 
 
-def agree(peer, path, sides, **opening):
+def agree(peer, path, sides, count=COUNT, **opening):
     """All that was acknowledged is there once, for us, for Apache Hudi and for hudi-rs."""
     acknowledged = set().union(*(side.acknowledged for side in sides))
-    assert len(acknowledged) == COUNT * len(sides)
+    assert len(acknowledged) == count * len(sides)
     ours = open_table(path, **opening).scan().to_arrow()
     ids = ours.column("id").to_pylist()
     assert sorted(one for one in ids if not one.startswith("shared")) == sorted(acknowledged)
@@ -80,7 +83,7 @@ def agree(peer, path, sides, **opening):
     assert sorted(rust.select(ours.schema.names).to_pylist(), key=lambda row: row["id"]) == rows
     story(open_table(path, **opening))
     conflicts = {side.name: side.conflicts for side in sides}
-    assert COUNT < 50 or all(conflicts.values()), f"they hardly met: {conflicts}"
+    assert count < 50 or all(conflicts.values()), f"they hardly met: {conflicts}"
 
 
 def make(path, version, lock, **opening):
@@ -120,6 +123,32 @@ def test_apache_hudi_takes_the_lock_that_the_table_declares_without_being_told(h
     hudi_1_2.write(path, rows, untold)
     assert open_table(path).scan(["id"]).to_arrow().to_pylist() == [{"id": "a"}]
     assert not lock.exists()
+
+
+@pytest.fixture
+def zookeeper():
+    with ZooKeeperServer() as server:
+        yield server
+
+
+@pytest.mark.timeout(1200)
+def test_with_a_lock_in_zookeeper(hudi_1_2, zookeeper, tmp_path):
+    """Apache Hudi's Curator and we stand in one queue."""
+    path, count = str(tmp_path / "trips"), min(COUNT, 10)
+    url = {"hoodie.write.lock.zookeeper.url": zookeeper.hosts}
+    lock = {
+        "hoodie.write.lock.provider": f"{HUDI}ZookeeperBasedLockProvider",
+        "hoodie.write.lock.zookeeper.base_path": "/hudi/locks",
+        "hoodie.write.lock.zookeeper.lock_key": "trips",
+    }
+    make(path, 9, lock)
+    impatient = {"hoodie.write.lock.client.num_retries": "1", "hoodie.write.lock.wait_time_ms": "500"}
+    rows = pa.Table.from_pylist([{"id": "a", "city": "rio", "note": ""}], schema=COLUMNS)
+    with lock_for(open_table(path).state, Settings(url)).hold(), pytest.raises(PeerError, match="acquire"):
+        hudi_1_2.write(path, rows, RACING | COMMIT_TIME | lock | url | impatient)
+    sides = racers(hudi_1_2, path, lock | url, url)
+    race(sides, count)
+    agree(hudi_1_2, path, sides, count)
 
 
 @pytest.fixture
