@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.new_states import new_state
 from tests.txn.clocks import World
-from tests.txn.writing import begun, committed
+from tests.txn.writing import begun, committed, metadata_of
 
 from pyhudi.env import FixedEnv, SystemEnv
 from pyhudi.errors import ClockBehindTimeline, CorruptData, OptionError, Unsupported
@@ -16,6 +16,8 @@ from pyhudi.storage.api import StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant, instant_ms
+from pyhudi.timeline.codec import encode_commit
+from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.times import COUNTER_PATH, CounterTimes, HybridTimes, WallTimes, times_for
 
 GENERATOR = "hoodie.time.generator.type"
@@ -186,3 +188,28 @@ def test_commits_within_one_millisecond_have_times_in_their_order(world, generat
     committed(state)
     (done,) = [one for one in load_timeline(state).instants if str(one.action) == "commit" and one.is_completed]
     assert newest < done.requested_time < done.completion_time
+
+
+def java_commit(state, at_ms):
+    """Complete an instant as a writer does whose clock shows this time."""
+    requested = format_instant(at_ms, UTC)
+    action, layout = "commit", state.layout.timeline_path
+    name = f"{requested}_{format_instant(at_ms + 1, UTC)}.{action}"
+    state.storage.put(f"{layout}/{requested}.{action}.requested", b"")
+    state.storage.put(f"{layout}/{requested}.inflight", b"")
+    state.storage.put(f"{layout}/{name}", encode_commit(metadata_of(), 2, bytes(16)))
+    return requested
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 500, 890])
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_commit_beside_a_clock_that_is_ahead_comes_after_its_commits(world, ahead_ms, is_declared):
+    """With a declared lock not before our own clock is past them, so that the other's next instant is later still."""
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    state = remember_lock(state, Settings(FILE_LOCK if is_declared else {}))
+    theirs = java_commit(state, world.now_ms + ahead_ms)
+    with begun(state) as txn:
+        assert txn.time > theirs
+        is_past = format_instant(world.now_ms, UTC) > txn.time
+        assert is_past or not is_declared
