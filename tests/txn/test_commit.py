@@ -1,5 +1,8 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 from tests.new_states import new_state
 from tests.txn.clocks import World
@@ -39,6 +42,7 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import complete, load_timeline, request, start
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.view import completed_writes
+from pyhudi.txn.checks import Proposal
 from pyhudi.txn.locks import GUARD_PATH
 
 NONCE = b"n" * 16
@@ -218,6 +222,76 @@ def test_a_clustering_that_is_planned_meanwhile_stops_the_write(state):
         request(state, Instant(requested_time=time, action=Action.CLUSTERING, state=State.REQUESTED))
         env.sleep(1)
         txn.commit(proposal_of(write(txn)))
+
+
+# keys of others
+
+
+class Finding:
+    """Looks keys up in others' files, and lets somebody commit after the first look."""
+
+    def __init__(self, state, meddle=None):
+        self._state, self._meddle, self.looks = state, meddle, []
+
+    def __call__(self, files):
+        is_locked = True
+        with suppress(LockNotAcquired), self._state.storage.guard(GUARD_PATH, 0):
+            is_locked = False
+        self.looks.append(([file.file_id for file in files], is_locked))
+        if self._meddle is not None:
+            meddle, self._meddle = self._meddle, None
+            meddle()
+        return {}
+
+
+def inserted(state, group):
+    """Commit a file group with new rows."""
+    with begun(state) as txn:
+        txn.start(None)
+        found = metadata_of(write(txn, group))
+        [(partition, (stat,))] = found.stats.items()
+        txn.commit(Proposal(metadata=replace(found, stats={partition: (replace(stat, num_inserts=1),)})))
+
+
+def test_keys_are_looked_for_before_the_lock_and_inside_it_only_in_what_came_after(state):
+    find = Finding(state, lambda: inserted(state, "came-after"))
+    with begun(state) as txn:
+        inserted(state, "came-before")
+        txn.start(None)
+        txn.commit(proposal_of(write(txn, "ours"), find_keys=find))
+    assert find.looks == [(["came-before"], False), (["came-after"], True)]
+
+
+def test_nobody_elses_files_are_nothing_to_look_into(state):
+    inserted(state, "seen")
+    find = Finding(state)
+    with begun(state) as txn:
+        txn.start(None)
+        txn.commit(proposal_of(write(txn, "ours"), find_keys=find))
+    assert find.looks == []
+
+
+def test_what_was_mended_once_counts_as_seen(state):
+    early = begun(state)
+    early.start(None)
+    with begun(state) as late:
+        late.start(None)
+        early.commit(proposal_of(write(early)))
+        proposal = proposal_of(write(late))
+        with pytest.raises(WriteConflict):
+            late.commit(proposal)
+        mend = late.mend(proposal)
+        assert (sorted(one.file_id for one in mend.groups), mend.revision) == (["g"], 1)
+        assert early.time in mend.timeline.completed
+        late.commit(proposal)
+
+
+def test_what_only_a_new_instant_settles_is_not_mended(state):
+    with begun(state) as early:
+        early.start(None)
+        committed(state)
+        assert early.mend(proposal_of(write(early))) is None
+        assert early.mend(proposal_of(write(early, "g2"))) is None
 
 
 # the table itself

@@ -5,7 +5,7 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, proposal_of, write
 
 from pyhudi.env import FixedEnv
-from pyhudi.errors import LockNotAcquired, NotBuilt
+from pyhudi.errors import LockNotAcquired
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.storage.api import StorageTraits
@@ -14,7 +14,6 @@ from pyhudi.txn.conflicts import Resolution
 from pyhudi.txn.group_locks import LOCKS_COUNT, group_lock, hold_groups, lock_number
 from pyhudi.txn.locks.dynamodb import DynamoDbLock
 from pyhudi.txn.locks.zookeeper import ZooKeeperLock
-from pyhudi.txn.writers import require_built
 
 NO_WAIT = Settings({"hoodie.write.lock.wait_time_ms": "0"})
 PESSIMISTIC = {
@@ -124,9 +123,3 @@ def test_a_failed_pessimistic_writer_lets_go(state):
         txn.start(None, groups("g1"))
     with hold_groups(state, NO_WAIT, groups("g1")):
         pass
-
-
-def test_writing_without_blocking_is_refused_by_name():
-    require_built(Settings(PESSIMISTIC))
-    with pytest.raises(NotBuilt, match="NON_BLOCKING"):
-        require_built(Settings({"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}))

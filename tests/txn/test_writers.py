@@ -7,7 +7,7 @@ from tests.new_states import new_state
 from tests.txn.clocks import World
 from tests.txn.writing import begun, committed, proposal_of, write
 
-from pyhudi.errors import LockNotAcquired, Unsupported
+from pyhudi.errors import LockNotAcquired, NotBuilt, Unsupported
 from pyhudi.storage.api import PutMode, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import load_timeline, request
@@ -131,3 +131,10 @@ def test_our_own_stores_are_not_asked():
     storage = MemoryStorage()
     committed(new_state(storage=storage))
     assert storage.list(".hoodie/.probe") == []
+
+
+def test_a_write_that_blocks_nobody_is_refused_by_name_before_anything_is_written():
+    state = new_state()
+    with pytest.raises(NotBuilt, match="NON_BLOCKING_CONCURRENCY_CONTROL"):
+        begun(state, **{MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"})
+    assert load_timeline(state).instants == ()

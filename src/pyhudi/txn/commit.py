@@ -59,7 +59,7 @@ from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
 from pyhudi.txn.times import times_for
-from pyhudi.txn.writers import is_pessimistic, require_lone
+from pyhudi.txn.writers import is_pessimistic, require_built, require_lone
 
 __all__ = ["Mend", "Txn", "announce", "begin"]
 
@@ -282,6 +282,7 @@ def begin(
     Locks:  takes the table lock, for as long as the time that is issued needs.
     Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
     """
+    require_built(settings)
     times = times_for(state, settings)
     alive = ExitStack()
     with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
