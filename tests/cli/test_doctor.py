@@ -88,6 +88,13 @@ def test_a_lock_that_apache_hudi_does_not_know_is_noted_with_one_that_it_knows(t
     assert "Hudi's filesystem lock .hoodie/lock" in check.found
 
 
+def test_a_declared_lock_that_needs_an_address_is_named(table, no_processes):
+    table.config.lock["hoodie.write.lock.provider"] = "x.ZookeeperBasedLockProvider"
+    check = by_subject(doctor.examine("trips", {}))["lock"]
+    assert (check.verdict, check.found) == ("note", "x.ZookeeperBasedLockProvider")
+    assert "needs its servers" in check.advice
+
+
 def test_a_store_that_bears_one_writer_asks_for_one(table, no_processes, monkeypatch):
     poor = WriterCapability(has_many_writers=False, has_cas=False, reason="conditions are ignored")
     monkeypatch.setattr(doctor, "probe_writes", lambda storage, env: poor)

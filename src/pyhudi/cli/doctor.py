@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyhudi
 from pyhudi.cli.checks import Check
 from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
-from pyhudi.errors import HudiError, PermissionDenied
+from pyhudi.errors import HudiError, OptionError, PermissionDenied
 from pyhudi.options import Settings
 from pyhudi.storage.probe import probe_writes
 from pyhudi.txn.locks import lock_for
@@ -146,7 +146,11 @@ def _storage(table: Any) -> Check:  # noqa: ANN401
 
 def _lock(table: Any) -> Check:  # noqa: ANN401
     """Say which lock is in force, and what to do where Apache Hudi's writers would not meet it."""
-    lock = lock_for(table.state, Settings())
+    try:
+        lock = lock_for(table.state, Settings())
+    except OptionError as error:  # the table declares a lock, and not how it is reached
+        found = table.config.lock.get("hoodie.write.lock.provider", "")
+        return Check(subject="lock", verdict="note", found=found, advice=str(error))
     if lock.is_shared or not table.state.storage.traits.has_guard:
         return Check(subject="lock", verdict="fine", found=lock.name)
     advice = (
