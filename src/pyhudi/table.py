@@ -15,7 +15,8 @@ from pyhudi.actions.call import WriteCall
 from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.records import key_rows, keyed_rows, rows_of_dicts, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
-from pyhudi.actions.rollback import rollback_instant, writer_of
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.actions.unfinished import resolve, writer_of
 from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
 from pyhudi.engine.api import Engine, engine_for, engine_on
 from pyhudi.engine.local import LocalEngine
@@ -41,7 +42,7 @@ from pyhudi.state.properties_file import table_exists as is_table
 from pyhudi.storage.opening import open_storage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.view import Timeline, find_instant, latest_write
+from pyhudi.timeline.view import Timeline, latest_write
 from pyhudi.txn.fence import fence_declaration
 from pyhudi.txn.locks import lock_declaration, lock_report
 
@@ -295,10 +296,7 @@ class Table:
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
         """Tell what became of an instant whose outcome was unknown."""
-        found = find_instant(self.timeline, instant)
-        if found is None:
-            return "not committed"
-        return "committed" if found.is_completed else "pending"
+        return resolve(self._state, instant)
 
     def _scan(self, plan: ReadPlan) -> Scan:
         storage = self._state.storage

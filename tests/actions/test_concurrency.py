@@ -168,12 +168,19 @@ def test_a_file_group_that_was_taken_away_makes_it_begin_anew(builder, table):
     assert fares(builder, table) == {"a1": 7.0, "b1": 1.0}
 
 
-def test_a_key_that_moved_into_a_rewritten_file_makes_it_begin_anew(builder, table):
-    late = upsert(trip("a1", "a", ts=2, fare=7.0), trip("new", "a", ts=2, fare=7.0), **NEVER_SMALL)
-    table.upsert([trip(f"more{n}", "a") for n in range(3)], options=NEVER_SMALL)  # two groups: keys are looked up
+def test_a_key_that_came_into_a_rewritten_file_makes_it_begin_anew(builder, table):
+    apart = {"hoodie.parquet.max.file.size": 1, "hoodie.parquet.small.file.limit": 0}  # new rows get files of their own
+    late = upsert(trip("a1", "a", ts=2, fare=7.0), trip("new", "a", ts=2, fare=7.0), **apart)
     overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0), trip("new", "a")), late)
     rows = [row for row in builder.rows_of(table, "uuid", "fare") if row[0] in {"a1", "new"}]
     assert rows == [("a1", 7.0), ("new", 7.0)]
+
+
+def test_a_record_that_changes_partition_is_compared_with_what_came_meanwhile(builder, table):
+    options = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    newest, moving = trip("a1", "a", ts=9, fare=9.0), trip("a1", "b", ts=5, fare=5.0)
+    overlapping(builder, table, upsert(newest, **options), upsert(moving, **options))
+    assert builder.rows_of(table, "city", "fare", filter="uuid = 'a1'") == [("a", 9.0)]
 
 
 # keys

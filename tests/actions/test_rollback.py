@@ -1,10 +1,13 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, states_of, through, write
 
-from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo, writer_of
+from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo
+from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
 from pyhudi.filegroup.names import markers_directory
 from pyhudi.options import Settings
@@ -132,7 +135,7 @@ def test_rolling_back_twice_finds_nothing_the_second_time(state):
 def test_without_markers_files_are_found_by_their_names(state):
     committed(state, "kept")
     instant = foreign(state)
-    plan = plan_rollback(state, instant)
+    plan = plan_rollback(state, instant, SETTINGS)
     assert [one.files_to_delete[0].rsplit("/", 1)[-1] for one in plan.requests] == [
         path_of(instant.requested_time, "java").rsplit("/", 1)[-1]
     ]
@@ -141,7 +144,7 @@ def test_without_markers_files_are_found_by_their_names(state):
 def test_nothing_is_looked_for_under_an_instant_that_never_started(state):
     instant = foreign(state, is_started=False)
     counting = FaultyStorage(state.storage)
-    assert plan_rollback(through(state, counting), instant).requests == ()
+    assert plan_rollback(through(state, counting), instant, SETTINGS).requests == ()
     assert counting.count("list_directory") == 0
 
 
@@ -213,16 +216,6 @@ def test_other_actions_are_left_alone(state):
     assert states_of(state) == [("clean", "requested")]
 
 
-def test_who_writes_is_told_with_what_to_do(state):
-    instant = foreign(state)
-    assert writer_of(state, instant, SETTINGS)[0] == "foreign"
-    with begun(state) as txn:
-        assert writer_of(state, txn.instant, SETTINGS) == ("alive", "wait for it")
-    dead = left_behind(state)
-    state.env.sleep(121)
-    assert writer_of(state, dead, SETTINGS)[0] == "dead"
-
-
 # half-done
 
 
@@ -269,7 +262,7 @@ def test_a_stored_plan_is_carried_out_and_files_written_after_it_go_too(state):
 
 def test_a_foreign_rollback_that_may_be_going_on_is_not_disturbed(state):
     instant = left_behind(state)
-    theirs = store_plan(state, plan_rollback(state, instant))
+    theirs = store_plan(state, plan_rollback(state, instant, SETTINGS))
     state.env.sleep(121)
     recovered(state)
     assert rollbacks(state) == [theirs]
@@ -283,7 +276,7 @@ def test_a_foreign_rollback_that_may_be_going_on_is_not_disturbed(state):
 
 def test_a_foreign_rollback_is_finished_by_name_with_its_own_plan(state):
     instant = left_behind(state)
-    theirs = store_plan(state, plan_rollback(state, instant))
+    theirs = store_plan(state, plan_rollback(state, instant, SETTINGS))
     rollback_instant(state, instant.requested_time, SETTINGS)
     [done] = rollbacks(state)
     assert (done.requested_time, done.is_completed) == (theirs.requested_time, True)
@@ -326,3 +319,98 @@ def test_a_write_that_starts_while_it_is_rolled_back_is_not_rolled_back_twice(st
     assert len(rollbacks(state)) == 1
     assert data_files(state) == []
     assert [one for one in load_timeline(state).instants if not one.is_completed] == []
+
+
+# policies
+
+
+def policy(name):
+    return Settings({"hoodie.clean.failed.writes.policy": name})
+
+
+def settle(state, settings):
+    recover(state, load_timeline(state), settings)
+    return states_of(state)
+
+
+@VERSIONS
+def test_eagerly_a_writer_without_heartbeat_is_taken_back_at_once_and_a_living_one_never(version):
+    state = new_state(version)
+    foreign(state)
+    with begun(state) as alive:
+        alive.start(None)
+        assert settle(state, policy("LAZY")) == [("commit", "inflight")] * 2
+        assert sorted(settle(state, policy("EAGER"))) == [("commit", "inflight"), ("rollback", "completed")]
+        alive.commit(proposal_of(write(alive)))
+    assert data_files(state) == [path_of(alive.time)]
+
+
+def test_a_policy_of_never_touches_nothing(state):
+    left_behind(state)
+    state.env.sleep(2 * HOUR_S)
+    before = {one.path for one in state.storage.list("")}
+    assert settle(state, policy("NEVER")) == [("commit", "inflight")]
+    assert {one.path for one in state.storage.list("")} == before
+    assert settle(state, policy("LAZY")) == [("rollback", "completed")]
+
+
+def test_the_old_name_of_the_policy_is_understood():
+    assert Settings.of({"hoodie.cleaner.policy.failed.writes": "NEVER"}).values == policy("NEVER").values
+
+
+# how files are found
+
+
+def batched(state, instant, *paths):
+    """Mark as Hudi's timeline server does: lines of a few files, and the kind beside them."""
+    directory = f".hoodie/.temp/{instant.requested_time}"
+    state.storage.delete_tree(directory)
+    state.storage.put(f"{directory}/MARKERS.type", b"TIMELINE_SERVER_BASED")
+    for number, path in enumerate(paths):
+        state.storage.put(f"{directory}/MARKERS{number}", f"{path}.marker.CREATE\n".encode())
+
+
+@VERSIONS
+@pytest.mark.parametrize("how", ["direct", "batched", "listing", "markers that are not to be used"])
+def test_every_file_of_a_dead_writer_is_found(version, how):
+    state = new_state(version)
+    kept = committed(state, "kept")
+    instant = left_behind(state, "a", "b")
+    state.storage.put("sf/.hoodie_partition_metadata", b"")
+    if how == "batched":
+        batched(state, instant, path_of(instant.requested_time, "a"), path_of(instant.requested_time, "b"))
+    if how == "listing":
+        state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
+    uses = Settings({"hoodie.rollback.using.markers": str(how != "markers that are not to be used").lower()})
+    state.env.sleep(121)
+    assert len(plan_rollback(state, instant, uses).requests) == 2
+    settle(state, uses)
+    assert data_files(state) == [path_of(kept.requested_time, "kept")]
+    assert remains(state) == []
+
+
+def test_log_files_that_carry_the_instant_are_found_by_listing(state):
+    instant = left_behind(state, "a")
+    time = instant.requested_time
+    state.storage.put("sf/.hoodie_partition_metadata", b"")
+    state.storage.put(f"sf/.g_{time}.log.1_0-0-0", b"log")
+    state.storage.delete_tree(f".hoodie/.temp/{time}")
+    found = [one.files_to_delete[0].rsplit("/", 1)[-1] for one in plan_rollback(state, instant, SETTINGS).requests]
+    assert sorted(found) == [f".g_{time}.log.1_0-0-0", path_of(time, "a").rsplit("/", 1)[-1]]
+
+
+def test_of_many_who_roll_one_instant_back_one_does(tmp_path):
+    state = new_state(storage=LocalStorage(str(tmp_path)), env=SystemEnv())
+    instant = left_behind(state, *(f"g{n}" for n in range(5)))
+
+    def roll_back(_):
+        try:
+            rollback_instant(state, instant.requested_time, SETTINGS)
+        except InstantNotFound:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(roll_back, range(6))) == 1
+    assert states_of(state) == [("rollback", "completed")]
+    assert data_files(state) == remains(state) == []

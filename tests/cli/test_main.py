@@ -151,3 +151,18 @@ def test_a_lock_is_shown_and_released_with_a_reason(tmp_path, capsys):
     assert main(["locks", str(path), *named, "--release", "again"]) == FAILED
     assert "nobody holds" in capsys.readouterr().err
     assert locks(str(path)).column("owner").to_pylist() == [None]
+
+
+def test_what_is_pending_is_shown_with_its_owner_and_what_to_do(tmp_path, capsys):
+    path = tmp_path / "trips"
+    create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    assert main(["pending", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    (path / ".hoodie" / "timeline" / "20260101000000001.commit.requested").touch()
+    (path / ".hoodie" / ".heartbeat").mkdir(exist_ok=True)
+    (path / ".hoodie" / ".heartbeat" / "20260101000000001").write_text("host/7")
+    assert main(["pending", str(path), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["instant"], row["owner"]) == ("20260101000000001", "host/7")
+    assert row["age_ms"] > 0
+    assert row["what_to_do"]

@@ -365,6 +365,18 @@ def test_a_lease_that_is_lost_before_the_commit_is_published_stops_it():
     assert completed_writes(load_timeline(state)) == ()
 
 
+def test_a_writer_that_others_may_take_for_dead_does_not_commit():
+    env = FixedEnv()
+    state = new_state(storage=Remote(env=env), env=env)
+    with begun(state) as txn:
+        txn.start(None)
+        path = write(txn)
+        env.sleep(121)
+        with pytest.raises(HeartbeatExpired, match="heartbeat"):
+            txn.commit(proposal_of(path))
+    assert completed_writes(load_timeline(state)) == ()
+
+
 class _Stalling(FaultyStorage):
     """A host that stands still for longer than its lease, while it holds it."""
 

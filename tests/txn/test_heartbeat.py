@@ -9,6 +9,7 @@ from pyhudi.options import Settings
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.process import process_name
 from pyhudi.timeline.clock import format_instant
 from pyhudi.txn.heartbeat import (
     Liveness,
@@ -72,10 +73,10 @@ def test_the_options_say_how_long_a_beat_is_believed(world, state, time):
     assert liveness(state, time, settings) is Liveness.DEAD
 
 
-def test_the_file_is_empty_and_stays_until_it_is_removed(state, time):
+def test_the_file_says_who_beats_and_stays_until_it_is_removed(state, time):
     with beating(state, time, SETTINGS):
-        assert state.storage.get(f".hoodie/.heartbeat/{time}") == b""
-    assert state.storage.get(heartbeat_path(time)) == b""
+        assert state.storage.get(f".hoodie/.heartbeat/{time}").decode() == process_name()
+    assert state.storage.get(heartbeat_path(time)).decode() == process_name()
     stop_beating(state, time)
     stop_beating(state, time)
     assert liveness(state, time, SETTINGS) is Liveness.FOREIGN

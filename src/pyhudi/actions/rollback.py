@@ -22,7 +22,7 @@ from pyhudi.errors import (
 from pyhudi.filegroup.listing import list_partitions, storage_listing
 from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.options import Settings
+from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import check_path
 from pyhudi.timeline.active import (
@@ -41,13 +41,18 @@ from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
 from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.commit import announce
 from pyhudi.txn.fence import wins_rollback
-from pyhudi.txn.heartbeat import Liveness, is_abandoned, liveness, stop_beating
+from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
 from pyhudi.txn.remains import is_rolled_back, sweep_remains
 
-__all__ = ["plan_rollback", "recover", "rollback_instant", "undo", "writer_of"]
+__all__ = ["plan_rollback", "recover", "rollback_instant", "undo"]
 
+USES_MARKERS: Final = option(
+    "hoodie.rollback.using.markers",
+    True,
+    "A rollback deletes what the markers name, and lists where there are none; false: it lists every partition.",
+)
 _NONCE_BYTES: Final = 16
 _ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 
@@ -69,7 +74,7 @@ def rollback_instant(
             raise InvalidInput(
                 "only a pending write can be rolled back here", instant=time, action=target.action, state=target.state
             )
-        plan = _stored_plan(state, timeline, time) or plan_rollback(state, target)
+        plan = _stored_plan(state, timeline, time) or plan_rollback(state, target, settings)
         if not is_dry_run:
             _run(state, timeline, plan, settings)
         return plan
@@ -93,18 +98,21 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
                 state.storage.delete(path)
             delete_markers(state, time)
         elif not mine.is_completed:
-            _run(state, timeline, plan_rollback(state, mine), settings)
+            _run(state, timeline, plan_rollback(state, mine, settings), settings)
 
 
 def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeline:
     """Finish rollbacks found half-done, roll back writes whose writer is dead, sweep what the dead left.
 
-    A writer that beats is left alone; one that never did is foreign, and left alone for an hour. The same goes for a
-    rollback: a foreign one may be going on, because others do not hold the lock all the while.
+    A writer that beats is left alone; one that never did is foreign, and left alone for an hour, unless the policy is
+    EAGER. The same goes for a rollback: a foreign one may be going on, because others do not hold the lock all the
+    while. Under the policy NEVER nothing is done.
 
     Locks: the table lock is held.
     Raises: StorageUnavailable where a rollback cannot be finished now.
     """
+    if failed_writes(settings) is FailedWrites.NEVER:
+        return timeline
     left_alone = set()
     for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
         if is_abandoned(state, rollback.requested_time, settings):
@@ -116,30 +124,19 @@ def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeli
         if instant.action not in _ROLLED_BACK or instant.requested_time in left_alone:
             continue
         if is_abandoned(state, instant.requested_time, settings):
-            _run(state, timeline, plan_rollback(state, instant), settings)
+            _run(state, timeline, plan_rollback(state, instant, settings), settings)
             timeline = load_timeline(state)
     sweep_remains(state, timeline, settings)
     return timeline
 
 
-def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[str, str]:
-    """Tell who writes a pending instant, and what to do about it."""
-    judged = liveness(state, instant.requested_time, settings)
-    advice = {
-        Liveness.ALIVE: "wait for it",
-        Liveness.DEAD: "nothing: the next write rolls it back",
-        Liveness.FOREIGN: "leave it to its writer; table.rollback(instant) if that is gone",
-    }
-    return judged, advice[judged]
-
-
-def plan_rollback(state: TableState, target: Instant) -> RollbackPlan:
+def plan_rollback(state: TableState, target: Instant, settings: Settings) -> RollbackPlan:
     """List the files an instant may have left: by its markers, or, where it has none, by name in every partition.
 
     Nothing is written under an instant that was only requested.
     """
     time = target.requested_time
-    paths = marked_files(state, time)
+    paths = marked_files(state, time) if settings.get(USES_MARKERS) else set()
     if not paths and target.state is State.INFLIGHT:
         paths = set(_files_of(state, time))
     requests = [
@@ -264,7 +261,8 @@ def _files_of(state: TableState, time: InstantTime) -> list[str]:
     for partition in list_partitions(state):
         for status in listing(PartitionPath(partition)):
             file = parse_file(PartitionPath(partition), status)
-            if isinstance(file, BaseFile) and file.instant == time:
+            is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
+            if file is not None and is_named and file.instant == time:
                 found.append(file.path)
     return found
 

@@ -14,7 +14,7 @@ import typer
 
 from pyhudi.errors import HudiError, InvalidInput
 
-__all__ = ["app", "commits", "demo", "doctor", "files", "locks", "main", "read", "show", "timeline"]
+__all__ = ["app", "commits", "demo", "doctor", "files", "locks", "main", "pending", "read", "show", "timeline"]
 
 FAILED, WRONG_CALL, TO_FIX, INTERRUPTED = 1, 2, 3, 130
 
@@ -145,6 +145,15 @@ def locks(
     if release:
         release_lock(state, settings, release)
     print_table(lock_report(state, settings), 0, as_json=json)
+
+
+@app.command()
+def pending(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
+    """List what is not finished: how old it is, whose it is, and what to do."""
+    from pyhudi.cli.output import print_table
+    from pyhudi.cli.tables import open_table
+
+    print_table(open_table(table, storage_option).inspect.pending(), 0, as_json=json)
 
 
 @app.command()

@@ -70,6 +70,7 @@ _PENDING: Final = pa.schema(
         ("state", pa.string()),
         ("age_ms", pa.int64()),
         ("writer", pa.string()),
+        ("owner", pa.string()),
         ("what_to_do", pa.string()),
     ]
 )
@@ -80,8 +81,8 @@ class Inspect:
     """Questions about one table; each answer is read afresh."""
 
     state: TableState
-    writer_of: Callable[[Instant], tuple[str, str]]
-    """Tells who writes a pending instant, and what to do about it."""
+    writer_of: Callable[[Instant], tuple[str, str, str]]
+    """Tells of a pending instant whether its writer lives, which process that is, and what to do about it."""
 
     def timeline(self) -> pa.Table:
         """List the instants of the active timeline, by requested time."""

@@ -21,11 +21,12 @@ from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.state.model import TableState
 from pyhudi.timeline.codec import decode_plan, decode_rollback_metadata
-from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
 
-__all__ = ["Past"]
+__all__ = ["Past", "find_archived"]
 
 _MANIFEST: Final = "manifest_"
+_WRITES: Final = pa.array(sorted(WRITE_ACTIONS))
 _MOST_CACHED: Final = 10_000
 _cache: dict[tuple[str, str], frozenset[InstantTime]] = {}
 _cache_lock = threading.Lock()
@@ -68,16 +69,16 @@ class Past:
     def _archived(self) -> Iterable[InstantTime]:
         if self.state.layout.timeline_layout == 1:
             return ()
-        manifest = self._manifest()
+        manifest = self.manifest()
         if manifest is None:
             return ()
         known = self._known(manifest)
         if known is None:
-            known = frozenset(time for path in self._files(manifest) for time in self._undone_in(path))
+            known = frozenset(time for path in self.files(manifest) for time in self._undone_in(path))
             self._remember(manifest, known)
         return known
 
-    def _manifest(self) -> str | None:
+    def manifest(self) -> str | None:
         """Find the manifest in force: the one that `_version_` names, else the newest."""
         storage, directory = self.state.storage, self.state.layout.history_path
         try:
@@ -90,7 +91,8 @@ class Past:
         except ValueError as error:
             raise CorruptData("the history's version is no number", path=f"{directory}/_version_") from error
 
-    def _files(self, manifest: str) -> list[str]:
+    def files(self, manifest: str) -> list[str]:
+        """List the files of a manifest.   Raises: CorruptData."""
         try:
             names = [str(one["fileName"]) for one in json.loads(self.state.storage.get(manifest))["files"]]
         except (ValueError, KeyError, TypeError) as error:
@@ -119,6 +121,28 @@ class Past:
             if len(_cache) >= _MOST_CACHED:
                 _cache.clear()
             _cache[self.state.storage.url, path] = named
+
+
+def find_archived(state: TableState, time: InstantTime) -> bool | None:
+    """Tell whether a write was archived, for sure; None where an archive cannot be read for it: that of layout 1.
+
+    Cost: reads the names of all archived instants.
+    """
+    if state.layout.timeline_layout == 1:
+        archive = state.storage.list_directory(state.layout.history_path).files
+        return None if archive else False
+    past = Past(state, ())
+    manifest = past.manifest()
+    return any(_holds_write(state, path, time) for path in (past.files(manifest) if manifest else ()))
+
+
+def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
+    with state.storage.open_input(path) as source:
+        for batch in iter_batches(source, ["instantTime", "action"]):
+            is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), _WRITES))
+            if pc.any(is_it).as_py():
+                return True
+    return False
 
 
 def _named(action: Action, data: bytes, path: str) -> frozenset[InstantTime]:

@@ -1,4 +1,4 @@
-"""Liveness of a writer: `.hoodie/.heartbeat/<instant>`, touched on a beat.
+"""Liveness of a writer: `.hoodie/.heartbeat/<instant>`, touched on a beat; for people it holds our process's name.
 
 A local writer also holds a lock tied to its process beside it, so that a dead one is known at once. A pending instant
 without any heartbeat is foreign (a Java single writer has none). Start at `beating`; `liveness` asks about others.
@@ -12,9 +12,10 @@ from typing import Final
 
 from pyhudi.env import Env
 from pyhudi.errors import FileMissing, HudiError, LockNotAcquired, PreconditionFailed
-from pyhudi.options import Settings, option
+from pyhudi.options import Settings, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import PutMode
+from pyhudi.storage.process import process_name
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.instant import InstantTime
@@ -22,9 +23,11 @@ from pyhudi.timeline.instant import InstantTime
 __all__ = [
     "GUARD_PREFIX",
     "HEARTBEATS",
+    "FailedWrites",
     "Liveness",
     "Pulse",
     "beating",
+    "failed_writes",
     "guard_path",
     "heartbeat_path",
     "is_abandoned",
@@ -35,6 +38,15 @@ __all__ = [
 INTERVAL_MS: Final = option("hoodie.client.heartbeat.interval_in_ms", 60_000, "How often a writer shows it is alive.")
 MISSES: Final = option(
     "hoodie.client.heartbeat.tolerable.misses", 2, "How many beats may be missed before a writer counts as dead."
+)
+
+FAILED_WRITES: Final = option(
+    "hoodie.clean.failed.writes.policy",
+    "LAZY",
+    "What a write does about others that failed. LAZY: roll those back whose heartbeat is dead, and after an hour "
+    "those that never had one. EAGER: these at once, which is for a table with a single writer. NEVER: nothing.",
+    parse=one_of("EAGER", "LAZY", "NEVER"),
+    old_keys=("hoodie.cleaner.policy.failed.writes",),
 )
 
 HEARTBEATS: Final = ".hoodie/.heartbeat"
@@ -52,6 +64,14 @@ class Liveness(StrEnum):
     """It has no heartbeat: not a pyhudi writer."""
 
 
+class FailedWrites(StrEnum):
+    """What is done about writes that failed.   Spec: format/timeline 8.4."""
+
+    EAGER = "EAGER"
+    LAZY = "LAZY"
+    NEVER = "NEVER"
+
+
 @dataclass(slots=True, kw_only=True)
 class Pulse:
     """When our own heartbeat last got through. Units: s on the monotonic clock."""
@@ -64,6 +84,11 @@ class Pulse:
     def is_expired(self) -> bool:
         """Tell whether others may take us for dead."""
         return self.limit_s is not None and self.env.monotonic_s() - self.last_s > self.limit_s
+
+
+def failed_writes(settings: Settings) -> FailedWrites:
+    """Read the policy."""
+    return FailedWrites(settings.get(FAILED_WRITES))
 
 
 def heartbeat_path(instant: InstantTime) -> str:
@@ -83,20 +108,21 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
     Raises: PreconditionFailed if somebody else beats for this instant.
     """
     limit_s = settings.get(INTERVAL_MS) * settings.get(MISSES) / 1000
+    owner = process_name().encode()
     is_guarded = state.storage.traits.has_guard
     pulse = Pulse(env=state.env, limit_s=None if is_guarded else limit_s, last_s=state.env.monotonic_s())
 
     def beat() -> None:
         started_s = state.env.monotonic_s()
         try:
-            state.storage.put(heartbeat_path(instant), b"")
+            state.storage.put(heartbeat_path(instant), owner)
         except HudiError:
             return  # one miss is tolerable; the next beat tries again
         pulse.last_s = started_s
 
     with _guard(state, instant):
         try:
-            state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)
+            state.storage.put(heartbeat_path(instant), owner, PutMode.CREATE)
         except PreconditionFailed:
             state.storage.delete(guard_path(instant))
             raise
@@ -123,11 +149,11 @@ def liveness(state: TableState, instant: InstantTime, settings: Settings) -> Liv
 
 
 def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) -> bool:
-    """Tell whether nobody works on an instant any more; a foreign one is given an hour."""
+    """Tell whether nobody works on an instant any more; a foreign one is given an hour, unless the policy is eager."""
     judged = liveness(state, instant, settings)
-    if judged is Liveness.FOREIGN:
+    if judged is Liveness.FOREIGN and failed_writes(settings) is not FailedWrites.EAGER:
         return state.env.now_ms() - instant_ms(instant, timeline_zone(state)) > _GRACE_MS
-    return judged is Liveness.DEAD
+    return judged is not Liveness.ALIVE
 
 
 def _modified_ms(state: TableState, path: str) -> int | None:

@@ -8,12 +8,12 @@ import logging
 from functools import cache
 from typing import Final
 
-from pyhudi.errors import LockNotAcquired, NotBuilt, Unsupported
+from pyhudi.errors import LockNotAcquired, NotBuilt, OptionError, Unsupported
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.probe import probe_writes
 from pyhudi.timeline.view import Timeline, pending
-from pyhudi.txn.heartbeat import is_abandoned
+from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned
 
 __all__ = ["is_pessimistic", "require_built", "require_lone"]
 
@@ -37,15 +37,21 @@ def is_pessimistic(settings: Settings) -> bool:
 
 
 def require_built(settings: Settings) -> None:
-    """Refuse a mode that is not built.
+    """Refuse a mode that is not built, and one that contradicts what is done about failed writes.
 
-    Raises: NotBuilt.
+    Raises: NotBuilt, OptionError.
     """
     if settings.get(CONCURRENCY_MODE) == _NON_BLOCKING:
         raise NotBuilt(
             "pyhudi does not write without blocking yet; choose OPTIMISTIC_CONCURRENCY_CONTROL",
             key=CONCURRENCY_MODE.key,
             value=_NON_BLOCKING,
+        )
+    if settings.get(CONCURRENCY_MODE) != _SINGLE and failed_writes(settings) is FailedWrites.EAGER:
+        raise OptionError(
+            "several writers must not roll each other back at once; choose the policy LAZY for failed writes",
+            mode=settings.get(CONCURRENCY_MODE),
+            policy="EAGER",
         )
 
 

@@ -1,0 +1,60 @@
+"""What became of an instant, and what to do about one that is not finished.
+
+Start at `resolve`; `writer_of` is for people who look at what is pending.
+"""
+
+from typing import Literal
+
+from pyhudi.errors import FileMissing, HistoryExpired
+from pyhudi.options import Settings
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.history import find_archived
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.view import find_instant, is_committed
+from pyhudi.txn.heartbeat import Liveness, heartbeat_path, liveness
+
+__all__ = ["resolve", "writer_of"]
+
+
+def resolve(state: TableState, instant: str) -> Literal["committed", "not committed", "pending"]:
+    """Tell what became of an instant whose outcome was unknown.
+
+    Raises: HistoryExpired where it may be among what version 6 has archived.
+    """
+    time, timeline = InstantTime(instant), load_timeline(state)
+    found = find_instant(timeline, time)
+    if found is not None and found.action in {*WRITE_ACTIONS, Action.COMPACTION, Action.CLUSTERING}:
+        return "committed" if found.is_completed else "pending"
+    if not is_committed(timeline, time):
+        return "not committed"
+    archived = find_archived(state, time)
+    if archived is None:
+        raise HistoryExpired("this instant is older than the timeline, and may be archived", instant=instant)
+    return "committed" if archived else "not committed"
+
+
+def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[str, str, str]:
+    """Tell of a pending instant: whether its writer lives, which process that is, and what to do about it."""
+    judged = liveness(state, instant.requested_time, settings)
+    return judged, _owner(state, instant), _advice(instant, judged)
+
+
+def _advice(instant: Instant, judged: Liveness) -> str:
+    if judged is Liveness.ALIVE:
+        return "wait for it"
+    if instant.action is Action.ROLLBACK:
+        return "nothing: the next write finishes it" + ("" if judged is Liveness.DEAD else ", an hour after it began")
+    if instant.action not in WRITE_ACTIONS:
+        return "let Apache Hudi finish it, or roll it back there"
+    if judged is Liveness.DEAD:
+        return "nothing: the next write rolls it back"
+    return "leave it to its writer; table.rollback(instant) if that is gone"
+
+
+def _owner(state: TableState, instant: Instant) -> str:
+    """Read who beats for an instant; writers of Apache Hudi do not say."""
+    try:
+        return state.storage.get(heartbeat_path(instant.requested_time)).decode(errors="replace")
+    except FileMissing:
+        return ""

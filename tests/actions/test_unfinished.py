@@ -1,0 +1,94 @@
+import pytest
+from tests.new_states import new_state
+from tests.timeline.test_history import OLD, UNDONE, archive, row, undoing
+from tests.txn.writing import begun, committed, proposal_of, write
+
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.actions.unfinished import resolve, writer_of
+from pyhudi.errors import HistoryExpired
+from pyhudi.options import Settings
+from pyhudi.storage.process import process_name
+from pyhudi.timeline.active import request
+from pyhudi.timeline.instant import Action, Instant, State
+
+SETTINGS = Settings()
+LATER = "20260101120000000"
+
+
+@pytest.fixture
+def state():
+    return new_state()
+
+
+# what became of it
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_an_instant_is_pending_then_committed_or_not(version):
+    state = new_state(version)
+    with begun(state) as txn:
+        assert resolve(state, txn.time) == "pending"
+        txn.start(None)
+        assert resolve(state, txn.time) == "pending"
+        txn.commit(proposal_of(write(txn)))
+    assert resolve(state, txn.time) == "committed"
+    with begun(state) as failed:
+        failed.start(None)
+    assert resolve(state, failed.time) == "not committed"
+    assert resolve(state, LATER) == "not committed"
+
+
+def test_the_first_instant_of_a_table_may_have_been_rolled_back(state):
+    first = begun(state)
+    rollback_instant(state, first.time, SETTINGS)
+    committed(state)
+    assert resolve(state, first.time) == "not committed"
+
+
+def test_a_rollback_is_no_write(state):
+    with begun(state):
+        pass
+    assert resolve(state, str(int(LATER) + 1)) == "not committed"
+
+
+def test_an_archived_commit_is_committed_and_what_was_never_there_is_not(state):
+    committed(state)
+    archive(state, row(OLD, "commit"), row("20250101000000005", "clean"), undoing(UNDONE))
+    assert resolve(state, OLD) == "committed"
+    assert resolve(state, UNDONE) == "not committed"
+    assert resolve(state, "20250101000000005") == "not committed"
+    assert resolve(state, "20250101000000001") == "not committed"
+
+
+def test_what_version_6_archived_cannot_be_told():
+    state = new_state(6)
+    committed(state)
+    assert resolve(state, OLD) == "not committed"
+    state.storage.put(".hoodie/archived/.commits_.archive.1_1-0-1", b"")
+    with pytest.raises(HistoryExpired):
+        resolve(state, OLD)
+
+
+# what to do about it
+
+
+def pending(state, action):
+    return request(state, Instant(requested_time=LATER, action=action, state=State.REQUESTED), b"")
+
+
+def test_who_writes_is_told_with_what_to_do(state):
+    with begun(state) as txn:
+        assert writer_of(state, txn.instant, SETTINGS) == ("alive", process_name(), "wait for it")
+    dead = begun(state).instant
+    state.env.sleep(121)
+    assert writer_of(state, dead, SETTINGS) == ("dead", process_name(), "nothing: the next write rolls it back")
+
+
+@pytest.mark.parametrize(
+    ("action", "advice"),
+    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.COMPACTION, "Apache Hudi")],
+)
+def test_what_to_do_about_others_depends_on_what_it_is(state, action, advice):
+    judged, owner, said = writer_of(state, pending(state, action), SETTINGS)
+    assert (judged, owner) == ("foreign", "")
+    assert advice in said
