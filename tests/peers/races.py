@@ -6,21 +6,26 @@ all of them update. Nobody runs far ahead of the other, so that they meet all th
 
 import random
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 
+from pyhudi.storage.api import PutMode, Storage
 from pyhudi.table import Table
 
-__all__ = ["CITIES", "COLUMNS", "Racer", "race", "story"]
+__all__ = ["CITIES", "COLUMNS", "Dawdling", "Racer", "race", "story"]
 
 COLUMNS = pa.schema([("id", pa.string()), ("city", pa.string()), ("note", pa.string())])
 CITIES = ("oslo", "rio", "sf")
 _SHARED = 4
 _AHEAD = 2
+_DAWDLE_S = 1.5
+"""About as long as a commit of Apache Hudi takes."""
 _PATIENCE = 200
 """How often one commit may be beaten before the race is given up."""
 
@@ -35,6 +40,21 @@ class Racer:
     done: int = 0
     conflicts: int = 0
     acknowledged: set[str] = field(default_factory=set)
+
+
+class Dawdling:
+    """A store on which data files take their time, so that the other side commits meanwhile."""
+
+    def __init__(self, storage: Storage, luck: random.Random) -> None:
+        self._storage, self._luck = storage, luck
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> AbstractContextManager[IO[bytes]]:
+        """Stream a file, later."""
+        time.sleep(self._luck.uniform(0, _DAWDLE_S) if path.endswith(".parquet") else 0)
+        return self._storage.open_output(path, mode)
 
 
 def race(racers: Sequence[Racer], count: int, seed: int = 0) -> None:

@@ -4,6 +4,8 @@
 """
 
 import os
+import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,13 +13,13 @@ from hudi import HudiReadOptions, HudiTableBuilder
 from tests.peers.conftest import is_full
 from tests.peers.on_s3 import peer_on_s3
 from tests.peers.peer import PeerError
-from tests.peers.races import COLUMNS, Racer, race, story
+from tests.peers.races import COLUMNS, Dawdling, Racer, race, story
 from tests.storage.conftest import s3_options
 from tests.txn.locks.zookeeper_server import ZooKeeperServer
 
 from pyhudi.errors import Conflict
 from pyhudi.options import Settings
-from pyhudi.table import create_table, open_table
+from pyhudi.table import Table, create_table, open_table
 from pyhudi.txn.locks import lock_for
 
 COUNT = int(os.environ.get("PYHUDI_RACES", "200" if is_full() else "10"))
@@ -55,8 +57,12 @@ def is_hudis_conflict(error):
 
 
 def racers(peer, path, hudi_options, our_options=None, **opening):
+    luck = random.Random(0)
+
     def ours(rows):
-        open_table(path, **opening).upsert(rows, options=AT_ONCE | (our_options or {}))
+        state = open_table(path, **opening).state
+        table = Table(replace(state, storage=Dawdling(state.storage, luck)))
+        table.upsert(rows, options=AT_ONCE | (our_options or {}))
 
     def hudi(rows):
         peer.write(path, rows, RACING | COMMIT_TIME | hudi_options)

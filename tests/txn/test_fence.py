@@ -1,5 +1,6 @@
 import base64
 import json
+from datetime import UTC
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,8 @@ from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCras
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import create_table, open_table
 from pyhudi.timeline.active import load_timeline
-from pyhudi.txn.fence import SLOTS, fence_of, remember_fence
+from pyhudi.timeline.clock import format_instant
+from pyhudi.txn.fence import SLOTS, Fence, fence_of, remember_fence, wins_rollback
 
 LEASED = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"}
 FENCED = Settings({"pyhudi.fence": "on"})
@@ -176,6 +178,18 @@ def test_a_rollback_that_was_decided_stops_the_commit(world):
     assert commits(state) == []
     assert data_files(state) == []
     assert slots(state)[0]["rollback"] == late.time
+
+
+def test_a_rollback_that_stood_still_while_the_commit_was_decided_is_given_up(world):
+    state = table(world)
+    txn = begun(state)
+    txn.start(None)
+    path = f"{state.layout.timeline_path}/{txn.time}_{format_instant(world.now_ms + 5, UTC)}.commit"
+    decide = Fence(state=state, number=0)
+    state.storage.before = {f"{SLOTS}/": lambda: decide.claim_commit(path, b"Obj")}
+    assert not wins_rollback(state, txn.time)
+    assert state.storage.get(path) == b"Obj"
+    assert len(slots(state)) == 1
 
 
 def test_a_claim_that_got_no_answer_is_an_unknown_outcome(world):

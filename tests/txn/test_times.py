@@ -119,6 +119,20 @@ class TestCounter:
         assert len(set(drawn)) == 200
         assert storage.get(COUNTER_PATH).decode() == max(drawn)
 
+    def test_a_draw_that_somebody_else_was_quicker_with_is_drawn_again(self, world):
+        storage = MemoryStorage()
+        mine, other = (CounterTimes(hybrid=hybrid(world.host()), storage=storage) for _ in range(2))
+        mine.issue(None)
+        swap, theirs = storage.cas, []
+
+        def slow_swap(path, data, version):
+            storage.cas = swap
+            theirs.append(other.issue(None))
+            return swap(path, data, version)
+
+        storage.cas = slow_swap
+        assert mine.issue(None) > theirs[0]
+
     def test_it_counts_on_from_the_timeline_too(self, world):
         times = CounterTimes(hybrid=hybrid(world.host()), storage=MemoryStorage())
         newest = format_instant(world.now_ms + 500, UTC)
