@@ -140,7 +140,7 @@ def zookeeper():
 @pytest.mark.timeout(1200)
 def test_with_a_lock_in_zookeeper(hudi_1_2, zookeeper, tmp_path):
     """Apache Hudi's Curator and we stand in one queue."""
-    path, count = str(tmp_path / "trips"), min(COUNT, 10)
+    path, count = str(tmp_path / "trips"), min(COUNT, 5)
     url = {"hoodie.write.lock.zookeeper.url": zookeeper.hosts}
     lock = {
         "hoodie.write.lock.provider": f"{HUDI}ZookeeperBasedLockProvider",
