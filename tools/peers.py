@@ -10,12 +10,13 @@ import sys
 import venv
 from pathlib import Path
 
-__all__ = ["AWS_BUNDLE", "BUNDLES", "PEERS", "PYTHON", "S3_JARS", "is_installed", "jar_file", "jar_of", "main"]
+__all__ = ["AWS_BUNDLE", "BUNDLES", "PEERS", "PYTHON", "S3_JARS", "jar_file", "jar_of", "main", "missing"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".peers"
 PYTHON = PEERS / "spark-3.5" / "bin" / "python"
 PACKAGES = ("pyspark==3.5.9",)
+_READY = PEERS / "spark-3.5" / ".ready"
 # One Spark serves all three; each release writes the table version it was made for: 9, 8 and 6.
 BUNDLES = {release: f"org.apache.hudi:hudi-spark3.5-bundle_2.12:{release}" for release in ("1.2.0", "1.0.2", "0.15.0")}
 # What the newest release needs to reach S3: the bundle for its Spark's Hadoop, and its own. Not every registry has it.
@@ -31,12 +32,12 @@ def main() -> int:
         for artifact in (*BUNDLES.values(), *S3_JARS):
             install_jar(artifact)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
-        sys.stderr.write(f"a peer could not be installed, so nothing was judged: {error}\n")
+        sys.stderr.write(f"nothing was judged, because these are missing: {', '.join(missing())}\n{error}\n")
         return 1
     try:
         install_jar(AWS_BUNDLE)
     except subprocess.CalledProcessError:
-        sys.stderr.write(f"{AWS_BUNDLE} is not in the registry: a stand-in carries the requests of its storage lock\n")
+        sys.stderr.write(f"no registry gave {AWS_BUNDLE}: a stand-in carries the requests of its storage lock\n")
     return 0
 
 
@@ -51,19 +52,23 @@ def jar_file(artifact: str) -> Path:
     return PEERS / "jars" / f"{name}-{version}.jar"
 
 
-def is_installed() -> bool:
-    """Tell whether all peers are there."""
-    return (PEERS / "spark-3.5" / ".ready").exists() and all(jar_of(release).exists() for release in BUNDLES)
+def missing() -> list[str]:
+    """Name what is not there yet, and must be."""
+    jars = [artifact for artifact in (*BUNDLES.values(), *S3_JARS) if not jar_file(artifact).exists()]
+    return [*([] if _has_spark() else PACKAGES), *jars]
 
 
 def install_spark() -> None:
     """Make the environment that the bundles run in."""
-    ready = PEERS / "spark-3.5" / ".ready"
-    if ready.exists() and ready.read_text() == "\n".join(PACKAGES):
+    if _has_spark():
         return
     venv.create(PEERS / "spark-3.5", clear=True, with_pip=True)
     subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES], check=True)
-    ready.write_text("\n".join(PACKAGES))
+    _READY.write_text("\n".join(PACKAGES))
+
+
+def _has_spark() -> bool:
+    return _READY.exists() and _READY.read_text() == "\n".join(PACKAGES)
 
 
 def install_jar(artifact: str) -> None:
