@@ -6,7 +6,7 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, metadata_of, path_of, proposal_of, write
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
+from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, request
@@ -192,6 +192,14 @@ def test_nothing_is_looked_up_where_nothing_was_inserted():
     require_new_keys("20260101000000001", find, with_inserts("20260101000000005", inserts=0))
     require_new_keys("20260101000000001", find, {})
     assert find.asked == []
+
+
+def test_a_file_that_is_gone_before_it_was_looked_into_is_a_conflict():
+    def find(files):
+        raise FileMissing("no such file", path=files[0].path)
+
+    with pytest.raises(WriteConflict, match="gone"):
+        require_new_keys("20260101000000001", find, with_inserts("20260101000000005"))
 
 
 def test_groups_that_are_written_again_are_not_looked_into():

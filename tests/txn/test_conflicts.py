@@ -218,21 +218,37 @@ def stat(path, inserts, file_id="g"):
     return WriteStat(file_id=file_id, path=path, num_inserts=inserts, file_size_in_bytes=7)
 
 
+def names(*commits):
+    """Give (instant, operation, stats) as what is looked into: file names with who inserted."""
+    concurrent = {
+        time: CommitMetadata(operation=operation, stats={"a": tuple(stats)}) for time, operation, stats in commits
+    }
+    return {file.path: instant for file, instant in files_with_new_keys(concurrent).items()}
+
+
+FIRST, SECOND = "20260101000000001", "20260101000000002"
+
+
+def file_of(time, file_id="g"):
+    return f"a/{file_id}_0-0-0_{time}.parquet"
+
+
 @pytest.mark.parametrize(("inserts", "is_looked_into"), [(1, True), (None, True), (0, False)])
 def test_only_files_that_got_rows_are_looked_into(inserts, is_looked_into):
-    stats = {"a": (stat("a/g_0-0-0_20260101000000001.parquet", inserts),)}
-    found = files_with_new_keys(CommitMetadata(operation=WriteOperation.UPSERT, stats=stats))
-    assert [(one.path, one.size_bytes) for one in found] == (
-        [("a/g_0-0-0_20260101000000001.parquet", 7)] if is_looked_into else []
-    )
+    found = names((FIRST, WriteOperation.UPSERT, [stat(file_of(FIRST), inserts)]))
+    assert found == ({file_of(FIRST): FIRST} if is_looked_into else {})
+
+
+def test_of_a_group_that_several_wrote_to_the_newest_file_is_looked_into():
+    first = (FIRST, WriteOperation.UPSERT, [stat(file_of(FIRST), 1), stat(file_of(FIRST, "h"), 0, "h")])
+    second = (SECOND, WriteOperation.UPSERT, [stat(file_of(SECOND), 0)])
+    assert names(first, second) == {file_of(SECOND): FIRST}
 
 
 @pytest.mark.parametrize("operation", [WriteOperation.CLUSTER, WriteOperation.COMPACT])
 def test_services_bring_no_keys(operation):
-    stats = {"a": (stat("a/g_0-0-0_20260101000000001.parquet", 5),)}
-    assert files_with_new_keys(CommitMetadata(operation=operation, stats=stats)) == ()
+    assert names((FIRST, operation, [stat(file_of(FIRST), 5)])) == {}
 
 
 def test_a_stat_without_a_data_file_is_passed_over():
-    stats = {"a": (stat(None, 1), stat("a/readme", 1))}
-    assert files_with_new_keys(CommitMetadata(operation=WriteOperation.UPSERT, stats=stats)) == ()
+    assert names((FIRST, WriteOperation.UPSERT, [stat(None, 1), stat("a/readme", 1)])) == {}

@@ -185,13 +185,15 @@ def require_new_keys(
     """
     files = {
         file: instant
-        for instant, metadata in sorted(concurrent.items())
-        for file in files_with_new_keys(metadata)
+        for file, instant in files_with_new_keys(concurrent).items()
         if FileGroupId(partition=file.partition, file_id=file.file_id) not in mended
     }
     if not files:
         return
-    counts = find_keys(list(files))
+    try:
+        counts = find_keys(list(files))
+    except FileMissing as error:
+        raise WriteConflict("files of another commit are gone already; write again", instant=time) from error
     held = [(instant, file, counts[file]) for file, instant in files.items() if counts.get(file)]
     if held:
         instant, file, count = held[0]

@@ -210,21 +210,28 @@ def find_read_changes(reads: Reads, others: Mapping[InstantTime, Footprint]) -> 
     return tuple(found)
 
 
-def files_with_new_keys(metadata: CommitMetadata) -> tuple[BaseFile, ...]:
-    """List the base files in which an action may have put keys that the table had not: what C5 has to look into."""
-    if metadata.operation in _MOVES:
-        return ()
-    found = (
-        parse_base_file(PartitionPath(partition), FileStatus(path=stat.path, size_bytes=_size(stat), modified_ms=0))
-        for partition, stats in metadata.stats.items()
-        for stat in stats
-        if stat.path and stat.num_inserts != 0
-    )
-    return tuple(file for file in found if file is not None)
+def files_with_new_keys(concurrent: Mapping[InstantTime, CommitMetadata]) -> dict[BaseFile, InstantTime]:
+    """List the base files that may hold keys which the table had not before, with who put them there: for C5.
+
+    Of a file group that several wrote to, the newest file is listed: it has what is left of all of them.
+    """
+    newest: dict[FileGroupId, BaseFile] = {}
+    inserted: dict[FileGroupId, InstantTime] = {}
+    for instant, metadata in sorted(concurrent.items()):
+        written = [(one, _base_file(partition, one)) for partition, stats in metadata.stats.items() for one in stats]
+        for stat, file in written:
+            if file is None:
+                continue
+            group = _group(file.partition, file.file_id)
+            newest[group] = file
+            if metadata.operation not in _MOVES and stat.num_inserts != 0:
+                inserted.setdefault(group, instant)
+    return {newest[group]: instant for group, instant in inserted.items()}
 
 
-def _size(stat: WriteStat) -> int:
-    return stat.file_size_in_bytes or 0
+def _base_file(partition: str, stat: WriteStat) -> BaseFile | None:
+    status = FileStatus(path=stat.path or "", size_bytes=stat.file_size_in_bytes or 0, modified_ms=0)
+    return parse_base_file(PartitionPath(partition), status)
 
 
 def _group(partition: str, file_id: str) -> FileGroupId:
