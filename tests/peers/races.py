@@ -24,8 +24,6 @@ COLUMNS = pa.schema([("id", pa.string()), ("city", pa.string()), ("note", pa.str
 CITIES = ("oslo", "rio", "sf")
 _SHARED = 4
 _AHEAD = 2
-_DAWDLE_S = 1.5
-"""About as long as a commit of Apache Hudi takes."""
 _PATIENCE = 200
 """How often one commit may be beaten before the race is given up."""
 
@@ -45,15 +43,16 @@ class Racer:
 class Dawdling:
     """A store on which data files take their time, so that the other side commits meanwhile."""
 
-    def __init__(self, storage: Storage, luck: random.Random) -> None:
-        self._storage, self._luck = storage, luck
+    def __init__(self, storage: Storage, luck: random.Random, longest_s: float) -> None:
+        """Take about as long as a commit of the other side."""
+        self._storage, self._luck, self._longest_s = storage, luck, longest_s
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._storage, name)
 
     def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> AbstractContextManager[IO[bytes]]:
         """Stream a file, later."""
-        time.sleep(self._luck.uniform(0, _DAWDLE_S) if path.endswith(".parquet") else 0)
+        time.sleep(self._luck.uniform(0, self._longest_s) if path.endswith(".parquet") else 0)
         return self._storage.open_output(path, mode)
 
 

@@ -61,7 +61,7 @@ def racers(peer, path, hudi_options, our_options=None, **opening):
 
     def ours(rows):
         state = open_table(path, **opening).state
-        table = Table(replace(state, storage=Dawdling(state.storage, luck)))
+        table = Table(replace(state, storage=Dawdling(state.storage, luck, 6.0 if opening else 1.5)))
         table.upsert(rows, options=AT_ONCE | (our_options or {}))
 
     def hudi(rows):
