@@ -18,7 +18,7 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.tag import IndexKind, IndexPlan, find_keys, index_plan
-from pyhudi.predicate import Expression, column
+from pyhudi.predicate import column
 from pyhudi.queries.slices import slices_at
 from pyhudi.state.model import TableState
 from pyhudi.txn.checks import FindKeys
@@ -94,8 +94,8 @@ def have_moved(write: Opened, routed: Frame, tasks: Sequence[FileTask]) -> bool:
     scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
     index = _looking_in_footers(index_plan(call.settings, call.state.config.record_key), write)
     found = call.engine.locate(write.rows, scanned, write.keys, by_partition=not index.is_global)
-    stored: pa.Table = call.engine.collect(call.engine.select(found, _columns(KEY, FILE_INDEX)))
-    ours: pa.Table = call.engine.collect(call.engine.select(routed, _columns(KEY, BUCKET)))
+    stored: pa.Table = call.engine.collect(found)
+    ours: pa.Table = call.engine.collect(call.engine.select(routed, {name: column(name) for name in (KEY, BUCKET)}))
     buckets = pa.array([task.number for task in tasks], pa.int32())
     where = pa.table({KEY: stored.column(KEY), BUCKET: buckets.take(stored.column(FILE_INDEX))})
     return bool(where.join(ours, keys=[KEY, BUCKET], join_type="left anti").num_rows)
@@ -105,7 +105,3 @@ def _looking_in_footers(index: IndexPlan, write: Opened) -> IndexPlan:
     """Leave files out by their footers first, whatever the table's index does."""
     is_global = index.is_global or write.has_unknown_partitions
     return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
-
-
-def _columns(*names: str) -> dict[str, Expression]:
-    return {name: column(name) for name in names}

@@ -1,0 +1,68 @@
+"""A write on Spark and others that commit while it works."""
+
+import threading
+
+import pytest
+from tests.actions.test_concurrency import Stopping, tokens, upsert
+from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.spark.building import SparkTableBuilder
+
+from pyhudi.txn.commit import Txn
+
+
+@pytest.fixture
+def builder(spark, tmp_path):
+    return SparkTableBuilder(spark, tmp_path)
+
+
+@pytest.fixture
+def table(builder):
+    made = builder.create(TRIPS)
+    made.upsert([trip("a1", "a"), trip("a2", "a"), trip("b1", "b")], options=TINY_FILTERS)
+    return made
+
+
+@pytest.fixture
+def meddle(monkeypatch):
+    """Give a function that lets something happen when the next write has its plan."""
+    started = Txn.start
+
+    def arrange(happening):
+        def start(txn, *args):
+            monkeypatch.setattr(Txn, "start", started)
+            happening()
+            started(txn, *args)
+
+        monkeypatch.setattr(Txn, "start", start)
+
+    return arrange
+
+
+def test_a_new_key_that_another_inserted_meanwhile_stays_one_row(builder, table, meddle):
+    meddle(lambda: upsert(trip("new", "c", fare=5.0))(table))
+    table.upsert(builder.rows([trip("new", "c", ts=2, fare=7.0)]), options=TINY_FILTERS)
+    assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 7.0)]
+
+
+def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, meddle):
+    began, may_go = threading.Event(), threading.Event()
+
+    def stop():
+        began.set()
+        assert may_go.wait(120)
+
+    early = builder.reopen(table, Stopping(table.state.storage, stop))
+    thread = threading.Thread(target=upsert(trip("a1", "a", ts=2, fare=5.0)), args=(early,))
+    thread.start()
+    assert began.wait(60)
+
+    def finish():
+        may_go.set()
+        thread.join(60)
+
+    meddle(finish)
+    rows = builder.rows([trip("a2", "a", ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0)])
+    result = table.upsert(rows, options=TINY_FILTERS)
+    assert sorted(token.split("-")[1] for token in tokens(result)) == ["0", "1"]
+    assert dict(builder.rows_of(table, "uuid", "fare")) == {"a1": 5.0, "a2": 7.0, "b1": 7.0}
+    assert all(one.is_completed and one.action == "commit" for one in table.timeline.instants)
