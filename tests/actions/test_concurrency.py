@@ -8,7 +8,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 
 from pyhudi.actions.concurrency import group_of, groups_of
-from pyhudi.errors import DuplicateKeys, WriteConflict
+from pyhudi.errors import DuplicateKeys, LockNotAcquired, WriteConflict
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.tag import index_plan
@@ -256,6 +256,48 @@ def test_looking_for_keys_costs_what_the_others_wrote_and_not_what_the_table_has
         return [one.path for one in watched.operations if one.name == "open_input" and one.path.startswith("c/")]
 
     assert len(opened(2)) == len(opened(12)) == 1
+
+
+# waiting instead
+
+
+PESSIMISTIC = {**TINY_FILTERS, "hoodie.write.concurrency.mode": "PESSIMISTIC_CONCURRENCY_CONTROL"}
+
+
+class Waiting(Stopping):
+    """A store at which a write stops, once, just before it locks its first file group."""
+
+    def guard(self, path, timeout_s):
+        if "/groups/" in path and not self._is_done:
+            self._is_done = True
+            self._at_stop()
+        return super().guard(path, timeout_s)
+
+
+def test_pessimistic_writers_of_one_file_group_write_one_after_the_other(builder, table):
+    began, may_go = threading.Event(), threading.Event()
+
+    def stop():
+        began.set()
+        assert may_go.wait(60)
+
+    early = builder.reopen(table, Stopping(table.state.storage, stop))
+    thread = threading.Thread(target=upsert(trip("a1", "a", ts=2, fare=5.0), **PESSIMISTIC), args=(early,))
+    thread.start()
+    assert began.wait(60)
+    busy = {**PESSIMISTIC, "hoodie.write.lock.wait_time_ms": 0}
+    with pytest.raises(LockNotAcquired):
+        upsert(trip("a2", "a", ts=2, fare=7.0), **busy)(table)
+
+    def finish():
+        may_go.set()
+        thread.join(60)
+
+    watched = Waiting(table.state.storage, finish)
+    result = upsert(trip("a2", "a", ts=2, fare=7.0), **PESSIMISTIC)(builder.reopen(table, watched))
+    written = [one.path for one in watched.operations if one.name == "open_output"]
+    assert written == list(result.files)  # nothing was written in vain
+    assert fares(builder, table) == {"a1": 5.0, "a2": 7.0, "b1": 1.0}
 
 
 # isolation
