@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +51,9 @@ from pyhudi.spark.types import from_spark, nullable, to_spark
 from pyhudi.storage.api import Storage
 
 __all__ = ["SparkEngine"]
+
+Held = TypeVar("Held", DataFrame, LocalFrame)
+"""Rows in Spark, or the few that are kept here."""
 
 _DESCRIPTION = "spark.job.description"
 _TASKS_A_SLOT = 3
@@ -284,18 +288,19 @@ class SparkEngine:
             return frame.mapInArrow(work, target)
 
     @contextmanager
-    def hold(self, frame: DataFrame | LocalFrame) -> Iterator[DataFrame | LocalFrame]:
+    def hold(self, frame: Held) -> Iterator[Held]:
         """Compute a DataFrame once, with its first use; one that is cached already is taken as it is.
 
         A local checkpoint is kept as rows, which costs a third of Spark's columnar cache, and is never computed again:
         if an executor is lost with its part of the rows, the write fails rather than to go on with other rows than
         were looked up. Spark releases it, when nothing refers to it any more.
         """
-        held = frame
-        if isinstance(frame, DataFrame):
-            with mapped():
-                is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
-                held = frame if is_cached else self._no_longer(frame.localCheckpoint(eager=False), frame)
+        if isinstance(frame, LocalFrame):
+            yield frame
+            return
+        with mapped():
+            is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
+            held = frame if is_cached else self._no_longer(frame.localCheckpoint(eager=False), frame)
         yield held
 
     def collect(self, frame: DataFrame | LocalFrame) -> pa.Table:
