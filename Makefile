@@ -56,6 +56,10 @@ peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we 
 locks: .venv/.ready ## Try the locks that other servers keep: a real ZooKeeper, from Debian's package
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest tests/txn/locks -m services
 
+simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=crash SEED=7 SECONDS=20; see docs/simulation.md)
+	$(PY) -m tests.simulation.explorer $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+	$(if $(SCENARIO),,PYHUDI_SIMULATE_ALL=1 $(PY) -m pytest tests/simulation --timeout 3600)
+
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 

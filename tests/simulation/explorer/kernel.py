@@ -46,6 +46,8 @@ class Actor:
     offset_ms: int = 0
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     thread: int = 0
+    deaf: int = 0
+    """How many operations more are refused, because the store is out."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,10 @@ class Run:
         """Let one actor do its pending operation and run on to its next, or let an event happen."""
         self.trace.append(Move(name, self.pending(name)))
         if len(self.trace) > MOVES_AT_MOST:
-            raise AssertionError("this run does not end")
+            self.violations.append("L1: this run does not end")
+            self.abandon()
+            self.events.clear()
+            return
         if name in self.actors:
             self._resume(self.actors[name])
         else:
@@ -119,7 +124,7 @@ class Run:
 
     def state(self):
         """Give a value that is equal for states from which the same can follow."""
-        actors = tuple((one.history, one.is_done, one.is_dead) for one in self.actors.values())
+        actors = tuple((one.history, one.is_done, one.is_dead, one.deaf) for one in self.actors.values())
         held = frozenset((path, actor.name) for (path, _), actor in self.held.items())
         return (self.disk.digest(), held, self.disk.clock.monotonic_s(), actors, tuple(self.events), self.budget)
 
@@ -137,6 +142,8 @@ class Run:
         self._back.release()
         actor.go.acquire()
         order, actor.order = actor.order, ""
+        if actor.deaf and not order:
+            order, actor.deaf = "refused", actor.deaf - 1
         actor.moves += 1
         if order in {"crash", "torn"}:
             if order == "torn" and torn is not None:
@@ -218,7 +225,7 @@ class Run:
             return Operation(name, writes=(EVERYTHING,))
         released = [path for (path, _), holder in self.held.items() if holder is actor]
         pending = actor.pending or Operation("nothing")
-        applied = pending.writes if kind in {"torn", "lost", "task"} else ()
+        applied = pending.writes if kind in {"torn", "lost", "task", "outage"} else ()
         writes = ("budget", *(f"unlock {path}" for path in released), *applied)
         return Operation(name, reads=pending.reads, writes=writes)
 
@@ -230,9 +237,9 @@ class Run:
         self.budget -= 1
         if kind in {"crash", "torn"}:
             self._kill(actor, kind)
-        elif kind in {"lost", "refused", "task"}:
+        elif kind in {"lost", "refused", "task", "outage"}:
             if actor.is_ready():
-                actor.order = kind
+                actor.order, actor.deaf = kind.replace("outage", "lost"), int(kind == "outage")
                 self._resume(actor)
         elif kind == "stall":
             self._pass(LONG_MS, actor)

@@ -154,17 +154,18 @@ def _first_world(version):
 
 def prepared(scenario):
     """Give the table a scenario begins with."""
-    return _prepared(scenario.version, scenario.before, scenario.dies_at, scenario.is_object_store)
+    options = tuple(sorted(scenario.options.items()))
+    return _prepared(scenario.version, scenario.before, scenario.dies_at, scenario.is_object_store, options)
 
 
 @cache
-def _prepared(version, before, dies_at, is_object_store):
+def _prepared(version, before, dies_at, is_object_store, options):
     world = _first_world(version)
     start = Start(world, world.env.now_ms() + QUIET_MS)
     if not before:
         return start
     disk = Disk(start.files_stored(), start.now_ms, is_object_store=is_object_store)
-    run, play = Run(disk), Play(Scenario(about="", actors={}))
+    run, play = Run(disk), Play(Scenario(about="", actors={}, options=dict(options)))
     play.run = run
     actor = run.add("before", lambda actor: play._work(actor, before))
     while not actor.is_done:

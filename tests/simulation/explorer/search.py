@@ -10,6 +10,9 @@ from itertools import count
 
 from tests.simulation.explorer.operations import is_dependent
 
+WRITES = frozenset({"create", "put", "swap", "publish", "delete", "delete tree"})
+WRITES_OF_A_CALL = 12
+
 
 @dataclass
 class Node:
@@ -229,12 +232,13 @@ def _at_random(begin, seed, tally, *, depth):
     length = 40 * max(1, len(run.actors))
     priority = {name: draw.random() + 1 for name in run.actors}
     changes = {draw.randrange(length): -number for number in range(1, depth)}
-    fires = {name: draw.randrange(length) for name in run.events}
+    fires = {name: _moment(draw, length) for name in run.events}
+    written = dict.fromkeys(run.actors, 0)
     for at in count():
         if run.is_over:
             break
         enabled = run.enabled()
-        due = [name for name in run.events if fires[name] <= at]
+        due = [name for name in run.events if _is_due(run, name, fires[name], at, written)]
         ready = [name for name in enabled if name in run.actors]
         if due or not ready:
             run.step(due[0] if due else run.events[0])
@@ -242,11 +246,26 @@ def _at_random(begin, seed, tally, *, depth):
         name = max(ready, key=priority.__getitem__) if depth else draw.choice(ready)
         if at in changes:
             priority[name] = changes[at]
+        written[name] += run.pending(name).name in WRITES
         run.step(name)
     play.seed = seed
     if tally is not None:
         tally.runs += 1
     return play
+
+
+def _moment(draw, length):
+    """Draw when an event happens: at some step of the run, or just before some write of whom it befalls."""
+    return ("step", draw.randrange(length)) if draw.random() < 0.5 else ("write", draw.randrange(WRITES_OF_A_CALL))
+
+
+def _is_due(run, event, moment, at, written):
+    kind, number = moment
+    target = target_of(event)
+    if kind == "step":
+        return at >= number
+    pending = run.actors[target].pending
+    return pending is None or (written[target] >= number and pending.name in WRITES)
 
 
 def replayed(begin, names):

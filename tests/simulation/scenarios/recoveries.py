@@ -55,4 +55,22 @@ SCENARIOS = {
         actors={"w1": (raise_fare("k1", "b"),), "w2": (raise_fare("k1", "b"),)},
         events=("back:w1", "ahead:w2"),
     ),
+    "lost-reply": Scenario(
+        about="a reply is lost, or a request",
+        actors={"w1": (ONE,)},
+        events=("lost:w1", "refused:w1"),
+    ),
+    "outage": Scenario(
+        about="a reply is lost, and so is the answer to the question what became of it",
+        actors={"w1": (ONE,)},
+        events=("outage:w1",),
+    ),
+    "expired-lease-fenced": Scenario(
+        about="a writer stands still for longer than its lease, in a table with a fence",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(upsert(k0_a=9.0),),
+        events=("expire:w1",),
+        is_object_store=True,
+        options={"pyhudi.fence": "on"},
+    ),
 }

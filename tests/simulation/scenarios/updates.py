@@ -34,4 +34,9 @@ SCENARIOS = {
         actors={"w1": (upsert(k1_b=5.0, n1_b=1.0),), "w2": (upsert(k3_b=7.0, n2_b=1.0),)},
         is_object_store=True,
     ),
+    "count-count-store": Scenario(
+        about="two writers read a counter and add one, under the storage lock",
+        actors={"w1": (raise_fare("k1", "b"),), "w2": (raise_fare("k1", "b"),)},
+        is_object_store=True,
+    ),
 }
