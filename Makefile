@@ -67,4 +67,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test test-spark demo lanes bench peers locks keys clean
+.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate keys clean
