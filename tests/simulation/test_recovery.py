@@ -10,7 +10,7 @@ from tests.building import trip
 from tests.simulation.test_crashes import CRASHES, dead_writers_world, deaths, next_write, recovered
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
-from pyhudi.errors import CommitUnknown, InstantNotFound, PutUnknown, StorageUnavailable
+from pyhudi.errors import CommitUnknown, InstantNotFound, LockNotAcquired, PutUnknown, StorageUnavailable
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.timeline.active import load_timeline
@@ -91,7 +91,7 @@ def test_many_recover_at_once_and_it_is_done_once(worlds, version):
     def roll_back(number):
         try:
             world.table().rollback(instant)
-        except InstantNotFound:
+        except (InstantNotFound, LockNotAcquired):  # time flies in this world, so that a wait may be over at once
             return 0
         return 1
 
