@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Runs, compare
-from benchmarks.model import Place, Target
+from benchmarks.model import Place, Target, Workload
 from benchmarks.registry import WORKLOADS
 
 _SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000}
@@ -31,6 +31,8 @@ def main() -> None:
     unknown = set(names) - set(WORKLOADS)
     if unknown:
         sys.exit(f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
+    if lacking := {WORKLOADS[name].lacks() for name in names} - {""}:
+        sys.exit("\n".join(lacking))
     place = Path(given.directory)
     place.mkdir(exist_ok=True)
     report: dict[str, Any] = {"size": given.size, **_surroundings(), "workloads": {}}
@@ -62,7 +64,7 @@ def _one(name: str, size: str, repeats: int, directory: Path) -> tuple[dict[str,
         "contenders": {one: asdict(measured) for one, measured in runs.items()},
         "targets": [{**asdict(target), "ratio": ratio} for target, ratio, _ in judged],
     }
-    return found, _markdown(workload.title, rows_count, runs, judged)
+    return found, _markdown(workload, rows_count, runs, judged)
 
 
 def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
@@ -77,10 +79,13 @@ def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
     return ratio, f"{target.measure.removesuffix('_s')} / {target.peer}"
 
 
-def _markdown(title: str, rows_count: int, runs: dict[str, Runs], judged: list[tuple[Target, float, str]]) -> str:
+def _markdown(
+    workload: Workload, rows_count: int, runs: dict[str, Runs], judged: list[tuple[Target, float, str]]
+) -> str:
     lines = [
-        f"**{title}** ({rows_count:,} rows)",
+        f"**{workload.title}** ({rows_count:,} rows)",
         "",
+        *([workload.note, ""] if workload.note else []),
         "| contender | wall s (min) | CPU s (min) | peak MB | files |",
         "|---|---|---|---|---|",
     ]

@@ -123,6 +123,7 @@ def _serve(pipe: Connection, workload: str, name: str, place: Place) -> None:
             pipe.send((True, answers[what]()))
         except BaseException:
             pipe.send((False, f"{workload} {name}: {traceback.format_exc()}"))
+    contender.close()
     shutil.rmtree(place.scratch, ignore_errors=True)
 
 
@@ -136,7 +137,8 @@ def _run(contender: Contender) -> tuple[float, float, float, dict[str, Any]]:
     given = contender.run()
     wall_s, cpu_s = time.perf_counter() - wall_s, time.process_time() - cpu_s
     peak_mb = _status_mb("VmHWM") - before_mb
-    return wall_s, cpu_s, peak_mb, given if isinstance(given, dict) else {}
+    extra = given if isinstance(given, dict) else {}
+    return extra.get("wall_s", wall_s), cpu_s, peak_mb, extra
 
 
 def _status_mb(name: str) -> float:

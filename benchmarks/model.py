@@ -35,7 +35,7 @@ class Contender:
         """Go back to the state before `run`; not measured."""
 
     def run(self) -> object:
-        """Do the work; measured."""
+        """Do the work; measured. A dict tells more; `wall_s` in it counts instead of the time that passed here."""
         raise NotImplementedError
 
     def result(self) -> Iterator[pa.Table]:
@@ -45,6 +45,9 @@ class Contender:
     def files(self) -> Sequence[Path]:
         """Give the parquet files that the work wrote or read, for their footers."""
         return ()
+
+    def close(self) -> None:
+        """End what it started."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,14 @@ class Workload:
     """Contenders that do the same work; the first is ours."""
 
     title: str
-    contenders: dict[str, type[Contender]]
+    contenders: dict[str, Callable[[Place], Contender]]
     targets: tuple[Target, ...]
     prepare: Callable[[Path, int], None]
     """Makes the shared data where it is missing."""
     repeats: int = 5
     rows: int | None = None
     """None: as many as the size says."""
+    note: str = ""
+    """What a reader of the table must know."""
+    lacks: Callable[[], str] = str
+    """Says what is to be done before it can run; empty: nothing."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.model import Contender, Place, Target, Workload
-from benchmarks.tables import clone, hudi_files, hudi_rows, hudi_table, load, prepare_partitioned
+from benchmarks.tables import clone, hudi_files, hudi_rows, hudi_table, load, prepare_partitioned, store_parquet
 from benchmarks.trips import CITIES, SCHEMA, changes, trips
 
 _WRITES = {"compression": "zstd", "parquet.compression.codec.zstd.level": "1"}
@@ -41,7 +41,7 @@ def _session() -> Any:  # noqa: ANN401 - a SparkSession
     return builder.getOrCreate()
 
 
-class _OnSpark(Contender):
+class OnSpark(Contender):
     """Has a session, and the batch as parquet files of several row groups."""
 
     def __init__(self, place: Place) -> None:
@@ -50,17 +50,20 @@ class _OnSpark(Contender):
         self.path = place.scratch / "table"
 
     def batch(self, name: str) -> Any:  # noqa: ANN401 - a DataFrame
+        """Read a stored batch, as lazily as Spark does."""
         return self.spark.read.parquet(str(self.place.shared(name)))
 
     def files(self) -> Sequence[Path]:
+        """Give all parquet files at the path."""
         return sorted(self.path.rglob("*.parquet"))
 
     def result(self) -> Iterator[pa.Table]:
+        """Read them with plain pyarrow."""
         for file in self.files():
             yield pq.read_table(file, columns=SCHEMA.names, partitioning=None).cast(SCHEMA)
 
 
-class _Upsert(_OnSpark):
+class _Upsert(OnSpark):
     """Our upsert of a DataFrame."""
 
     table = "hudi"
@@ -86,7 +89,7 @@ class _UpsertUnpartitioned(_Upsert):
     batch_name = "flat-tenth.parquet"
 
 
-class _NativeUpsert(_OnSpark):
+class _NativeUpsert(OnSpark):
     """Spark alone: anti-join, union, rewrite; the meta columns of new rows included, nothing committed."""
 
     table = "hudi"
@@ -113,7 +116,7 @@ class _NativeUpsertUnpartitioned(_NativeUpsert):
     batch_name = "flat-tenth.parquet"
 
 
-class _BulkInsert(_OnSpark):
+class _BulkInsert(OnSpark):
     """Our bulk_insert of a DataFrame into an empty table."""
 
     def reset(self) -> None:
@@ -131,7 +134,7 @@ class _BulkInsert(_OnSpark):
         return hudi_files(self.path)
 
 
-class _NativeWrite(_OnSpark):
+class _NativeWrite(OnSpark):
     """Spark alone: the same rows and 21 columns by `df.write.parquet`."""
 
     def reset(self) -> None:
@@ -156,7 +159,7 @@ def _with_meta(fresh: Any) -> Any:  # noqa: ANN401 - DataFrames
     return fresh.select(*[column.alias(name) for name, column in meta.items()], *SCHEMA.names)
 
 
-class _Snapshot(_OnSpark):
+class _Snapshot(OnSpark):
     """Our snapshot read on Spark, planning included, every column of every row computed and thrown away."""
 
     table = "many"
@@ -192,17 +195,15 @@ class _NativeSnapshot(_Snapshot):
         yield self.spark.read.parquet(*self.sources).select(*SCHEMA.names).toArrow()
 
 
-def _prepare(root: Path, rows_count: int) -> None:
+def prepare_spark(root: Path, rows_count: int) -> None:
     prepare_partitioned(root, rows_count)
     if (root / "spark-done").exists():
         return
     base = load(root / "base.arrow")
     for name in ("base", "tenth"):
-        rows = load(root / f"{name}.arrow")
-        pq.write_table(rows, root / f"{name}.parquet", row_group_size=max(1, rows.num_rows // 10), compression="zstd")
+        store_parquet(root / f"{name}.parquet", load(root / f"{name}.arrow"))
     hudi_table(root / "flat", base, partition_by=[])
-    rows = changes(base, rows_count * 9 // 100, rows_count // 100, seed=5)
-    pq.write_table(rows, root / "flat-tenth.parquet", row_group_size=max(1, rows.num_rows // 10), compression="zstd")
+    store_parquet(root / "flat-tenth.parquet", changes(base, rows_count * 9 // 100, rows_count // 100, seed=5))
     (root / "spark-done").touch()
 
 
@@ -236,19 +237,19 @@ WORKLOADS = {
         title="Spark: upsert of 10 % into 10 partitions of one file group",
         contenders={"pyhudi": _Upsert, "Spark anti-join, union, rewrite": _NativeUpsert},
         targets=(Target("Spark anti-join, union, rewrite", "wall_s", 1 / 3),),
-        prepare=_prepare,
+        prepare=prepare_spark,
     ),
     "spark_upsert_unpartitioned": Workload(
         title="Spark: upsert of 10 %, unpartitioned",
         contenders={"pyhudi": _UpsertUnpartitioned, "Spark anti-join, union, rewrite": _NativeUpsertUnpartitioned},
         targets=(Target("Spark anti-join, union, rewrite", "wall_s", 1 / 2),),
-        prepare=_prepare,
+        prepare=prepare_spark,
     ),
     "spark_bulk_insert": Workload(
         title="Spark: bulk_insert of all rows, unpartitioned",
         contenders={"pyhudi": _BulkInsert, "df.write.parquet": _NativeWrite},
         targets=(Target("df.write.parquet", "wall_s", 1.15),),
-        prepare=_prepare,
+        prepare=prepare_spark,
     ),
     "spark_snapshot": Workload(
         title="Spark: snapshot read of 10,000 file groups, planning included",

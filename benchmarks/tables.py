@@ -66,9 +66,13 @@ def load(path: Path) -> pa.Table:
 
 
 def clone(source: Path, target: Path) -> None:
-    """Copy a table by hard links: published files never change."""
+    """Copy a table, its data by hard links: published data files never change."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, copy_function=os.link)
+    shutil.copytree(source, target, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    (os.link if source.endswith(".parquet") else shutil.copyfile)(source, target)
 
 
 def hudi_rows(path: Path) -> Iterator[pa.Table]:
@@ -105,3 +109,8 @@ def store(path: Path, rows: pa.Table) -> None:
     """Keep a batch for the processes that load it."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
         writer.write_table(rows)
+
+
+def store_parquet(path: Path, rows: pa.Table) -> None:
+    """Keep a batch for Spark, which reads it in ten parts."""
+    pq.write_table(rows, path, row_group_size=max(1, rows.num_rows // 10), compression="zstd")

@@ -92,13 +92,23 @@ class Peer:
         """Write rows to the table at a path through the Spark data source."""
         given = self._path()
         pq.write_table(rows, given, coerce_timestamps=None)
-        self._tell(do="write", rows=given, path=str(path), options=dict(options), mode=mode)
+        self.write_stored(path, given, options, mode)
+
+    def write_stored(
+        self, path: str | Path, rows: str | Path, options: Mapping[str, str], mode: str = "append"
+    ) -> float:
+        """Write the rows of a parquet file to the table at a path; say how many seconds it took there."""
+        return self._tell(do="write", rows=str(rows), path=str(path), options=dict(options), mode=mode)
 
     def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
         """Read the table at a path through the Spark data source, meta columns and all."""
         out = self._path()
         self._tell(do="read", path=str(path), options=dict(options or {}), out=out)
         return pq.read_table(out)
+
+    def scan(self, path: str | Path, options: Mapping[str, str] | None = None) -> float:
+        """Compute every column of every row, and throw them away; say how many seconds it took there."""
+        return self._tell(do="scan", path=str(path), options=dict(options or {}))
 
     def log(self) -> str:
         """Give what the peer printed so far."""
@@ -108,11 +118,12 @@ class Peer:
     def _path(self) -> str:
         return f"{self._home.name}/rows-{next(self._numbers)}.parquet"
 
-    def _tell(self, **order: Any) -> None:
+    def _tell(self, **order: Any) -> float:
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(order) + "\n")
         self._child.stdin.flush()
-        self._answer()
+        seconds: float = self._answer()["seconds"]
+        return seconds
 
     def _answer(self) -> dict[str, Any]:
         assert self._child.stdout is not None

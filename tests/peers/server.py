@@ -7,6 +7,7 @@ out; tables of rows travel as parquet files. Start at `main`.
 import json
 import os
 import sys
+import time
 from typing import IO, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +35,10 @@ def main() -> int:
     spark = _session(jars, home, more)
     _say(answers, {"ok": True, "spark": spark.version})
     for line in sys.stdin:
+        began_s = time.perf_counter()
         try:
-            answer = {"ok": True} | (_serve(spark, json.loads(line)) or {})
+            _serve(spark, json.loads(line))
+            answer = {"ok": True, "seconds": time.perf_counter() - began_s}
         except Exception as error:
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         _say(answers, answer)
@@ -62,7 +65,7 @@ def _session(jars: str, home: str, more: dict[str, str]) -> SparkSession:
     return spark
 
 
-def _serve(spark: SparkSession, order: dict[str, Any]) -> dict[str, Any] | None:
+def _serve(spark: SparkSession, order: dict[str, Any]) -> None:
     match order["do"]:
         case "sql":
             _put(spark.sql(order["text"]), order.get("out"))
@@ -71,9 +74,11 @@ def _serve(spark: SparkSession, order: dict[str, Any]) -> dict[str, Any] | None:
             rows.write.format("hudi").options(**order["options"]).mode(order["mode"]).save(order["path"])
         case "read":
             _put(spark.read.format("hudi").options(**order["options"]).load(order["path"]), order["out"])
+        case "scan":
+            frame = spark.read.format("hudi").options(**order["options"]).load(order["path"])
+            frame.write.format("noop").mode("overwrite").save()
         case unknown:
             raise ValueError(f"no such order: {unknown}")
-    return None
 
 
 def _put(frame: DataFrame, out: str | None) -> None:

@@ -1,0 +1,285 @@
+"""Workloads beside Apache Hudi itself: both on Spark, local[2], a driver of 4 GB. Start at `WORKLOADS`.
+
+Apache Hudi lives where `make peers` puts it. It has two contenders: one that is told our codec and settings, and that
+starts from the same table as we do, and one that is told what the table is and nothing else, and starts from a table
+that it wrote itself.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.peers.peer import NEWEST, Peer
+from tools.peers import PACKAGES, is_installed
+
+from benchmarks.model import Contender, Place, Target, Workload
+from benchmarks.spark import OnSpark, prepare_spark
+from benchmarks.tables import OPTIONS, clone, hudi_files, hudi_rows, hudi_table, load, store_parquet
+from benchmarks.trips import CITIES, SCHEMA, changes
+
+_COMMITS = 50
+_KEYS_A_COMMIT = 1000
+_SAME, _DEFAULTS = "Apache Hudi, our settings", "Apache Hudi, its defaults"
+_NOTE = (
+    f"pyhudi needs PySpark 4.0 or newer, and Maven Central has no bundle of Apache Hudi for Spark 4: this is pyhudi on "
+    f"Spark 4 beside Apache Hudi {NEWEST} on {PACKAGES[0].replace('==', ' ')}."
+)
+
+_SESSION = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "4g",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "10",
+    # The level for whom zstd was chosen; parquet-java's own is 3.
+    "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+    # The tests' Spark starts quickly and never compiles well; this one is given Java's own choice.
+    "spark.driver.extraJavaOptions": "-XX:-UseSerialGC -XX:TieredStopAtLevel=4",
+}
+_TABLE = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "uuid",
+    "hoodie.datasource.write.partitionpath.field": "city",
+    "hoodie.datasource.write.precombine.field": "ts",
+}
+# What a table has to keep, so that it can be asked about fifty commits.
+_KEEPING = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+_LIKE_OURS = _KEEPING | {"hoodie.metadata.enable": "false", "hoodie.parquet.compression.codec": "zstd"}
+
+
+@dataclass(frozen=True)
+class _Side:
+    """How Apache Hudi is told to work, and which tables it starts from."""
+
+    options: Mapping[str, str]
+    suffix: str
+    """Of the tables' names."""
+
+
+_SIDES = {
+    _SAME: _Side(_TABLE | _LIKE_OURS, ""),
+    _DEFAULTS: _Side(_TABLE, "-of-hudi"),
+}
+
+
+class _OurWrite(OnSpark):
+    """Our write of a stored batch."""
+
+    def __init__(self, place: Place, *, operation: str, batch: str) -> None:
+        super().__init__(place)
+        self.operation, self.batch_name = operation, batch
+
+    def reset(self) -> None:
+        clone(self.place.shared("hudi"), self.path)
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        write = getattr(open_table(str(self.path)), self.operation)
+        return {"phases": dict(write(self.batch(self.batch_name), options=OPTIONS).phases)}
+
+    def result(self) -> Iterator[pa.Table]:
+        return hudi_rows(self.path)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
+
+
+class _OurFirstWrite(_OurWrite):
+    """Our write to an empty table."""
+
+    def reset(self) -> None:
+        from pyhudi import create_table
+
+        shutil.rmtree(self.path, ignore_errors=True)
+        create_table(str(self.path), SCHEMA, name="trips", record_key=["uuid"], partition_by=["city"], ordering=["ts"])
+
+
+class _OnPeer(Contender):
+    """Has Apache Hudi as a child; times are its own."""
+
+    def __init__(self, place: Place, *, side: _Side) -> None:
+        super().__init__(place)
+        self.side = side
+        self.path = place.scratch / "table"
+        self.peer = Peer(settings=_SESSION)
+
+    def close(self) -> None:
+        self.peer.close()
+
+
+class _TheirWrite(_OnPeer):
+    """Apache Hudi's write of a stored batch."""
+
+    def __init__(self, place: Place, *, side: _Side, operation: str, batch: str) -> None:
+        super().__init__(place, side=side)
+        self.rows = place.shared(batch)
+        sizes = {name: str(value) for name, value in OPTIONS.items()}
+        self.options = {**side.options, **sizes, "hoodie.datasource.write.operation": operation}
+
+    def reset(self) -> None:
+        clone(self.place.shared(f"hudi{self.side.suffix}"), self.path)
+
+    def run(self) -> object:
+        return {"wall_s": self.peer.write_stored(self.path, self.rows, self.options)}
+
+    def result(self) -> Iterator[pa.Table]:
+        for rows in hudi_rows(self.path):
+            yield rows.cast(SCHEMA)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
+
+
+class _TheirFirstWrite(_TheirWrite):
+    """Apache Hudi's write that makes the table."""
+
+    def reset(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class _OurRead(OnSpark):
+    """Our read, planning included, every column of every row computed and thrown away."""
+
+    def __init__(self, place: Place, *, table: str, is_incremental: bool) -> None:
+        super().__init__(place)
+        self.table, self.is_incremental = place.shared(table), is_incremental
+
+    def run(self) -> object:
+        self._frame().write.format("noop").mode("overwrite").save()
+        return None
+
+    def result(self) -> Iterator[pa.Table]:
+        yield self._frame().select(*SCHEMA.names).toArrow().cast(SCHEMA)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.table)
+
+    def _frame(self) -> Any:  # noqa: ANN401 - a DataFrame
+        from pyhudi import open_table
+
+        table = open_table(str(self.table))
+        scan = table.changes(after=_first_write(self.table).requested_time) if self.is_incremental else table.scan()
+        return scan.to_spark(self.spark)
+
+
+class _TheirRead(_OnPeer):
+    """Apache Hudi's read."""
+
+    def __init__(self, place: Place, *, side: _Side, table: str, is_incremental: bool) -> None:
+        super().__init__(place, side=side)
+        self.table = place.shared(f"{table}{side.suffix}")
+        self.options = {name: text for name, text in side.options.items() if name == "hoodie.metadata.enable"}
+        if is_incremental:
+            self.options["hoodie.datasource.query.type"] = "incremental"
+            self.options["hoodie.datasource.read.begin.instanttime"] = _first_write(self.table).completion_time
+
+    def run(self) -> object:
+        return {"wall_s": self.peer.scan(self.table, self.options)}
+
+    def result(self) -> Iterator[pa.Table]:
+        yield self.peer.read(self.table, self.options).select(SCHEMA.names).cast(SCHEMA)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.table)
+
+
+def _first_write(path: Path) -> Any:  # noqa: ANN401 - a completed instant
+    from pyhudi import open_table
+    from pyhudi.timeline.view import completed_writes
+
+    return completed_writes(open_table(str(path)).timeline)[0]
+
+
+def _prepare(root: Path, rows_count: int) -> None:
+    """Make the batches, and the table that Apache Hudi starts from where nobody tells it how."""
+    prepare_spark(root, rows_count)
+    if (root / "beside-hudi-done").exists():
+        return
+    base = load(root / "base.arrow")
+    store_parquet(root / "thousand.parquet", load(root / "thousand.arrow"))
+    store_parquet(root / "gone.parquet", base.take(pa.array(range(0, base.num_rows, 10))))
+    with Peer(settings=_SESSION) as peer:
+        _write_base(peer, root, "hudi-of-hudi")
+    (root / "beside-hudi-done").touch()
+
+
+def _prepare_history(root: Path, rows_count: int) -> None:
+    """Make a table of ours and one of Apache Hudi's with the same 50 upserts, each in one partition."""
+    _prepare(root, rows_count)
+    if (root / "history-done").exists():
+        return
+    from pyhudi import open_table
+
+    base, batch = load(root / "base.arrow"), root / "history.parquet"
+    hudi_table(root / "history", base)
+    with Peer(settings=_SESSION) as peer:
+        _write_base(peer, root, "history-of-hudi", _KEEPING)
+        upsert = {**_TABLE, **_KEEPING, "hoodie.datasource.write.operation": "upsert"}
+        for number in range(_COMMITS):
+            at = number % len(CITIES) * (rows_count // len(CITIES)) + number // len(CITIES) * _KEYS_A_COMMIT
+            rows = changes(base.slice(at, _KEYS_A_COMMIT), _KEYS_A_COMMIT, 0, seed=100 + number)
+            open_table(str(root / "history")).upsert(rows)
+            pq.write_table(rows, batch)
+            peer.write_stored(root / "history-of-hudi", batch, upsert)
+    (root / "history-done").touch()
+
+
+def _write_base(peer: Peer, root: Path, name: str, more: Mapping[str, str] | None = None) -> None:
+    shutil.rmtree(root / name, ignore_errors=True)
+    sizes = {name: str(value) for name, value in OPTIONS.items()}
+    options = {**_TABLE, **sizes, **(more or {}), "hoodie.datasource.write.operation": "insert"}
+    peer.write_stored(root / name, root / "base.parquet", options)
+
+
+def _lacks() -> str:
+    return "" if is_installed() else "Apache Hudi is not installed here: run `make peers` first"
+
+
+def _beside(
+    title: str,
+    ours: Callable[..., Contender],
+    theirs: Callable[..., Contender],
+    limit: float,
+    **work: Any,  # noqa: ANN401 - whatever both contenders take
+) -> Workload:
+    return Workload(
+        title=f"Beside Apache Hudi on Spark: {title}",
+        contenders={
+            "pyhudi": partial(ours, **work),
+            **{name: partial(theirs, side=side, **work) for name, side in _SIDES.items()},
+        },
+        targets=tuple(Target(name, "wall_s", limit) for name in _SIDES),
+        prepare=_prepare_history if work.get("is_incremental") else _prepare,
+        rows=1_000_000 if work.get("is_incremental") else None,
+        note=_NOTE,
+        lacks=_lacks,
+    )
+
+
+_write = partial(_beside, ours=_OurWrite, theirs=_TheirWrite)
+_first_write_of = partial(_beside, ours=_OurFirstWrite, theirs=_TheirFirstWrite)
+_read = partial(_beside, ours=_OurRead, theirs=_TheirRead)
+
+WORKLOADS = {
+    "hudi_bulk_insert": _first_write_of(
+        "bulk_insert of all rows into 10 partitions", limit=1 / 2, operation="bulk_insert", batch="base.parquet"
+    ),
+    "hudi_upsert": _write(
+        "upsert of 10 % into 10 partitions of one file group", limit=1 / 3, operation="upsert", batch="tenth.parquet"
+    ),
+    "hudi_upsert_sparse": _write(
+        "1,000 updates in one of 10 file groups", limit=1 / 3, operation="upsert", batch="thousand.parquet"
+    ),
+    "hudi_delete": _write(
+        "delete of every tenth row in 10 partitions", limit=1.0, operation="delete", batch="gone.parquet"
+    ),
+    "hudi_snapshot": _read("snapshot read of all columns", limit=1.0, table="hudi", is_incremental=False),
+    "hudi_incremental": _read(
+        "incremental read over 50 commits of 1,000 updates", limit=1.0, table="history", is_incremental=True
+    ),
+}
