@@ -26,7 +26,6 @@ from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
 __all__ = ["Past", "find_archived"]
 
 _MANIFEST: Final = "manifest_"
-_WRITES: Final = pa.array(sorted(WRITE_ACTIONS))
 _MOST_CACHED: Final = 10_000
 _cache: dict[tuple[str, str], frozenset[InstantTime]] = {}
 _cache_lock = threading.Lock()
@@ -137,9 +136,10 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
 
 
 def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
+    writes = pa.array([action.value for action in WRITE_ACTIONS])
     with state.storage.open_input(path) as source:
         for batch in iter_batches(source, ["instantTime", "action"]):
-            is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), _WRITES))
+            is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), writes))
             if pc.any(is_it).as_py():
                 return True
     return False
