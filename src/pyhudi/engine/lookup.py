@@ -17,7 +17,7 @@ from pyhudi.storage.api import Storage
 
 __all__ = ["WantedKeys", "find_wanted"]
 
-_NO_KEYS = pa.array([], pa.string())
+_NO_KEYS = pa.nulls(0, pa.string())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
