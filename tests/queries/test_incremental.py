@@ -126,3 +126,10 @@ def test_at_version_6_a_pending_instant_stops_readers_in_the_way_they_choose(eng
     assert table.changes(options={HOLES: "BLOCK"}).to_arrow()["uuid"].to_pylist() == ["a"]
     found = table.changes(options={HOLES: "USE_TRANSITION_TIME"}).to_arrow()["uuid"].to_pylist()
     assert sorted(found) == ["a", "b"]
+
+
+def test_changes_of_virtual_keys_are_refused_but_all_rows_are_not(engine, version):
+    table, results = history(engine, version=version, options={"hoodie.populate.meta.fields": "false"})
+    with pytest.raises(InvalidInput, match="which commit wrote them"):
+        table.changes(after=results[0].instant)
+    assert changed(engine, table, until=results[0].instant) == [("a", 1.0), ("b", 1.0)]

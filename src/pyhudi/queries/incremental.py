@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
-from pyhudi.errors import HistoryExpired
+from pyhudi.errors import HistoryExpired, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
@@ -52,7 +52,7 @@ def plan_changes(
 
     Cost:   the file groups that the commits in the window wrote, nothing else.
     Raises: InstantNotFound; HistoryExpired where commits after `after` may be archived; OptionError at version 6 under
-            FAIL when a pending instant lies in between.
+            FAIL when a pending instant lies in between; InvalidInput where rows do not say which commit wrote them.
     """
     timeline = load_timeline(state)
     instants = _window(state, timeline, after, until, settings)
@@ -72,7 +72,15 @@ def plan_of_instants(
     columns: Sequence[str] | None,
     predicate: Expression | None,
 ) -> ReadPlan:
-    """Plan the read of rows that these commits wrote last, as they were after the last of them."""
+    """Plan the read of rows that these commits wrote last, as they were after the last of them.
+
+    Raises: InvalidInput where rows do not say which commit wrote them.
+    """
+    if not state.config.populates_meta_fields:
+        raise InvalidInput(
+            "rows of a table with virtual keys do not say which commit wrote them; read and compare two snapshots",
+            table=state.config.name,
+        )
     if not instants:
         return plan_snapshot(state, timeline, columns=columns, predicate=predicate, partitions=())
     seen = as_of(timeline, max(timeline.point(one) for one in instants))
