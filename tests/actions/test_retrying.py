@@ -1,7 +1,10 @@
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
+from pyhudi.actions.call import WriteCall
+from pyhudi.actions.retrying import retrying
 from pyhudi.errors import WriteConflict
+from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import FaultyStorage
 
@@ -76,3 +79,17 @@ def test_no_retries_means_one_attempt(builder, plain):
         table.update(set={"rider": "'x'"}, options={**TINY_FILTERS, RETRIES: 0})
     assert table.state.storage.left == 9
     assert plain.timeline.pending_times == frozenset()
+
+
+def test_a_write_that_is_still_under_way_is_not_waited_for():
+    calls = []
+
+    @retrying
+    def verb(call):
+        calls.append(call)
+        raise WriteConflict("another write is under way", pending="20260101000000001")
+
+    call = WriteCall(state=None, settings=Settings(), engine=None)
+    with pytest.raises(WriteConflict):
+        verb(call)
+    assert calls == [call]
