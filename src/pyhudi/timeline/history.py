@@ -46,8 +46,8 @@ class Past:
     def was_committed(self, time: InstantTime) -> bool:
         """Tell whether an instant before the first active write was archived: no rollback or restore names it.
 
-        Cost: for the first question, a read of each active rollback and, once a process and version of it, of the
-              history. The archive of layout 1 is not read.
+        Cost: for the first question, two small reads, and once a process one of each active rollback and each file of
+              the history. The archive of layout 1 is not read.
         """
         if self._taken_back is None:
             active = (self._undone_by(one) for one in self.undoings)
@@ -71,11 +71,7 @@ class Past:
         manifest = self.manifest()
         if manifest is None:
             return ()
-        known = self._known(manifest)
-        if known is None:
-            known = frozenset(time for path in self.files(manifest) for time in self._undone_in(path))
-            self._remember(manifest, known)
-        return known
+        return [time for path in self.files(manifest) for time in self._undone_in(path)]
 
     def manifest(self) -> str | None:
         """Find the manifest in force: the one that `_version_` names, else the newest."""
@@ -98,15 +94,15 @@ class Past:
             raise CorruptData("this is not a manifest of the history", path=manifest) from error
         return [f"{self.state.layout.history_path}/{name}" for name in names]
 
-    def _undone_in(self, path: str) -> Iterable[InstantTime]:
-        """Read what the rollbacks and restores of one history file took back: a few rows, one an instant."""
-        undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
-        with self.state.storage.open_input(path) as source:
-            batches = list(iter_batches(source, ["action", "metadata"]))
-        for batch in batches:
-            rows = batch.filter(pc.is_in(batch.column("action"), undoings))
-            for action, data in zip(rows.column("action"), rows.column("metadata"), strict=True):
-                yield from _named(Action(action.as_py()), data.as_py() or b"", path)
+    def _undone_in(self, path: str) -> frozenset[InstantTime]:
+        """Read what the rollbacks and restores of one history file took back; its name tells it from all others."""
+        known = self._known(path)
+        if known is None:
+            with self.state.storage.open_input(path) as source:
+                batches = list(iter_batches(source, ["action", "metadata"]))
+            known = frozenset(time for batch in batches for time in _undone_by_rows(batch, path))
+            self._remember(path, known)
+        return known
 
     def _known(self, path: str) -> frozenset[InstantTime] | None:
         with _cache_lock:
@@ -120,6 +116,14 @@ class Past:
             if len(_cache) >= _MOST_CACHED:
                 _cache.clear()
             _cache[self.state.storage.url, path] = named
+
+
+def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[InstantTime]:
+    """Read what archived rollbacks and restores took back: a few rows, one an instant."""
+    undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
+    rows = batch.filter(pc.is_in(batch.column("action"), undoings))
+    for action, data in zip(rows.column("action"), rows.column("metadata"), strict=True):
+        yield from _named(Action(action.as_py()), data.as_py() or b"", path)
 
 
 def find_archived(state: TableState, time: InstantTime) -> bool | None:
