@@ -1,6 +1,6 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -19,6 +19,7 @@ from tests.txn.writing import (
     write,
 )
 
+from pyhudi.actions import rollback
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.env import FixedEnv
 from pyhudi.errors import (
@@ -40,12 +41,15 @@ from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCras
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import complete, load_timeline, request, start
-from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import completed_writes
+from pyhudi.txn import commit
 from pyhudi.txn.checks import Proposal
+from pyhudi.txn.commit import begin
 from pyhudi.txn.locks import GUARD_PATH
 
 NONCE = b"n" * 16
+START = InstantTime("20260101000000000")
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
 
@@ -375,6 +379,35 @@ def test_a_writer_that_others_may_take_for_dead_does_not_commit():
         with pytest.raises(HeartbeatExpired, match="heartbeat"):
             txn.commit(proposal_of(path))
     assert completed_writes(load_timeline(state)) == ()
+
+
+def test_a_lease_that_ran_out_while_it_was_waited_for_takes_nothing_back(state, monkeypatch):
+    pending = request(state, Instant(requested_time=START, action=Action.COMMIT, state=State.REQUESTED), b"")
+    monkeypatch.setattr(rollback, "lock_for", lambda *_: _Late())
+    with pytest.raises(LockNotAcquired, match="lost"):
+        rollback_instant(state, START, Settings({}))
+    assert load_timeline(state).instants == (pending,)
+
+
+def test_a_lease_that_ran_out_while_it_was_waited_for_recovers_nothing(state, monkeypatch):
+    monkeypatch.setattr(commit, "lock_for", lambda *_: _Late())
+    with pytest.raises(LockNotAcquired, match="lost"):
+        begin(state, Action.COMMIT, Settings({}), recover=_never, undo=_never)
+
+
+def _never(*_):
+    pytest.fail("the lock was not held any more")
+
+
+class _Late:
+    """A lock whose lease is over when it is given."""
+
+    @contextmanager
+    def hold(self):
+        yield self
+
+    def remaining_ms(self):
+        return 0
 
 
 class _Stalling(FaultyStorage):

@@ -38,7 +38,7 @@ from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
-from pyhudi.txn.checks import rollback_target
+from pyhudi.txn.checks import require_lease, rollback_target
 from pyhudi.txn.commit import announce
 from pyhudi.txn.fence import wins_rollback
 from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
@@ -63,9 +63,10 @@ def rollback_instant(
     """Roll back one pending instant by name, whoever it belongs to.
 
     Locks:  takes the table lock.
-    Raises: InstantNotFound; InvalidInput for an instant that is completed.
+    Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
     """
-    with lock_for(state, settings).hold():
+    with lock_for(state, settings).hold() as lease:
+        require_lease(lease)
         timeline = load_timeline(state)
         target = find_instant(timeline, time)
         if target is None:
@@ -89,7 +90,8 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
     Locks: takes the table lock.
     """
     time = instant.requested_time
-    with lock_for(state, settings).hold():
+    with lock_for(state, settings).hold() as lease:
+        require_lease(lease)
         timeline = load_timeline(state)
         mine = find_instant(timeline, time)
         if mine is None or is_rolled_back(state, timeline, time):

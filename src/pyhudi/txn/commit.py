@@ -287,6 +287,7 @@ def begin(
     alive = ExitStack()
     with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
         on_error.push(alive)
+        require_lease(lease)  # to wait for the lock may have taken longer than it is given for
         require_same_table(state)
         snapshot = recover(state, load_timeline(state), settings)
         require_lone(state, snapshot, settings)
