@@ -1,13 +1,30 @@
 """What the lane shares: one peer a release for the whole run. Without `-m peers` nothing here needs one."""
 
 import os
+import random
 
 import pytest
 from tests.storage.conftest import s3_server
 
-__all__ = ["hudi_1_2", "is_full", "s3_server"]
+__all__ = ["hudi_1_2", "is_full", "lane", "s3_server", "seed"]
 
 BEYOND_SLICE = {"test_judged_releases.py"}
+_DRAWN = 1 if os.environ.get("CI") == "true" else random.randrange(1_000_000)
+
+
+def pytest_report_header(config):
+    """Say how a run is repeated."""
+    return f"PYHUDI_SEED={seed()}" if "peers" in (config.getoption("markexpr") or "") else None
+
+
+def lane():
+    """Say how much is judged: short, full or everything."""
+    return os.environ.get("PYHUDI_PEERS", "full")
+
+
+def seed():
+    """Give the number that histories are drawn from; a submission judges the same ones every time."""
+    return int(os.environ.get("PYHUDI_SEED", _DRAWN))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -29,13 +46,14 @@ def pytest_collection_modifyitems(config, items):
 
 def is_full():
     """Tell whether the whole matrix is wanted, or the slice."""
-    return os.environ.get("PYHUDI_PEERS", "full") == "full"
+    return lane() != "short"
 
 
 @pytest.fixture(scope="session")
-def hudi_1_2():
-    """Give Apache Hudi's newest release."""
-    from tests.peers.peer import Peer
+def hudi_1_2(s3_server):
+    """Give Apache Hudi's newest release, which reaches the S3 emulator too."""
+    from tests.peers.on_s3 import s3_jars, s3_settings
+    from tests.peers.peer import NEWEST, Peer
 
-    with Peer() as peer:
+    with Peer(NEWEST, s3_jars(), s3_settings(s3_server)) as peer:
         yield peer

@@ -1,10 +1,15 @@
-"""Kinds of tables that the matrix crosses, each spelled for both sides."""
+"""Kinds of tables that the matrix crosses, each spelled for both sides.
 
-from dataclasses import dataclass, field
+A kind is a layout (keys, partitions, how paths are spelled) crossed with how rows merge and how keys are found. Start
+at `KINDS`, the layouts, and `crossed`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "KINDS", "SLICE", "Kind"]
+__all__ = ["COLUMNS", "INDEXES", "KINDS", "MERGINGS", "Kind", "can_cross", "crossed"]
 
 COLUMNS = pa.schema(
     [
@@ -36,6 +41,21 @@ class Kind:
     cities: tuple[str | None, ...] = ("sf", "rio")
     beyond_hudi: frozenset[str] = frozenset()
     """What Apache Hudi cannot do with such a table, even one that only it has written."""
+
+    @property
+    def is_global(self) -> bool:
+        """Tell whether a key is in one partition only, which rows may leave."""
+        return self.write.get("hoodie.index.type", "").startswith("GLOBAL")
+
+    @property
+    def is_encoded(self) -> bool:
+        """Tell whether partition paths are spelled as in URLs."""
+        return self.options.items() >= _URL.items()
+
+    @property
+    def heeds_order(self) -> bool:
+        """Tell whether the row with the higher ordering value wins, not the newer one."""
+        return bool(self.ordering) and not self.options.items() >= _COMMIT_TIME.items()
 
     @property
     def has_meta_columns(self) -> bool:
@@ -87,15 +107,12 @@ _BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"
 # Into a hash bucket that has a file group bulk_insert puts a second one, which we refuse to write to; where
 # partition columns are dropped it fails, unless they are the last ones.
 _NO_BULK = frozenset({"bulk_insert"})
+_HASH_FIELD = "hoodie.bucket.index.hash.field"
 
 KINDS = (
     Kind("plain"),
-    Kind("plain_unordered", ordering=(), options=_COMMIT_TIME),
     Kind("wide_key", key=("id", "line")),
     Kind("simple", partition_by=("city",), generator="SimpleKeyGenerator"),
-    Kind(
-        "simple_commit_time", partition_by=("city",), generator="SimpleKeyGenerator", options=_COMMIT_TIME, ordering=()
-    ),
     Kind("simple_hive", partition_by=("city",), generator="SimpleKeyGenerator", options=_HIVE),
     Kind(
         "simple_hive_url",
@@ -108,34 +125,23 @@ KINDS = (
     Kind(
         "complex_hive", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator", options=_HIVE
     ),
+    Kind(
+        "complex_url",
+        key=("id", "line"),
+        partition_by=("city", "day"),
+        generator="ComplexKeyGenerator",
+        options=_URL,
+        cities=("a,b c", "東京/%41"),
+    ),
+    Kind("one_complex", partition_by=("city", "day"), generator="ComplexKeyGenerator"),
     Kind("dates", partition_by=("at",), generator="TimestampBasedKeyGenerator", options=_DATES),
+    Kind("dates_hive_url", partition_by=("at",), generator="TimestampBasedKeyGenerator", options=_DATES | _HIVE | _URL),
     Kind(
         "custom",
         key=("id", "line"),
         partition_by=("city:SIMPLE", "at:TIMESTAMP"),
         generator="CustomKeyGenerator",
         options=_DATES | {"hoodie.keygen.timebased.output.dateformat": "yyyyMMdd"},
-    ),
-    Kind("bucket", partition_by=("city",), generator="SimpleKeyGenerator", write=_BUCKET, beyond_hudi=_NO_BULK),
-    Kind(
-        "bucket_plain",
-        key=("id", "line"),
-        write=_BUCKET | {"hoodie.bucket.index.hash.field": "line"},
-        beyond_hudi=_NO_BULK,
-    ),
-    Kind("simple_index", partition_by=("city",), generator="SimpleKeyGenerator", write={"hoodie.index.type": "SIMPLE"}),
-    Kind("bloom_index", partition_by=("city",), generator="SimpleKeyGenerator", write={"hoodie.index.type": "BLOOM"}),
-    Kind(
-        "global_simple",
-        partition_by=("city",),
-        generator="SimpleKeyGenerator",
-        write={"hoodie.index.type": "GLOBAL_SIMPLE"},
-    ),
-    Kind(
-        "global_bloom",
-        partition_by=("city",),
-        generator="SimpleKeyGenerator",
-        write={"hoodie.index.type": "GLOBAL_BLOOM"},
     ),
     Kind(
         "virtual_keys",
@@ -151,15 +157,44 @@ KINDS = (
         options={"hoodie.datasource.write.drop.partition.columns": "true"},
         beyond_hudi=_NO_BULK,
     ),
-    Kind("one_complex", key=("id",), partition_by=("city", "day"), generator="ComplexKeyGenerator"),
 )
+"""Layouts."""
 
-SLICE = {
-    ("plain", 8, "hudi"),
-    ("simple_hive_url", 6, "ours"),
-    ("complex", 9, "ours"),
-    ("dates", 9, "hudi"),
-    ("global_bloom", 6, "hudi"),
-    ("custom", 8, "ours"),
+MERGINGS: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    "event_time": (("ts",), {}),
+    "commit_time": ((), _COMMIT_TIME),
+    "commit_time_ordered": (("ts",), _COMMIT_TIME),
 }
-"""What a run of a minute takes: every version, both ways, most generators."""
+"""Ordering fields and options; the last has a field that nobody heeds."""
+
+INDEXES: Mapping[str, dict[str, str]] = {
+    "default": {},
+    "SIMPLE": {"hoodie.index.type": "SIMPLE"},
+    "BLOOM": {"hoodie.index.type": "BLOOM"},
+    "GLOBAL_SIMPLE": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "GLOBAL_BLOOM": {"hoodie.index.type": "GLOBAL_BLOOM"},
+    "BUCKET": _BUCKET,
+    "BUCKET_LINE": _BUCKET | {_HASH_FIELD: "line"},
+}
+"""What every write is told about how keys are found."""
+
+
+def crossed(layout: Kind, merging: str, index: str) -> Kind:
+    """Give a layout a way to merge rows and to find keys."""
+    ordering, options = MERGINGS[merging]
+    write = layout.write | INDEXES[index]
+    return replace(
+        layout,
+        name=f"{layout.name}-{merging}-{index}",
+        ordering=ordering,
+        options=layout.options | options,
+        write=write,
+        beyond_hudi=layout.beyond_hudi | (_NO_BULK if index.startswith("BUCKET") else frozenset()),
+    )
+
+
+def can_cross(layout: Kind, index: str) -> bool:
+    """Tell whether keys of such a table can be found so: files of virtual keys have no bloom filters."""
+    if not layout.has_meta_columns and "BLOOM" in index:
+        return False
+    return index != "BUCKET_LINE" or "line" in layout.key

@@ -12,15 +12,25 @@ from pathlib import Path
 from tests.peers.peer import NEWEST, Peer
 from tools.peers import AWS_BUNDLE, S3_JARS, jar_file, jar_of
 
-__all__ = ["peer_on_s3"]
+__all__ = ["peer_on_s3", "s3_jars", "s3_settings"]
 
 _JAVA = Path(__file__).with_name("java")
 
 
 def peer_on_s3(endpoint: str, home: Path) -> Peer:
-    """Start the newest release with what it needs to reach the emulator."""
+    """Start the newest release with what it needs to lock on the emulator."""
     bundle = jar_file(AWS_BUNDLE)
-    settings = {
+    return Peer(NEWEST, [*s3_jars(), bundle if bundle.exists() else _stand_in(home)], s3_settings(endpoint))
+
+
+def s3_jars() -> list[Path]:
+    """Give what it needs to reach files on the emulator."""
+    return [jar_file(artifact) for artifact in S3_JARS]
+
+
+def s3_settings(endpoint: str) -> dict[str, str]:
+    """Tell Spark where the emulator is."""
+    return {
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.access.key": "dummy",
         "spark.hadoop.fs.s3a.secret.key": "dummy",
@@ -30,8 +40,6 @@ def peer_on_s3(endpoint: str, home: Path) -> Peer:
         "spark.driver.extraJavaOptions": f"-Dpyhudi.s3.endpoint={endpoint} -Daws.endpointUrlS3={endpoint}"
         " -Daws.accessKeyId=dummy -Daws.secretAccessKey=dummy -Daws.region=us-east-1",
     }
-    jars = [jar_file(artifact) for artifact in S3_JARS]
-    return Peer(NEWEST, [*jars, bundle if bundle.exists() else _stand_in(home)], settings)
 
 
 def _stand_in(home: Path) -> Path:

@@ -1,37 +1,101 @@
-"""pyhudi and Apache Hudi take turns on one table; after each commit both read the same, and what must be there.
+"""Our engines and Apache Hudi take turns on one table; after each commit all readers see the same, and what must be.
 
-The matrix is made of kinds of tables, table versions and who comes first; the slice takes one of each.
+`tests.peers.matrix` chooses the histories. A red one runs again by its seed: `PYHUDI_SEED=... pytest -k its-name`.
 """
 
-import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.peers.conftest import is_full
-from tests.peers.histories import Expected, history
-from tests.peers.kinds import COLUMNS, KINDS, SLICE
-from tests.peers.sides import Hudi, Ours, rows_of
+from tests.peers.conftest import lane, seed
+from tests.peers.histories import Expected, Step, history
+from tests.peers.kinds import Kind
+from tests.peers.matrix import SIZES, cases
+from tests.peers.sides import Hudi, HudiRs, Ours, OursOnSpark, Place, rows_of
+from tests.storage.conftest import s3_options
 
-VERSIONS = (9, 8, 6)
-STEPS = 8
-CASES = [
-    pytest.param(kind, version, first, id=f"{kind.name}-{version}-{first}")
-    for kind, version, first in itertools.product(KINDS, VERSIONS, ("ours", "hudi"))
-    if is_full() or (kind.name, version, first) in SLICE
-]
+from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.view import completed_writes
+
+CASES = [pytest.param(case, id=case.name) for case in cases(SIZES[lane()], seed())]
 
 
-@pytest.mark.parametrize(("kind", "version", "first"), CASES)
-def test_taking_turns(hudi_1_2, tmp_path, kind, version, first):
-    path = tmp_path / "trips"
-    sides = {"ours": Ours(path, kind, version), "hudi": Hudi(hudi_1_2, path, kind, version)}
-    second = next(name for name in sides if name != first)
-    expected = Expected(kind)
-    for step in history(kind, [first, second] * (STEPS // 2), seed=1):
+@dataclass
+class Court:
+    """One table's readers, and all that they must have seen."""
+
+    place: Place
+    kind: Kind
+    readers: dict[str, Any]
+    expected: Expected = field(init=False)
+    past: dict[Instant, tuple[int, list[dict[str, Any]]]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.expected = Expected(self.kind)
+
+    def judge(self, step: Step, luck: random.Random):
+        """Hold every reader to what must be there, was there, and came since a former commit."""
+        self.expected.apply(step)
+        rows = list(self.expected.rows.values())
+        self.agree(step, rows, lambda reader: reader.read())
+        if self.past:
+            commit, (number, former) = luck.choice(list(self.past.items()))
+            self.agree(step, former, lambda reader: reader.as_of(commit))
+            if self.kind.has_meta_columns:  # else rows do not say when they came
+                self.agree(step, self.expected.since(number), lambda reader: reader.since(commit))
+        self.past[completed_writes(self.place.open().timeline)[-1]] = self.expected.steps, rows
+
+    def agree(self, step: Step, rows: list[dict[str, Any]], read: Callable[[Any], pa.Table]):
+        """Let everybody read; the rows are compared with meta columns, and then with those that must be there."""
+        found = {name: read(reader) for name, reader in self.readers.items()}
+        names = found["ours"].schema.names
+        if not self.kind.has_meta_columns:
+            names = [name for name in names if not name.startswith("_hoodie_")]
+        ours = found["ours"].select(names)
+        for name, table in found.items():
+            assert rows_of(table.select(names)) == rows_of(ours), (name, step)
+        columns = [name for name in names if not name.startswith("_hoodie_")]
+        wanted = [{name: row.get(name) for name in columns} for row in rows]
+        assert rows_of(ours.select(columns)) == sorted(wanted, key=repr), step
+
+
+@pytest.fixture
+def place_of(s3_server, tmp_path):
+    """Give a place that nobody used before."""
+
+    def place(case):
+        if case.place == "local":
+            return Place(str(tmp_path / "trips"))
+        rust = {
+            "aws_access_key_id": "dummy",
+            "aws_secret_access_key": "dummy",
+            "aws_region": "us-east-1",
+            "aws_allow_http": "true",
+            "aws_endpoint": s3_server,
+        }
+        return Place(f"s3a://bucket/histories/{case.name}", s3_options(s3_server), rust)
+
+    return place
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("case", CASES)
+def test_taking_turns(hudi_1_2, spark, place_of, case):
+    place = place_of(case)
+    sides = {
+        "ours": Ours(place, case.kind, case.version),
+        "spark": OursOnSpark(spark, place, case.kind, case.version),
+        "hudi": Hudi(hudi_1_2, place, case.kind, case.version),
+    }
+    rust = HudiRs(place, case.kind, case.version)
+    court = Court(place, case.kind, sides if rust.refusal else sides | {"hudi-rs": rust})
+    luck = random.Random(case.seed)
+    for step in history(case.kind, case.turns, case.seed):
         sides[step.actor].do(step)
-        expected.apply(step)
-        ours, theirs = (side.read() for side in sides.values())
-        if kind.has_meta_columns:
-            assert rows_of(ours) == rows_of(theirs.select(ours.schema.names)), step
-        found = rows_of(ours.select(COLUMNS.names))
-        assert found == rows_of(theirs.select(COLUMNS.names)), step
-        assert found == sorted(expected.rows.values(), key=repr), step
+        court.judge(step, luck)
+    if rust.refusal:
+        with pytest.raises(Exception, match=rust.refusal):
+            rust.read()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from tests.peers.histories import Expected, Step, history
+from tests.peers.histories import Expected, Step, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.sides import Hudi, Ours, rows_of
 
@@ -22,7 +22,7 @@ class Turns:
         self.path, self.version = path, version
         self.ours, self.hudi = Ours(path, SIMPLE, version), Hudi(peer, path, SIMPLE, version)
         self.expected = Expected(SIMPLE)
-        for step in history(SIMPLE, ["ours", "hudi"], seed=3):
+        for step in history(SIMPLE, alternating(SIMPLE, ["ours", "hudi"], 3), seed=3):
             self.take(step)
         self.row = next(iter(self.expected.rows.values())) | {"ts": 1000}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from tests.peers.histories import Step, history
+from tests.peers.histories import Step, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.sides import Hudi, Ours, plain, rows_of
 
@@ -67,7 +67,7 @@ def read(hudi_1_2, tmp_path_factory, request):
     path = tmp_path_factory.mktemp("reads") / "trips"
     sides = {"ours": Ours(path, SIMPLE, int(version)), "hudi": Hudi(hudi_1_2, path, SIMPLE, int(version), TWO_WRITERS)}
     second = next(name for name in sides if name != first)
-    for step in history(SIMPLE, [first, second] * 4, seed=2):
+    for step in history(SIMPLE, alternating(SIMPLE, [first, second] * 4, 2), seed=2):
         sides[step.actor].do(step)
     overlap(sides, path)
     state = open_table(str(path)).state

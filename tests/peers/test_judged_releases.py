@@ -1,7 +1,7 @@
 """Older releases of Apache Hudi, which write versions 8 and 6 as their own, take turns with us."""
 
 import pytest
-from tests.peers.histories import Expected, history
+from tests.peers.histories import Expected, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.peer import Peer
 from tests.peers.sides import Hudi, Ours, rows_of
@@ -28,7 +28,7 @@ def test_an_older_release_takes_turns_with_us(older, tmp_path, kind, first):
     sides = {"ours": Ours(path, kind, version), "hudi": Hudi(peer, path, kind, version, said)}
     second = next(name for name in sides if name != first)
     expected = Expected(kind)
-    for step in history(kind, [first, second] * 3, seed=4):
+    for step in history(kind, alternating(kind, [first, second] * 3, 4), seed=4):
         sides[step.actor].do(step)
         expected.apply(step)
         found = rows_of(sides["ours"].read().select(COLUMNS.names))
