@@ -29,8 +29,9 @@ from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import create_table, open_table, pending, table_exists, write_table
-from pyhudi.timeline.active import request, start
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.view import completed_writes
 
 WRITE = "hoodie.datasource.write."
 _numbers = itertools.count()
@@ -295,3 +296,13 @@ def test_the_create_schema_is_the_tables_avro_schema(path):
     schema = json.loads(table.config.create_schema)
     assert [field["name"] for field in schema["fields"]] == TRIPS.names
     assert open_storage(path).get(PROPERTIES_PATH)
+
+
+def test_a_table_may_have_a_name_that_avro_does_not_allow(path):
+    table = create_table(path, TRIPS, **SAID | {"name": "my-trips"})
+    table.upsert([trip("a")])
+    (commit,) = completed_writes(load_timeline(table.state))
+    stored = read_commit_metadata(table.state, commit).extra["schema"]
+    for text in (table.config.create_schema, stored):
+        schema = json.loads(text)
+        assert (schema["name"], schema["namespace"]) == ("my__trips_record", "hoodie.my__trips")

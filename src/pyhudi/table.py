@@ -32,7 +32,7 @@ from pyhudi.queries.lookup import plan_lookup
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
-from pyhudi.schema.types import arrow_to_avro, to_table_schema
+from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.state.creation import new_table
 from pyhudi.state.first_properties import new_properties
@@ -373,7 +373,7 @@ def create_table(
     settings = Settings.of(options or {})
     columns = to_table_schema(pa.schema(schema))
     called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
-    avro = arrow_to_avro(columns, f"{called}_record", f"hoodie.{called}", null_first=False)
+    avro = arrow_to_avro(columns, *record_name(called), null_first=False)
     new = new_table(
         settings,
         columns=columns.names,

@@ -18,7 +18,7 @@ from pyhudi.errors import InternalError, WriteConflict
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.writer import WriteStatus
-from pyhudi.schema.types import arrow_to_avro
+from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.checks import FindKeys, Proposal
 from pyhudi.txn.commit import Mend, Txn
@@ -41,8 +41,7 @@ class RestsOn:
 
 def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
     """Spell the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
-    name = call.state.config.name
-    avro = arrow_to_avro(schema, f"{name}_record", f"hoodie.{name}", null_first=True)
+    avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
     return json.dumps(avro, separators=(",", ":"))
 
 

@@ -19,7 +19,7 @@ from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
 from pyhudi.options import Settings, one_of, option
 from pyhudi.schema.meta_fields import META_FIELDS
-from pyhudi.schema.types import arrow_to_avro, to_table_schema
+from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.failures import mapped
 from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_spec, names_of
@@ -172,7 +172,7 @@ def _properties(
     given = to_table_schema(engine.schema(df))
     columns = pa.schema([field for field in given if not field.name.startswith("_hoodie_")])
     name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
-    avro = arrow_to_avro(columns, f"{name}_record", f"hoodie.{name}", null_first=False)
+    avro = arrow_to_avro(columns, *record_name(name), null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))
     properties = new_properties(new_table(settings, columns=columns.names, create_schema=schema, name=name))
     config = TableConfig.of(properties)
