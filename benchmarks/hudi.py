@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ _COMMITS = 50
 _KEYS_A_COMMIT = 1000
 _SAME, _DEFAULTS = "Apache Hudi, our settings", "Apache Hudi, its defaults"
 _NOTE = (
-    f"pyhudi needs PySpark 4.0 or newer, and Maven Central has no bundle of Apache Hudi for Spark 4: this is pyhudi on "
-    f"Spark 4 beside Apache Hudi {NEWEST} on {PACKAGES[0].replace('==', ' ')}."
+    "Not the same Spark: pyhudi needs 4.0 or newer, and Maven Central has no bundle of Apache Hudi for Spark 4. "
+    f"This is pyhudi on Spark {version('pyspark')} beside Apache Hudi {NEWEST} on "
+    f"Spark {PACKAGES[0].removeprefix('pyspark==')}."
 )
 
 _SESSION = {
@@ -46,6 +48,8 @@ _TABLE = {
     "hoodie.datasource.write.partitionpath.field": "city",
     "hoodie.datasource.write.precombine.field": "ts",
 }
+_NO_PARTITIONS = {"hoodie.datasource.write.partitionpath.field": ""}
+_SIZES = {name: str(value) for name, value in OPTIONS.items()}
 # What a table has to keep, so that it can be asked about fifty commits.
 _KEEPING = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 _LIKE_OURS = _KEEPING | {"hoodie.metadata.enable": "false", "hoodie.parquet.compression.codec": "zstd"}
@@ -69,12 +73,12 @@ _SIDES = {
 class _OurWrite(OnSpark):
     """Our write of a stored batch."""
 
-    def __init__(self, place: Place, *, operation: str, batch: str) -> None:
+    def __init__(self, place: Place, *, operation: str, batch: str, table: str = "hudi") -> None:
         super().__init__(place)
-        self.operation, self.batch_name = operation, batch
+        self.operation, self.batch_name, self.table = operation, batch, table
 
     def reset(self) -> None:
-        clone(self.place.shared("hudi"), self.path)
+        clone(self.place.shared(self.table), self.path)
 
     def run(self) -> object:
         from pyhudi import open_table
@@ -115,14 +119,14 @@ class _OnPeer(Contender):
 class _TheirWrite(_OnPeer):
     """Apache Hudi's write of a stored batch."""
 
-    def __init__(self, place: Place, *, side: _Side, operation: str, batch: str) -> None:
+    def __init__(self, place: Place, *, side: _Side, operation: str, batch: str, table: str = "hudi") -> None:
         super().__init__(place, side=side)
-        self.rows = place.shared(batch)
-        sizes = {name: str(value) for name, value in OPTIONS.items()}
-        self.options = {**side.options, **sizes, "hoodie.datasource.write.operation": operation}
+        self.rows, self.table = place.shared(batch), table
+        self.options = {**side.options, **_SIZES, "hoodie.datasource.write.operation": operation}
+        self.options |= _NO_PARTITIONS if table == "flat" else {}
 
     def reset(self) -> None:
-        clone(self.place.shared(f"hudi{self.side.suffix}"), self.path)
+        clone(self.place.shared(f"{self.table}{self.side.suffix}"), self.path)
 
     def run(self) -> object:
         return {"wall_s": self.peer.write_stored(self.path, self.rows, self.options)}
@@ -196,7 +200,7 @@ def _first_write(path: Path) -> Any:  # noqa: ANN401 - a completed instant
 
 
 def _prepare(root: Path, rows_count: int) -> None:
-    """Make the batches, and the table that Apache Hudi starts from where nobody tells it how."""
+    """Make the batches, and the tables that Apache Hudi starts from where nobody tells it how."""
     prepare_spark(root, rows_count)
     if (root / "beside-hudi-done").exists():
         return
@@ -205,6 +209,7 @@ def _prepare(root: Path, rows_count: int) -> None:
     store_parquet(root / "gone.parquet", base.take(pa.array(range(0, base.num_rows, 10))))
     with Peer(settings=_SESSION) as peer:
         _write_base(peer, root, "hudi-of-hudi")
+        _write_base(peer, root, "flat-of-hudi", _NO_PARTITIONS)
     (root / "beside-hudi-done").touch()
 
 
@@ -231,8 +236,7 @@ def _prepare_history(root: Path, rows_count: int) -> None:
 
 def _write_base(peer: Peer, root: Path, name: str, more: Mapping[str, str] | None = None) -> None:
     shutil.rmtree(root / name, ignore_errors=True)
-    sizes = {name: str(value) for name, value in OPTIONS.items()}
-    options = {**_TABLE, **sizes, **(more or {}), "hoodie.datasource.write.operation": "insert"}
+    options = {**_TABLE, **_SIZES, **(more or {}), "hoodie.datasource.write.operation": "insert"}
     peer.write_stored(root / name, root / "base.parquet", options)
 
 
@@ -271,6 +275,9 @@ WORKLOADS = {
     ),
     "hudi_upsert": _write(
         "upsert of 10 % into 10 partitions of one file group", limit=1 / 3, operation="upsert", batch="tenth.parquet"
+    ),
+    "hudi_upsert_flat": _write(
+        "upsert of 10 %, unpartitioned", limit=1 / 3, operation="upsert", batch="flat-tenth.parquet", table="flat"
     ),
     "hudi_upsert_sparse": _write(
         "1,000 updates in one of 10 file groups", limit=1 / 3, operation="upsert", batch="thousand.parquet"
