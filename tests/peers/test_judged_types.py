@@ -5,9 +5,11 @@ import decimal
 
 import pyarrow as pa
 import pytest
+from tests.peers.conftest import is_full
 
 from pyhudi.table import create_table, open_table
 
+VERSIONS = [9, 8, 6] if is_full() else [9]
 NESTED = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string())), ("c", pa.map_(pa.string(), pa.int64()))])
 COLUMNS = pa.schema(
     [
@@ -15,13 +17,13 @@ COLUMNS = pa.schema(
         ("p", pa.string()),
         ("ts", pa.int64()),
         ("truth", pa.bool_()),
+        ("int8", pa.int8()),
+        ("int16", pa.int16()),
         ("int32", pa.int32()),
+        ("int64", pa.int64()),
         ("float32", pa.float32()),
         ("float64", pa.float64()),
-        ("dec3", pa.decimal128(3, 1)),
-        ("dec9", pa.decimal128(9, 2)),
-        ("dec18", pa.decimal128(18, 6)),
-        ("dec38", pa.decimal128(38, 10)),
+        *((f"dec{width}", pa.decimal128(width, width // 3)) for width in range(1, 39)),
         ("day", pa.date32()),
         ("instant", pa.timestamp("us", "UTC")),
         ("wall", pa.timestamp("us")),
@@ -43,6 +45,11 @@ OPTIONS = {
 }
 
 
+def widest(width, sign):
+    """Give the largest number of so many digits, a third of them after the point."""
+    return decimal.Decimal((sign < 0, (9,) * width, -(width // 3)))
+
+
 def row(number, **said):
     """Make a row of odd values; without nulls inside lists, which Apache Hudi's old list layout cannot write."""
     nested = {"a": number, "b": ["x", ""], "c": [("k", 1), ("z", None)]}
@@ -51,13 +58,13 @@ def row(number, **said):
         "p": "ab"[number % 2],
         "ts": number,
         "truth": number % 2 == 0,
-        "int32": -number,
+        "int8": [-128, 127, 0, 1][number % 4],
+        "int16": [32767, -32768, 0, 1][number % 4],
+        "int32": [-(2**31), 2**31 - 1, -1, 0][number % 4],
+        "int64": [2**63 - 1, -(2**63), -1, 0][number % 4],
         "float32": [float("nan"), -0.0, float("inf"), 1.5][number % 4],
         "float64": [float("nan"), -0.0, float("-inf"), 1e300][number % 4],
-        "dec3": decimal.Decimal("12.3"),
-        "dec9": decimal.Decimal("-1234567.89"),
-        "dec18": decimal.Decimal("123456789012.345678"),
-        "dec38": decimal.Decimal("-1234567890123456789012345678.0123456789"),
+        **{f"dec{width}": widest(width, -1 if number % 2 else 1) for width in range(1, 39)},
         "day": datetime.date(1900 + number * 30, 1, 1),
         "instant": datetime.datetime(1960 + number * 20, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.UTC),
         "wall": datetime.datetime(1969, 12, 31, 23, 59, 59, number),
@@ -90,7 +97,7 @@ def rows_of(table):
     return sorted((spelled(one) for one in table.to_pylist()), key=lambda one: one["_hoodie_record_key"])
 
 
-@pytest.mark.parametrize("version", [9, 8, 6])
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("first", ["ours", "hudi"])
 def test_all_types_through_both_sides(hudi_1_2, tmp_path, version, first):
     path = str(tmp_path / "types")
@@ -124,3 +131,98 @@ def test_all_types_through_both_sides(hudi_1_2, tmp_path, version, first):
         found = read.select(COLUMNS.names).cast(COLUMNS)
         key = lambda one: one["id"]  # noqa: E731
         assert sorted(map(spelled, found.to_pylist()), key=key) == sorted(map(spelled, wanted.to_pylist()), key=key)
+
+
+KEYS = pa.schema(
+    [
+        ("text", pa.string()),
+        ("int", pa.int32()),
+        ("long", pa.int64()),
+        ("truth", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("price", pa.decimal128(10, 2)),
+        ("wide", pa.decimal128(30, 10)),
+        ("float", pa.float32()),
+        ("double", pa.float64()),
+    ]
+)
+
+
+def keyed(number):
+    """Make a row of values that keys spell in odd ways."""
+    return {
+        "text": ["k:1,b/2%3 4", "ключ:ü"][number % 2],
+        "int": -number,
+        "long": 2**62 + number,
+        "truth": number % 2 == 0,
+        "day": datetime.date(1969, 12, 30 + number % 2),
+        "at": datetime.datetime(1970, 1, 1, 0, 0, number, 120000 if number % 2 else 0, tzinfo=datetime.UTC),
+        "price": decimal.Decimal(["0.10", "-7.00", "12345678.90"][number % 3]),
+        "wide": decimal.Decimal(["0E-10", "1E-10", "12345678901234567890.5000000000"][number % 3]),
+        "float": [0.1, 1e-7, 3.4e38, -0.0][number % 4],
+        "double": [1e7, 1.5e-5, 123456789.125, 100.0][number % 4],
+    }
+
+
+@pytest.mark.parametrize("consistent", ["false", "true"])
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("first", ["ours", "hudi"])
+def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, tmp_path, version, first, consistent):
+    path, columns = str(tmp_path / "keys"), KEYS.append(pa.field("note", pa.string()))
+    partition_by = ["truth", "int", "day", "price", "text"]
+    spelling = {
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": consistent,
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+    }
+
+    def ours(rows):
+        table = create_table(
+            path, columns, name="types", record_key=KEYS.names, partition_by=partition_by,
+            table_version=version, if_exists="open", options=spelling,
+        )  # fmt: skip
+        table.upsert(rows, options=spelling)
+
+    def hudi(rows):
+        told = {
+            "hoodie.table.name": "types",
+            "hoodie.datasource.write.recordkey.field": ",".join(KEYS.names),
+            "hoodie.datasource.write.partitionpath.field": ",".join(partition_by),
+            "hoodie.write.table.version": str(version),
+            "hoodie.metadata.enable": "false",
+            "hoodie.embed.timeline.server": "false",
+        }
+        hudi_1_2.write(path, rows, told | spelling)
+
+    turns = [ours, hudi] if first == "ours" else [hudi, ours]
+    for turn, numbers in enumerate((range(8), range(4, 12), range(2, 10))):
+        rows = [keyed(number) | {"note": f"turn {turn}"} for number in numbers]
+        turns[turn % 2](pa.Table.from_pylist(rows, schema=columns))
+        read = open_table(path).scan().to_arrow()
+        assert read.num_rows == (8 if turn == 0 else 12)
+        assert set(read["note"].to_pylist()) == {f"turn {one}" for one in range(turn + 1)}
+        meta = [name for name in read.schema.names if name.startswith("_hoodie_")]
+        assert rows_of(read.select(meta)) == rows_of(hudi_1_2.read(path).select(meta))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_milliseconds_and_nulls_in_lists_which_only_we_can_write(hudi_1_2, tmp_path, version):
+    path = str(tmp_path / "ours")
+    columns = pa.schema(
+        [
+            ("id", pa.string()),
+            ("instant", pa.timestamp("ms", "UTC")),
+            ("wall", pa.timestamp("ms")),
+            ("list", pa.list_(pa.string())),
+        ]
+    )
+    moment = datetime.datetime(1969, 12, 31, 23, 59, 59, 123000)
+    rows = [
+        {"id": "a", "instant": moment.replace(tzinfo=datetime.UTC), "wall": moment, "list": ["x", None]},
+        {"id": "b", "instant": None, "wall": None, "list": None},
+    ]
+    create_table(path, columns, name="types", record_key=["id"], table_version=version)
+    open_table(path).upsert(pa.Table.from_pylist(rows, schema=columns))
+    found = hudi_1_2.read(path).select(columns.names)
+    assert sorted(found.to_pylist(), key=lambda one: one["id"]) == rows
+    assert sorted(open_table(path).scan(columns.names).to_arrow().to_pylist(), key=lambda one: one["id"]) == rows
