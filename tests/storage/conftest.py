@@ -4,6 +4,7 @@ import itertools
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,8 +16,8 @@ from pyhudi.storage.object_store import ObjectStorage
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[str]:
+@contextmanager
+def serve_s3() -> Iterator[str]:
     """Start moto on a free port, make a bucket, and keep every client away from metadata services."""
     boto3 = pytest.importorskip("boto3")
     server_class = pytest.importorskip("moto.server").ThreadedMotoServer
@@ -33,6 +34,13 @@ def s3_server() -> Iterator[str]:
     server.stop()
     os.environ.pop("AWS_EC2_METADATA_DISABLED")
     os.environ.update(saved)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """Serve S3 for as long as tests run."""
+    with serve_s3() as endpoint:
+        yield endpoint
 
 
 def s3_options(endpoint: str) -> dict[str, str]:

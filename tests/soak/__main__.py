@@ -1,0 +1,95 @@
+"""Soak tables for as long as is asked: `python -m tests.soak --minutes 5 --processes 8 --seed 7 --on local,s3`.
+
+Rounds follow each other, each on a new table: on a local directory, the same with a fence, and on an S3 emulator.
+Prints what was done to whom; stops at the first thing that is wrong. Start at `soak`.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+
+from tests import figures
+from tests.soak.actors import Place
+from tests.soak.running import TROUBLES, Soak
+from tests.storage.conftest import s3_options, serve_s3
+
+FENCED = {"pyhudi.fence": "on"}
+QUICK_LEASES = {
+    "hoodie.client.heartbeat.interval_in_ms": 2_000,
+    "hoodie.write.lock.storage.validity.timeout.secs": 10,
+    "hoodie.write.lock.storage.renew.interval.secs": 1,
+}
+TROUBLES_ON = {"s3": ["kill -9", "stands still"]}
+"""No process can fill S3."""
+ROUND_COMMITS = {"local": 500, "fenced": 500, "s3": 60}
+"""A table without services grows, and every write reads its timeline."""
+
+
+def place_of(kind, folder, number, endpoint):
+    """Give the place of a round's table; who stands still on S3 does so for longer than a lease and a heartbeat."""
+    if kind == "s3":
+        path = f"s3://bucket/{number}/trips"
+        return Place(path=path, storage_options=s3_options(endpoint), options=QUICK_LEASES, sway_ms=200, stall_s=12.0)
+    return Place(path=f"{folder}/{number}/trips", sway_ms=400)
+
+
+def actors(processes):
+    """Say who works: writers, and a reader for every four processes."""
+    readers = max(1, processes // 4)
+    return ["writer"] * (processes - readers) + ["reader"] * readers
+
+
+def soak(folder, kinds, *, commits, seconds, processes, seed):
+    """Soak one table after the other, of these kinds in turn; give what happened how often."""
+    tally, end_s, number = Counter(), time.monotonic() + seconds, 0
+    with ExitStack() as stack:
+        endpoint = stack.enter_context(serve_s3()) if "s3" in kinds else ""
+        while tally["commits"] < commits and time.monotonic() < end_s:
+            kind = kinds[number % len(kinds)]
+            round_ = Soak(
+                place_of(kind, folder, number, endpoint),
+                actors(processes),
+                f"{seed}-{number}",
+                table_options={} if kind == "local" else FENCED,
+            )
+            wanted = min(ROUND_COMMITS[kind], commits - tally["commits"])
+            round_.run(wanted, end_s - time.monotonic(), TROUBLES_ON.get(kind, list(TROUBLES)), pause_s=1.5)
+            tally["commits"] += round_.settle()
+            tally += round_.tally
+            number += 1
+    figures.count("soak commits", tally["commits"])
+    for trouble in TROUBLES:
+        figures.count(f"soak: {trouble}", tally[trouble])
+    return tally
+
+
+def main():
+    """Soak, and print a line for everything that happened."""
+    parser = argparse.ArgumentParser(prog="make soak", description="Work on tables, with trouble, and judge them.")
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--commits", type=int, default=1_000_000, help="stop earlier, after so many")
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--seed", default=str(int(time.time())), help="of the troubles")
+    parser.add_argument("--on", default="local,fenced,s3", help="of local, fenced, s3")
+    asked = parser.parse_args()
+    print(f"seed {asked.seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        tally = soak(
+            folder,
+            asked.on.split(","),
+            commits=asked.commits,
+            seconds=asked.minutes * 60,
+            processes=asked.processes,
+            seed=asked.seed,
+        )
+    for what, times in sorted(tally.items()):
+        print(f"{times:8} {what}")
+    figures.save()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

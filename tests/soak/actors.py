@@ -1,0 +1,169 @@
+"""Who works on a soaked table, each in a process of its own: writers who say what was acknowledged, and readers.
+
+An actor works until its wire says stop, and tells its wire what happened. Whatever it writes says so in the commit's
+own metadata, so that the timeline can be held against what was told. A new kind of actor is a function in ACTORS.
+"""
+
+import json
+import os
+import random
+import resource
+from dataclasses import dataclass, field
+
+from tests.building import TINY_FILTERS, trip
+
+from pyhudi.env import SystemEnv
+from pyhudi.errors import HudiError, OutcomeUnknown
+from pyhudi.table import open_table
+
+NOTE = "soak"
+"""Where a commit's metadata tell what it does."""
+COUNTERS = (("count-p0", "p0"), ("count-p1", "p1"))
+KEPT = 5
+"""How many keys of its own a writer has at a time."""
+
+PAUSE_S = 0.05
+"""How long a reader waits between two reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the table is, and what writers ask for there."""
+
+    path: str
+    storage_options: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)
+    sway_ms: int = 0
+    """How far clocks may be wrong."""
+    stall_s: float = 1.0
+    """How long who stands still does so."""
+
+    def table(self, env=None):
+        """Open the table."""
+        return open_table(self.path, storage_options=self.storage_options or None, env=env)
+
+    @property
+    def asked(self):
+        """Give the options of a write."""
+        return {**TINY_FILTERS, **self.options}
+
+
+class SwayingEnv(SystemEnv):
+    """The real world with a wrong clock, which jumps now and then, also backwards."""
+
+    def __init__(self, sway_ms, chance):
+        self._sway_ms, self._chance = sway_ms, chance
+        self._offset_ms = chance.randint(-sway_ms, sway_ms)
+
+    def now_ms(self):
+        if self._sway_ms and self._chance.random() < 0.02:
+            self._offset_ms = self._chance.randint(-self._sway_ms, self._sway_ms)
+        return super().now_ms() + self._offset_ms
+
+
+def write(place, name, wire):
+    """Add, change, count and drop rows, each in one commit, and tell how each ended."""
+    chance = random.Random(name)
+    table, own = place.table(SwayingEnv(place.sway_ms, chance)), []
+    number = 0
+    while not wire.poll():
+        number += 1
+        note = _drawn(f"{name}-{number}", own, chance)
+        ended, instant = _committed(table, note, place.asked)
+        wire.send((ended, note["token"], instant, usage()))
+        if ended == "ok" and note["verb"] == "add":
+            own.append(note["key"])
+        if note["verb"] == "drop":
+            own.remove(note["key"])  # whatever came of it: nobody touches this key again
+
+
+def _drawn(token, own, chance):
+    """Choose what to do next."""
+    verb = chance.choice(("add", "count", "change", "drop") if len(own) >= KEPT else ("add", "count"))
+    key = token if verb == "add" else "" if verb == "count" else chance.choice(own)
+    return {"token": token, "verb": verb, "key": key, "fare": float(chance.randint(1, 1000))}
+
+
+def _committed(table, note, options):
+    """Do it; give how it ended, and the instant if it was acknowledged."""
+    said = {"options": options, "commit_metadata": {NOTE: json.dumps(note)}}
+    try:
+        return "ok", VERBS[note["verb"]](table, note, said).instant
+    except OutcomeUnknown:
+        return "unknown", ""
+    except HudiError as error:
+        return type(error).__name__, ""
+
+
+def _put(table, note, said):
+    """Write one key to two partitions: a reader that sees one of them has to see the other."""
+    rows = [trip(note["key"], city, ts=_order_of(note["token"]), fare=note["fare"]) for city in ("p0", "p1")]
+    return table.upsert(rows, **said)
+
+
+def _count(table, note, said):
+    return table.update(set={"fare": "fare + 1"}, where="uuid in ('count-p0', 'count-p1')", **said)
+
+
+def _drop(table, note, said):
+    return table.delete(keys=[note["key"]], **said)
+
+
+VERBS = {"add": _put, "change": _put, "count": _count, "drop": _drop}
+
+
+def _order_of(token):
+    """Give the ordering value of a token: later ones of a writer are larger."""
+    return int(token.rpartition("-")[2])
+
+
+def meaning(rows, note):
+    """Do to a dictionary of rows what a commit does to the table."""
+    pair = [(note["key"], city) for city in ("p0", "p1")]
+    if note["verb"] in {"add", "change"}:
+        return {**rows, **dict.fromkeys(pair, note["fare"])}
+    if note["verb"] == "drop":
+        return {place: fare for place, fare in rows.items() if place not in pair}
+    return {place: fare + (place in COUNTERS) for place, fare in rows.items()}
+
+
+def read(place, name, wire):
+    """Scan again and again; tell what cannot be: a key twice, half a commit, a counter that goes back."""
+    table, last = place.table(), 0.0
+    while not wire.poll(PAUSE_S):
+        try:
+            rows = rows_of(table)
+        except HudiError as error:
+            wire.send((f"read {type(error).__name__}: {error}", "", "", usage()))
+            continue
+        wrong, last = _wrong(rows, last), rows[COUNTERS[0]]
+        wire.send((f"wrong: {wrong}" if wrong else "read", "", "", usage()))
+
+
+def rows_of(table):
+    """Read (key, partition) to fare.
+
+    Raises: AssertionError for a key that is there twice.
+    """
+    found = table.scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
+    rows = {(row["uuid"], row["city"]): row["fare"] for row in found}
+    assert len(rows) == len(found), "a key is there twice"
+    return rows
+
+
+def _wrong(rows, last):
+    halves = sorted(key for key, city in rows if rows[key, city] != rows.get((key, "p1" if city == "p0" else "p0")))
+    halves = [key for key in halves if not key.startswith("count-")]
+    first, second = (rows.get(counter) for counter in COUNTERS)
+    if halves or first != second:
+        return f"half a commit: {halves}, counters {first} and {second}"
+    return f"a counter went back from {last} to {first}" if first < last else ""
+
+
+def usage():
+    """Tell our largest memory, as the system counts it, and how many descriptors are open."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(os.listdir("/dev/fd"))
+
+
+ACTORS = {"writer": write, "reader": read}
+"""Services join here when there are any."""

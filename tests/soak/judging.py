@@ -1,0 +1,74 @@
+"""What is held against a table when its writers are gone, by a process that knows only the journal.
+
+Start at `judged`.
+"""
+
+import json
+
+from tests.simulation.world import require_clean
+from tests.soak.actors import NOTE, meaning, rows_of
+
+from pyhudi.timeline.active import read_commit_metadata
+
+
+class Journal:
+    """What writers were told, of one table: token to how it ended, and the instant if it was acknowledged."""
+
+    def __init__(self):
+        self.told = {}
+
+    def add(self, ended, token, instant):
+        """Note how a write ended."""
+        self.told[token] = ended, instant
+
+    @property
+    def acked(self):
+        """Give token to instant of what was acknowledged."""
+        return {token: instant for token, (ended, instant) in self.told.items() if ended == "ok"}
+
+    @property
+    def failed(self):
+        """Give the tokens whose writers were told that they failed."""
+        return {token for token, (ended, _) in self.told.items() if ended not in {"ok", "unknown"}}
+
+
+def committed(table):
+    """Give (note, instant) of every commit by a writer, in the order in which they became visible."""
+    found = sorted(table.timeline.completed.values(), key=lambda one: (one.completion_time or "", one.requested_time))
+    notes = [(read_commit_metadata(table.state, one).extra or {}, one.requested_time) for one in found]
+    return [(json.loads(extra[NOTE]), instant) for extra, instant in notes if NOTE in extra]
+
+
+def judged(place, journal, first):
+    """Hold a table to what was told and to its own timeline; `first` is what it began with.
+
+    Lets one more writer in, who recovers, and then looks for whatever is left over. Gives how many commits there are.
+    """
+    table = place.table()
+    require_told(journal, committed(table))
+    table.upsert([{"uuid": "last", "ts": 1, "rider": "r", "fare": 0.0, "city": "z"}], options=place.asked)
+    history = committed(table)
+    require_told(journal, history)
+    expected = first
+    for note, _ in history:
+        expected = meaning(expected, note)
+    found = rows_of(place.table())
+    assert found.pop(("last", "z")) == 0.0
+    assert found == expected, difference(found, expected)
+    require_clean(place.table(), may_repeat_rollbacks=bool(place.storage_options))
+    return len(history)
+
+
+def require_told(journal, history):
+    """Nothing acknowledged is missing, nothing that failed is there, nothing is there twice."""
+    instants = {note["token"]: instant for note, instant in history}
+    assert len(instants) == len(history), "a write was committed twice"
+    missing = {token: instant for token, instant in journal.acked.items() if instants.get(token) != instant}
+    assert not missing, f"acknowledged, and not there: {missing}"
+    assert not journal.failed & instants.keys(), f"failed, and there: {journal.failed & instants.keys()}"
+
+
+def difference(found, expected):
+    """Say what is wrong with rows."""
+    wrong = {place: (found.get(place), expected.get(place)) for place in found.keys() | expected.keys()}
+    return {place: both for place, both in wrong.items() if both[0] != both[1]}

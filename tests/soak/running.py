@@ -1,0 +1,192 @@
+"""Runs actors on one table, troubles them, and writes down what they say.
+
+Start at `Soak`. Processes come from a server that has everything imported, so that a new one is there at once.
+"""
+
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import time
+from collections import Counter
+from multiprocessing.connection import wait
+
+from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.soak.actors import ACTORS, COUNTERS
+from tests.soak.judging import Journal, judged
+
+from pyhudi.table import create_table
+
+FORK = multiprocessing.get_context("forkserver")
+FORK.set_forkserver_preload(["tests.soak.actors", "tests.soak.judging", "pyarrow.acero", "pyarrow.dataset", "pandas"])
+LONGEST_S = 120
+"""How long an actor may take to stop."""
+MOST_GROWTH_KB = 96 * 1024
+MOST_DESCRIPTORS = 8
+WARM = 5
+"""How many times an actor is not yet asked how much it holds."""
+
+
+def new_table(place, options=None):
+    """Make the table; give the rows it begins with."""
+    create_table(
+        place.path,
+        TRIPS,
+        record_key=["uuid"],
+        partition_by=["city"],
+        ordering=["ts"],
+        options={"hoodie.table.name": "trips", **(options or {})},
+        storage_options=place.storage_options or None,
+    )
+    place.table().upsert([trip(key, city, fare=0.0) for key, city in COUNTERS], options=TINY_FILTERS)
+    return dict.fromkeys(COUNTERS, 0.0)
+
+
+class Actor:
+    """One process and our end of its wire."""
+
+    def __init__(self, kind, name, place):
+        self.kind, self.name = kind, name
+        self.wire, theirs = FORK.Pipe()
+        self.process = FORK.Process(target=ACTORS[kind], args=(place, name, theirs), name=name, daemon=True)
+        self.process.start()
+        theirs.close()
+        self.usages = []
+
+    def hear(self):
+        """Give what the actor said since last time; a dead one's last words count too."""
+        words = []
+        while self.wire.poll():
+            try:
+                words.append(self.wire.recv())
+            except (EOFError, OSError):
+                break
+        self.usages += [word[3] for word in words]
+        return [word[:3] for word in words]
+
+    def growth(self):
+        """Tell what the actor holds more than it did when it was warm: kB of memory, descriptors."""
+        warm = self.usages[WARM:]
+        return tuple(last - first for last, first in zip(warm[-1], warm[0], strict=True)) if warm else (0, 0)
+
+    def kill(self):
+        """End it as nobody can refuse."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join()
+
+
+class Soak:
+    """A table, who works on it, and what they were told."""
+
+    def __init__(self, place, actors, seed, *, table_options=None):
+        self.place, self.chance = place, random.Random(f"{seed}")
+        self.first = new_table(place, table_options)
+        self.journal, self.tally = Journal(), Counter()
+        self._lives = 0
+        self.actors = [self._born(kind) for kind in actors]
+        self.spared = {actor.name for actor in (self.actors[0], self.actors[-1])}
+        """Who is never killed, so that growth would show."""
+        self._until = {}
+
+    def run(self, commits, seconds, troubles=(), pause_s=0.3):
+        """Work until so much is acknowledged, or for so long; trouble somebody after every pause."""
+        end_s = time.monotonic() + seconds
+        next_s = time.monotonic() + pause_s
+        while len(self.journal.acked) < commits and time.monotonic() < end_s:
+            wait([actor.wire for actor in self.actors], timeout=0.05)
+            self._hear()
+            if troubles and time.monotonic() >= next_s:
+                self._trouble(self.chance.choice(troubles))
+                next_s = time.monotonic() + pause_s
+            self._relieve()
+        return self
+
+    def settle(self):
+        """Let everybody stop, then have a process that knows nothing else judge; give the number of commits."""
+        self._relieve(at_once=True)
+        for actor in self.actors:
+            actor.wire.send("stop")
+        end_s = time.monotonic() + LONGEST_S
+        while any(actor.process.is_alive() for actor in self.actors):
+            self._hear()
+            assert time.monotonic() < end_s, f"did not stop: {self.actors}"
+            time.sleep(0.01)
+        self._hear()
+        for actor in self.actors:
+            assert actor.process.exitcode == 0, f"{actor.name} ended with {actor.process.exitcode}"
+            kilobytes, descriptors = actor.growth()
+            assert kilobytes < MOST_GROWTH_KB, f"{actor.name} grew by {kilobytes} kB"
+            assert descriptors < MOST_DESCRIPTORS, f"{actor.name} left {descriptors} descriptors open"
+        return judged_apart(self.place, self.journal, self.first)
+
+    def _born(self, kind):
+        self._lives += 1
+        return Actor(kind, f"{kind}{self._lives}", self.place)
+
+    def _hear(self):
+        for actor in self.actors:
+            for ended, token, instant in actor.hear():
+                assert not ended.startswith("wrong"), f"{actor.name} saw {ended}"
+                self.tally[f"{actor.kind} {ended.partition(':')[0]}"] += 1
+                if token:
+                    self.journal.add(ended, token, instant)
+
+    def _trouble(self, trouble):
+        victims = [actor for actor in self.actors if actor.name not in self.spared and actor.name not in self._until]
+        if victims:
+            self.tally[trouble] += 1
+            TROUBLES[trouble](self, self.chance.choice(victims))
+
+    def kill(self, actor):
+        """Kill it, and start another."""
+        actor.kill()
+        self._hear()
+        self.actors[self.actors.index(actor)] = self._born(actor.kind)
+
+    def stop(self, actor):
+        """Let it stand still, beyond what others believe."""
+        os.kill(actor.process.pid, signal.SIGSTOP)
+        self._until[actor.name] = (
+            time.monotonic() + self.place.stall_s,
+            lambda: os.kill(actor.process.pid, signal.SIGCONT),
+        )
+
+    def fill(self, actor):
+        """Fill its disk: writes fail in the middle of a file."""
+        limit = self.chance.choice((1, 500, 3000))
+        resource.prlimit(actor.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        self._until[actor.name] = (
+            time.monotonic() + 0.5,
+            lambda: resource.prlimit(actor.process.pid, resource.RLIMIT_FSIZE, free),
+        )
+
+    def _relieve(self, *, at_once=False):
+        for name, (until_s, relieve) in list(self._until.items()):
+            if at_once or time.monotonic() >= until_s:
+                relieve()
+                del self._until[name]
+
+
+TROUBLES = {"kill -9": Soak.kill, "stands still": Soak.stop, "disk full": Soak.fill}
+
+
+def judged_apart(place, journal, first):
+    """Judge in a fresh process; give the number of commits."""
+    mine, theirs = FORK.Pipe()
+    process = FORK.Process(target=_judge, args=(place, journal, first, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    assert mine.poll(LONGEST_S), "the judge does not answer"
+    ended, said = mine.recv()
+    process.join()
+    assert ended == "ok", said
+    return said
+
+
+def _judge(place, journal, first, wire):
+    try:
+        wire.send(("ok", judged(place, journal, first)))
+    except BaseException as error:  # whatever is wrong has to be told
+        wire.send((type(error).__name__, f"{type(error).__name__}: {error}"))

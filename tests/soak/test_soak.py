@@ -1,0 +1,81 @@
+"""Real processes on real files, killed and troubled: nothing acknowledged is lost, nothing is there twice."""
+
+import os
+import random
+
+import pytest
+from tests import figures
+from tests.soak.__main__ import soak
+from tests.soak.actors import Place, meaning
+from tests.soak.judging import Journal, difference, judged, require_told
+from tests.soak.killing import kill_writers
+from tests.soak.running import new_table
+
+IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
+SEED = os.environ.get("PYHUDI_SEED") or str(random.SystemRandom().randrange(10**6))
+
+
+@pytest.fixture(autouse=True)
+def _told_seed():
+    """Print what repeats the choices; the system's own scheduling no seed repeats."""
+    print(f"PYHUDI_SEED={SEED}")
+
+
+@pytest.mark.timeout(3600 if IS_FULL else 600)
+def test_troubled_processes_lose_nothing(tmp_path):
+    kinds = ["local", "fenced", "s3"] if IS_FULL else ["local"]
+    commits, processes = (10_000, 8) if IS_FULL else (200, 4)
+    tally = soak(tmp_path, kinds, commits=commits, seconds=3000 if IS_FULL else 400, processes=processes, seed=SEED)
+    assert tally["commits"] >= commits
+    assert tally["reader read"] > 10
+
+
+@pytest.mark.timeout(3600 if IS_FULL else 300)
+def test_killed_writers_leave_what_was_acknowledged(tmp_path):
+    kills = 1_000 if IS_FULL else 50
+    pending = kill_writers(tmp_path, kills, SEED)
+    assert pending > kills // 10, "hardly anybody died in the middle of a write"
+    figures.count("real SIGKILL recoveries", kills)
+    figures.count("of them in the middle of a write", pending)
+
+
+# what judges can fail
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(path=str(tmp_path / "trips"))
+
+
+def told(*ends):
+    journal = Journal()
+    for end in ends:
+        journal.add(*end)
+    return journal
+
+
+HISTORY = [({"token": "a"}, "1"), ({"token": "b"}, "2")]
+
+
+def test_what_was_told_has_to_be_true():
+    require_told(told(("ok", "a", "1"), ("unknown", "b", ""), ("WriteConflict", "c", "")), HISTORY)
+    for wrong in (told(("ok", "c", "3")), told(("ok", "a", "2")), told(("WriteConflict", "b", ""))):
+        with pytest.raises(AssertionError):
+            require_told(wrong, HISTORY)
+    with pytest.raises(AssertionError, match="twice"):
+        require_told(told(), [*HISTORY, ({"token": "a"}, "3")])
+
+
+def test_rows_that_no_commit_explains_are_seen(place):
+    first = new_table(place)
+    assert judged(place, told(), first) == 0
+    with pytest.raises(AssertionError, match="count-p0"):
+        judged(place, told(), {**first, ("count-p0", "p0"): 1.0})
+
+
+def test_what_commits_mean():
+    rows = {("count-p0", "p0"): 1.0, ("count-p1", "p1"): 1.0}
+    added = meaning(rows, {"verb": "add", "key": "k", "fare": 5.0})
+    assert difference(added, rows) == {("k", "p0"): (5.0, None), ("k", "p1"): (5.0, None)}
+    assert meaning(added, {"verb": "drop", "key": "k", "fare": 0.0}) == rows
+    assert set(meaning(rows, {"verb": "count", "key": "", "fare": 0.0}).values()) == {2.0}
