@@ -6,12 +6,14 @@ An example is a fenced block whose info string is `text NAME` or `hex NAME`; `EX
 import base64
 import io
 import re
+import tempfile
 from datetime import UTC
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.golden.catalogue import kept_tables
 from tests.new_states import new_state
 
 from pyhudi.env import FixedEnv
@@ -21,7 +23,8 @@ from pyhudi.filegroup.names import base_file_name, marker_path, parse_base_file,
 from pyhudi.formats.bloom import build, decode, encode, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
-from pyhudi.kernels.bucket import bucket_file_id
+from pyhudi.kernels.bucket import bucket_file_id, bucket_of
+from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField, keys_and_paths
 from pyhudi.options import Settings
 from pyhudi.schema.meta_fields import META_FIELDS, seqno
 from pyhudi.storage.api import FileStatus
@@ -152,6 +155,56 @@ def file_lock():
         return f"{HUDI_LOCK_PATH}\n{storage.get(HUDI_LOCK_PATH).decode().replace(process_name(), 'host/4711')}"
 
 
+def keys():
+    """Give keys and paths of rows with the values that are spelled in a way of their own."""
+    ids, lines = ["a,b", None, ""], [1, 2, 3]
+    cities = ["a b/c:d%", "Zürich=1", None]
+    spec = KeySpec(
+        generator=KeyGenerator.COMPLEX,
+        record_key=("id", "line"),
+        partition=(PartitionField(name="city"),),
+        is_hive_style=True,
+        is_url_encoded=True,
+    )
+    made = keys_and_paths(spec, pa.table({"id": ids, "line": lines, "city": cities}))
+    given = [f"{'null' if id is None else id or '(empty)'} / {line}" for id, line in zip(ids, lines, strict=True)]
+    spelled = zip(given, *(column.to_pylist() for column in made), strict=True)
+    return "\n".join(f"{row:<18} {key:<21} {path}" for row, key, path in spelled)
+
+
+def buckets():
+    one = ["1", "334e26e9-8355-45cc-97c6-c31daf0df330"]
+    first, last = bucket_of(pa.array(one), ["id"], ["id"], 8).to_pylist()
+    (middle,) = bucket_of(pa.array(["id:a,line:b"]), ["id", "line"], ["id", "line"], 8).to_pylist()
+    found = [(one[0], first), ("id:a,line:b", middle), (one[1], last)]
+    return "\n".join(f"{key:<38} {bucket}" for key, bucket in found)
+
+
+def golden_history(folder):
+    """Unpack a golden table that has a history, and say where that is."""
+    (golden,) = [table for table in kept_tables() if table.name == "cow_archived-v9"]
+    return golden.unpack(folder) / ".hoodie" / "timeline" / "history"
+
+
+def manifest():
+    with tempfile.TemporaryDirectory() as folder:
+        history = golden_history(Path(folder))
+        return (history / f"manifest_{(history / '_version_').read_text()}").read_text()
+
+
+def history_columns():
+    notes = {
+        "instantTime": "requested time",
+        "metadata": "the completed file",
+        "plan": "the requested file, where it has a plan",
+        "version": "1",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        schema = pq.read_schema(max(golden_history(Path(folder)).glob("*_1.parquet"))).remove_metadata()
+    shown = zip(str(schema).splitlines(), schema.names, strict=True)
+    return "\n".join(f"{line:<30} {notes.get(name, '')}" for line, name in shown)
+
+
 def slots():
     """Give the slots of a commit and of a rollback."""
     state = new_state(env=FixedEnv(1_767_268_800_000))
@@ -183,6 +236,10 @@ EXAMPLES = {
     "storage-lock": lock,
     "filesystem-lock": file_lock,
     "fence": slots,
+    "keys": keys,
+    "buckets": buckets,
+    "history-manifest": manifest,
+    "history-columns": history_columns,
     "rollback-plan": lambda: hexdump(block_of(encode_rollback_plan(PLAN, NONCE))),
     "rollback-metadata": lambda: hexdump(block_of(encode_rollback_metadata(ROLLBACK, NONCE))),
 }
