@@ -100,8 +100,7 @@ class Calls:
 @pytest.mark.parametrize(("mode", "move"), [(PutMode.CREATE, "link"), (PutMode.OVERWRITE, "rename")])
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_a_file_is_synced_before_it_is_named_and_its_directory_after(storage, monkeypatch, mode, move, is_streamed):
-    storage.make_directory("d")
-    storage.put("warm", b"up")
+    storage.put("d/warm", b"up")
     calls = Calls(monkeypatch)
     if is_streamed:
         with storage.open_output("d/a", mode) as sink:
@@ -117,6 +116,16 @@ def test_new_directories_are_synced_into_their_parents(storage: LocalStorage, mo
     calls = Calls(monkeypatch)
     storage.put("x/y/a", b"x")
     assert calls.seen.count("fsync directory") == 3
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="tells files from directories by /proc")
+def test_directories_that_others_made_are_synced_into_their_parents_once(storage: LocalStorage, monkeypatch):
+    storage.put("warm", b"up")
+    os.makedirs(os.path.join(storage.url.removeprefix("file://"), "x/y"))
+    calls = Calls(monkeypatch)
+    for path in ("x/y/a", "x/y/b"):
+        storage.put(path, b"x")
+    assert calls.seen.count("fsync directory") == 2 + 2
 
 
 # temporary files

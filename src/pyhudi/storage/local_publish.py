@@ -1,7 +1,7 @@
 """Temporary files of the local disk, and the moment they get their own name.
 
-Order is all here: write, sync the file, link or rename it, sync the directory. Holds no reading and no listing.
-Start at `TemporaryFiles.open`.
+Order is all here: write, sync the file and the directories above, link or rename it, sync its directory. Holds no
+reading and no listing. Start at `TemporaryFiles.open`.
 """
 
 import fcntl
@@ -34,6 +34,8 @@ class TemporaryFiles:
         self.root = root
         self._env = env
         self._is_swept = False
+        self.durable: set[tuple[int, int]] = set()
+        """Device and number of directories whose own names are synced."""
 
     @contextmanager
     def open(self, path: str) -> Iterator["TemporaryFile"]:
@@ -141,7 +143,7 @@ class TemporaryFile:
         *parents, name = self._path.split("/")
         with (
             posix.enter(self._files.root, DIRECTORY) as from_fd,
-            posix.enter(self._files.root, parents, is_created=True) as to_fd,
+            posix.enter(self._files.root, parents, is_created=True, durable=self._files.durable) as to_fd,
         ):
             move(self.name, from_fd, name, to_fd)
             os.fsync(to_fd)

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyhudi.errors import InvalidInput
 
@@ -21,8 +21,13 @@ _READ_BYTES = 1 << 30  # one read system call gives at most 2 GiB
 
 
 @contextmanager
-def enter(root: str, parts: Sequence[str], *, is_created: bool = False) -> Iterator[int]:
-    """Open the directory `parts` below `root`, made where missing, its entries durable.
+def enter(
+    root: str, parts: Sequence[str], *, is_created: bool = False, durable: set[tuple[int, int]] | None = None
+) -> Iterator[int]:
+    """Open the directory `parts` below `root`, made where missing.
+
+    With `durable`, which remembers the directories that are known to survive a power cut, those on the way do: whoever
+    made them may have died, or be about to sync them only now.
 
     Raises: OSError; InvalidInput for a symbolic link on the way.
     """
@@ -31,7 +36,7 @@ def enter(root: str, parts: Sequence[str], *, is_created: bool = False) -> Itera
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the base path itself may be a link: the user's
     try:
         for part in parts:
-            inner = _step(fd, part, is_created=is_created)
+            inner = _step(fd, part, is_created=is_created) if durable is None else _durable_step(fd, part, durable)
             os.close(fd)
             fd = inner
         yield fd
@@ -133,6 +138,7 @@ def _step(fd: int, part: str, *, is_created: bool) -> int:
         if not is_created:
             raise
         _make(fd, part)
+        os.fsync(fd)
         return os.open(part, _DIRECTORY, dir_fd=fd)
     except NotADirectoryError:
         # Linux says ENOTDIR for a link as well, when both O_DIRECTORY and O_NOFOLLOW are given.
@@ -141,12 +147,32 @@ def _step(fd: int, part: str, *, is_created: bool) -> int:
         raise
 
 
-def _make(fd: int, part: str) -> None:
+def _durable_step(fd: int, part: str, durable: set[tuple[int, int]]) -> int:
+    """Open a directory, made where missing, and sync its name once, whoever made it."""
+    if not _exists(fd, part):
+        _make(fd, part)
+    inner = _step(fd, part, is_created=False)
     try:
+        found = os.fstat(inner)
+        if (found.st_dev, found.st_ino) not in durable:
+            os.fsync(fd)
+            durable.add((found.st_dev, found.st_ino))
+    except OSError:
+        os.close(inner)
+        raise
+    return inner
+
+
+def _exists(fd: int, part: str) -> bool:
+    with suppress(FileNotFoundError):
+        os.stat(part, dir_fd=fd, follow_symlinks=False)
+        return True
+    return False
+
+
+def _make(fd: int, part: str) -> None:
+    with suppress(FileExistsError):  # another writer made it first
         os.mkdir(part, dir_fd=fd)
-    except FileExistsError:
-        return  # another writer made it first
-    os.fsync(fd)
 
 
 def _make_root(root: str) -> None:
@@ -157,6 +183,7 @@ def _make_root(root: str) -> None:
     fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _make(fd, os.path.basename(root))
+        os.fsync(fd)
     finally:
         os.close(fd)
 

@@ -1,0 +1,105 @@
+"""The power goes at any moment: what was acknowledged is there, the rest is there whole or not at all."""
+
+import hashlib
+
+import pyarrow as pa
+import pytest
+from tests.simulation.power import Disk, PoweredOs, world_of
+from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
+from tests.simulation.world import DEAD_MS
+
+from pyhudi.env import FixedEnv
+from pyhudi.errors import HudiError
+from pyhudi.state.properties_file import open_state
+from pyhudi.storage.faulty import SimulatedCrash
+from pyhudi.storage.local import LocalStorage
+from pyhudi.table import Table
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Make the order of operations the same every time."""
+    before = pa.cpu_count()
+    pa.set_cpu_count(1)
+    yield
+    pa.set_cpu_count(before)
+
+
+class Cut:
+    """A table on a real directory whose writers run until the power goes."""
+
+    def __init__(self, folder, kind="9"):
+        self.world = new_world(kind)
+        self.before, self.root = self.world.rows(), str(folder / "trips")
+        storage = LocalStorage(self.root)
+        for path, data in self.world.files().items():
+            storage.put(path, data)
+        self.disk = Disk(self.world.files())
+        self.env = FixedEnv(self.world.env.now_ms(), seed=1)
+        self.states = {}
+
+    def write(self, verb, **bad):
+        """Do a verb, and keep every state that a cut may leave on the way; `bad` is what the writer does wrong."""
+        system = PoweredOs(self.root, self.disk, self.look, **bad)
+        with system.at_work():
+            verb(Table(open_state(LocalStorage(self.root, self.env), self.env)))
+
+    def look(self):
+        """Keep what a cut would leave now."""
+        for files in self.disk.states():
+            digest = hashlib.sha256()
+            for path, data in sorted(files.items()):
+                digest.update(f"{path}:{len(data)}:".encode() + data)
+            self.states.setdefault(digest.hexdigest(), files)
+
+    def worlds(self):
+        """Give what is found after a cut on the way."""
+        return [world_of(files, FixedEnv(self.env._now_ms)) for files in self.states.values()]
+
+    def worlds_now(self):
+        """Give what is found after a cut now."""
+        return [world_of(files, FixedEnv(self.env._now_ms)) for files in self.disk.states()]
+
+
+def rows_after(cut, verb):
+    done = cut.world.copy()
+    verb(done.table())
+    return done.rows()
+
+
+def require_safe(cut, verb, **bad):
+    """Cut the power at every moment of a verb and after it; give how many states that makes."""
+    after = rows_after(cut, verb)
+    cut.write(verb, **bad)
+    for world in cut.worlds_now():
+        assert world.rows() == after, "acknowledged, and lost"
+    for world in [*cut.worlds(), *cut.worlds_now()]:
+        recovered(world, cut.before, after)
+    return len(cut.states)
+
+
+@pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert", "insert_overwrite"))
+def test_the_power_may_go_at_any_moment(tmp_path, figure, name):
+    states = require_safe(Cut(tmp_path), VERBS[name])
+    assert states > 20
+    figure("states after a power cut, recovered", states)
+
+
+@pytest.mark.parametrize("kind", ("6", "8", "9 fenced") if IS_FULL else ("9 fenced",))
+def test_the_power_may_go_in_any_table(tmp_path, figure, kind):
+    figure("states after a power cut, recovered", require_safe(Cut(tmp_path, kind), upsert))
+
+
+@pytest.mark.parametrize("unsynced", ["file", "directory"])
+def test_a_writer_that_does_not_sync_is_caught(tmp_path, unsynced):
+    with pytest.raises((AssertionError, HudiError)):
+        require_safe(Cut(tmp_path), upsert, unsynced=unsynced)
+
+
+def test_a_directory_that_a_dead_writer_made_is_safe_before_anything_in_it_is(tmp_path):
+    cut = Cut(tmp_path)
+    with pytest.raises(SimulatedCrash):
+        cut.write(upsert, dies_at="c")
+    cut.env.set_now_ms(cut.env.now_ms() + DEAD_MS)
+    cut.write(upsert)
+    assert [world.rows() for world in cut.worlds_now()] == [rows_after(cut, upsert)] * len(cut.worlds_now())
