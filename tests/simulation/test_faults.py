@@ -1,0 +1,118 @@
+"""The store fails at any operation: a call tells the truth about what it did; the next writer puts the rest right."""
+
+import pyarrow as pa
+import pytest
+from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
+from tests.simulation.watching import watched
+from tests.simulation.world import DEAD_MS
+
+from pyhudi.errors import HudiError, OutcomeUnknown
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
+
+DEADLY = {FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER}
+FAULTS = [kind for kind in FaultKind if kind not in DEADLY]
+MILD = {FaultKind.SLOW, FaultKind.STALE_LIST}
+"""One of these alone need not keep a write from being done."""
+WRITES = frozenset({"put", "cas", "open_output", "delete", "delete_tree"})
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Make the order of operations the same every time."""
+    before = pa.cpu_count()
+    pa.set_cpu_count(1)
+    yield
+    pa.set_cpu_count(before)
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    return {kind: new_world(kind) for kind in ("6", "8", "9", "9 fenced")}
+
+
+def told(world, verb, fault):
+    """Do a verb in a store with one fault; give what the caller was told."""
+    storage = FaultyStorage(world.storage, plan=[fault], env=world.env)
+    try:
+        verb(world.table(storage))
+    except OutcomeUnknown:
+        return "unknown"
+    except HudiError:
+        return "failed"
+    return "done"
+
+
+def require_truth(start, verb, fault, before, after):
+    """Hold what was told to what is there, and let the next writer in; give what was told."""
+    world = start.copy()
+    answer = told(world, verb, fault)
+    allowed = {"done": (after,), "failed": (before,), "unknown": (before, after)}[answer]
+    assert world.rows() in allowed, f"told {answer} by {fault}"
+    recovered(world.copy(DEAD_MS), before, after)
+    return answer
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert",))
+def test_every_operation_may_fail_once(worlds, figure, name, kind):
+    for version in worlds if IS_FULL else ("9",):
+        storage, done = watched(worlds[version], VERBS[name])
+        before, after = worlds[version].rows(), done.rows()
+        answers = set()
+        for operation in storage.operations:
+            fault = Fault(kind=kind, at=operation.number, after_bytes=200, hidden=4)
+            answers.add(require_truth(worlds[version], VERBS[name], fault, before, after))
+        figure("injected faults", len(storage.operations))
+        assert "done" in answers if kind in MILD else "failed" in answers
+
+
+@pytest.mark.parametrize("kind", [FaultKind.NO_SPACE, FaultKind.IO_ERROR, FaultKind.DENIED, FaultKind.ERROR_BEFORE])
+@pytest.mark.parametrize("version", ["6", "9", "9 fenced"])
+def test_a_store_that_fails_for_good_leaves_what_the_next_writer_puts_right(worlds, figure, version, kind):
+    storage, done = watched(worlds[version], upsert)
+    before, after = worlds[version].rows(), done.rows()
+    number = storage.count(*WRITES)
+    for last in range(0, number, 1 if IS_FULL else 5):
+        world = worlds[version].copy()
+        faulty = Broken(world.storage, last, Fault(kind=kind, operations=WRITES), world.env)
+        try:
+            upsert(world.table(faulty))
+        except HudiError:
+            assert world.rows() in (before, after)
+        recovered(world, before, after)
+        figure("injected faults", 1)
+
+
+class Broken(FaultyStorage):
+    """A store that fails for good after so many writes."""
+
+    def __init__(self, inner, last, fault, env):
+        super().__init__(inner, plan=[fault], env=env)
+        self._last = last
+
+    def _chosen(self, name, path, number):
+        fault = super()._chosen(name, path, number)
+        self._last -= fault is not None
+        return fault if self._last < 0 else None
+
+
+@pytest.mark.parametrize("kind", [FaultKind.TRUNCATED, FaultKind.ERROR_BEFORE, FaultKind.IO_ERROR, FaultKind.TIMEOUT])
+def test_a_reader_gives_all_rows_or_an_error(worlds, figure, kind):
+    world = worlds["9"].copy()
+    rows = world.rows()
+    watching = FaultyStorage(world.storage, env=world.env)
+    scanned(world, watching)
+    errors = 0
+    for number in range(1, len(watching.operations) + 1):
+        storage = FaultyStorage(world.storage, plan=[Fault(kind=kind, at=number)], env=world.env)
+        try:
+            assert scanned(world, storage) == rows
+        except HudiError:
+            errors += 1
+        figure("injected faults", 1)
+    assert errors > 3
+
+
+def scanned(world, storage):
+    found = world.table(storage).scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
+    return {(row["uuid"], row["city"]): row["fare"] for row in found}
