@@ -110,6 +110,11 @@ class Peer:
         """Compute every column of every row, and throw them away; say how many seconds it took there."""
         return self._tell(do="scan", path=str(path), options=dict(options or {}))
 
+    def default(self, of: str) -> str | None:
+        """Give the default of an option, which is named by its class and constant."""
+        found: str | None = self._ask(do="default", of=of)["found"]
+        return found
+
     def log(self) -> str:
         """Give what the peer printed so far."""
         self._log.flush()
@@ -119,11 +124,14 @@ class Peer:
         return f"{self._home.name}/rows-{next(self._numbers)}.parquet"
 
     def _tell(self, **order: Any) -> float:
+        seconds: float = self._ask(**order)["seconds"]
+        return seconds
+
+    def _ask(self, **order: Any) -> dict[str, Any]:
         assert self._child.stdin is not None
         self._child.stdin.write(json.dumps(order) + "\n")
         self._child.stdin.flush()
-        seconds: float = self._answer()["seconds"]
-        return seconds
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self._child.stdout is not None

@@ -37,8 +37,8 @@ def main() -> int:
     for line in sys.stdin:
         began_s = time.perf_counter()
         try:
-            _serve(spark, json.loads(line))
-            answer = {"ok": True, "seconds": time.perf_counter() - began_s}
+            found = _serve(spark, json.loads(line))
+            answer = {"ok": True, "found": found, "seconds": time.perf_counter() - began_s}
         except Exception as error:
             answer = {"ok": False, "error": f"{type(error).__name__}: {error}"}
         _say(answers, answer)
@@ -65,7 +65,7 @@ def _session(jars: str, home: str, more: dict[str, str]) -> SparkSession:
     return spark
 
 
-def _serve(spark: SparkSession, order: dict[str, Any]) -> None:
+def _serve(spark: SparkSession, order: dict[str, Any]) -> str | None:
     match order["do"]:
         case "sql":
             _put(spark.sql(order["text"]), order.get("out"))
@@ -77,13 +77,24 @@ def _serve(spark: SparkSession, order: dict[str, Any]) -> None:
         case "scan":
             frame = spark.read.format("hudi").options(**order["options"]).load(order["path"])
             frame.write.format("noop").mode("overwrite").save()
+        case "default":
+            return _default(spark, order["of"])
         case unknown:
             raise ValueError(f"no such order: {unknown}")
+    return None
 
 
 def _put(frame: DataFrame, out: str | None) -> None:
     if out is not None:
         frame.coalesce(1).write.mode("overwrite").parquet(out)
+
+
+def _default(spark: SparkSession, of: str) -> str | None:
+    """Give an option's default: the option is a constant of a class, an object with methods."""
+    option: Any = spark._jvm  # there is no public way to a class
+    for name in of.split("."):
+        option = getattr(option, name)
+    return str(option.defaultValue()) if option.hasDefaultValue() else None
 
 
 def _say(answers: IO[str], answer: dict[str, Any]) -> None:
