@@ -6,6 +6,9 @@ SLICE ?= full
 SIZE ?= M
 ONLY ?=
 REPEATS ?= 0
+MINUTES ?= 2
+PROCESSES ?= 4
+ON ?= local,fenced,s3
 CODE := src tests tools benchmarks
 .DEFAULT_GOAL := help
 # Java is looked for once, by whoever needs it; the local engine needs none.
@@ -49,7 +52,7 @@ lanes: .venv/.ready ## Smoke test of the built wheel on pyspark 4.0, 4.1 and the
 bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks --size $(SIZE) --only "$(ONLY)" --repeats $(REPEATS)
 
-peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full|everything, PYHUDI_SEED=1)
+peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full)
 	$(PY) tools/peers.py
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_PEERS=$(SLICE) $(PY) -m pytest tests/peers -m peers --durations=5
 
@@ -60,11 +63,17 @@ simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=cras
 	$(PY) -m tests.simulation.explorer $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 	$(if $(SCENARIO),,PYHUDI_SIMULATE_ALL=1 $(PY) -m pytest tests/simulation --timeout 3600)
 
+soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,fenced,s3)
+	$(PY) -m tests.soak --minutes $(MINUTES) --processes $(PROCESSES) --on $(ON) $(if $(SEED),--seed $(SEED))
+
+figures: .venv/.ready ## Count what docs/reliability.md counts, into .figures.json (SLICE=ci|full; full takes an hour)
+	$(PY) tools/figures.py $(SLICE) .figures.json
+
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .lanes .bench .figures.json build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate keys clean
+.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate soak figures keys clean

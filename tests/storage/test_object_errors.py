@@ -36,6 +36,7 @@ def reply(status: int, code: str = "X") -> Exception:
         (reply(301), errors.Environment),
         (reply(500), errors.StorageUnavailable),
         (reply(503, "SlowDown"), errors.StorageUnavailable),
+        (reply(429, "TooManyRequests"), errors.StorageUnavailable),
         (exceptions.GenericError("SENTINEL"), errors.StorageUnavailable),
         (OSError("SENTINEL"), errors.StorageUnavailable),
         (RuntimeError("SENTINEL"), errors.StorageUnavailable),
