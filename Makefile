@@ -52,7 +52,7 @@ lanes: .venv/.ready ## Smoke test of the built wheel on pyspark 4.0, 4.1 and the
 bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks --size $(SIZE) --only "$(ONLY)" --repeats $(REPEATS)
 
-peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full)
+peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full|everything, PYHUDI_SEED=1)
 	$(PY) tools/peers.py
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_PEERS=$(SLICE) $(PY) -m pytest tests/peers -m peers --durations=5
 

@@ -17,9 +17,10 @@ def count(name, number=1):
 
 
 def save():
-    """Add what was counted to the file, if one is named."""
+    """Add what was counted to the file, if one is named; what is saved is not counted again."""
     path = os.environ.get("PYHUDI_FIGURES")
     if path and _counted:
         file = Path(path)
         before = json.loads(file.read_text()) if file.exists() else {}
         file.write_text(json.dumps(dict(sorted((Counter(before) + _counted).items())), indent=1) + "\n")
+        _counted.clear()
