@@ -3,6 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 ENGINE ?= spark
 SLICE ?= full
+JUDGED ?= tests/peers
 SIZE ?= M
 ONLY ?=
 REPEATS ?= 0
@@ -54,7 +55,7 @@ bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS
 
 peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full|everything, PYHUDI_SEED=1)
 	$(PY) tools/peers.py
-	@eval "$$($(JAVA_FINDER))"; PYHUDI_PEERS=$(SLICE) $(PY) -m pytest tests/peers -m peers --durations=5
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_PEERS=$(SLICE) $(PY) -m pytest $(JUDGED) -m peers --durations=5
 
 locks: .venv/.ready ## Try the locks that other servers keep: a real ZooKeeper, from Debian's package
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest tests/txn/locks -m services

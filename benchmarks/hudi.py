@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.peers.peer import NEWEST, Peer
-from tools.peers import PACKAGES, is_installed
+from tools.peers import PACKAGES, missing
 
 from benchmarks.model import Contender, Place, Target, Workload
 from benchmarks.spark import OnSpark, prepare_spark
@@ -241,7 +241,7 @@ def _write_base(peer: Peer, root: Path, name: str, more: Mapping[str, str] | Non
 
 
 def _lacks() -> str:
-    return "" if is_installed() else "Apache Hudi is not installed here: run `make peers` first"
+    return "Apache Hudi is not installed here: run `make peers` first" if missing() else ""
 
 
 def _beside(
