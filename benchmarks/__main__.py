@@ -33,7 +33,7 @@ def main() -> None:
         sys.exit(f"no such workload: {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
     if lacking := {WORKLOADS[name].lacks() for name in names} - {""}:
         sys.exit("\n".join(lacking))
-    place = Path(given.directory)
+    place = Path(given.directory).absolute()  # peers and Spark have working directories of their own
     place.mkdir(exist_ok=True)
     report: dict[str, Any] = {"size": given.size, **_surroundings(), "workloads": {}}
     print(f"{report['cpu']}, {report['versions']}, load {report['load']}", flush=True)
@@ -55,7 +55,7 @@ def _one(name: str, size: str, repeats: int, directory: Path) -> tuple[dict[str,
     workload.prepare(root, rows_count)
     scratch = directory / "scratch" / name
     load = _load()
-    runs = compare(name, workload, Place(root=root.absolute(), scratch=scratch.absolute(), rows=rows_count), print)
+    runs = compare(name, workload, Place(root=root, scratch=scratch, rows=rows_count), print)
     judged = [(target, *_judge(target, runs)) for target in workload.targets]
     found = {
         "title": workload.title,
