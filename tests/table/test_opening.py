@@ -1,51 +1,29 @@
-import itertools
 import json
-import os
 import subprocess
 import sys
 
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
-from tests.building import TRIPS, TableBuilder, counts, listing, trip, trips
+from tests.building import TRIPS, counts, trip, trips
 
 import pyhudi.table
 from pyhudi.env import FixedEnv
 from pyhudi.errors import (
-    CommitUnknown,
     CorruptData,
-    ExpressionError,
-    InstantNotFound,
     InvalidInput,
-    NotBuilt,
     OptionError,
-    PermissionDenied,
     TableExists,
     TableNotFound,
     Unsupported,
 )
 from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.opening import open_storage
-from pyhudi.table import create_table, open_table, pending, table_exists, write_table
-from pyhudi.timeline.active import load_timeline, read_commit_metadata, request, start
-from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.table import create_table, open_table, table_exists, write_table
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import completed_writes
 
 WRITE = "hoodie.datasource.write."
-_numbers = itertools.count()
 SAID = {"record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"]}
-
-
-@pytest.fixture
-def engine():
-    return TableBuilder()
-
-
-@pytest.fixture
-def path():
-    return f"memory://facade-{next(_numbers)}"
 
 
 @pytest.mark.parametrize("module", ["pyhudi.table", "pyhudi.predicate.arrow.casting"])
@@ -105,32 +83,6 @@ def test_a_table_that_cannot_be_is_not_created(path, said, error, says):
     assert not table_exists(path)
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        [trip("a"), trip("b")],
-        trips(trip("a"), trip("b")),
-        trips(trip("a"), trip("b")).to_reader(),
-        trips(trip("a"), trip("b")).to_batches()[0],
-        pd.DataFrame([trip("a"), trip("b")]),
-        pl.DataFrame([trip("a"), trip("b")]),
-    ],
-    ids=lambda records: type(records).__module__ + type(records).__name__,
-)
-def test_records_of_every_kind_are_taken(path, records):
-    table = create_table(path, TRIPS, **SAID)
-    assert counts(table.upsert(records)) == (2, 0, 0)
-    assert table.scan(["uuid", "fare"]).to_arrow()["uuid"].to_pylist() == ["a", "b"]
-
-
-def test_a_relation_of_duckdb_is_taken(path):
-    duckdb = pytest.importorskip("duckdb")
-    table = create_table(path, TRIPS, **SAID)
-    with duckdb.connect() as connection:
-        table.upsert(connection.sql("select 'a' uuid, 1::bigint ts, 'r' rider, 1.0::double fare, 'sf' city").arrow())
-    assert table.scan(["uuid"]).to_arrow()["uuid"].to_pylist() == ["a"]
-
-
 def test_write_table_creates_appends_and_overwrites(path):
     rows = trips(trip("a"), trip("b", "oslo"))
     assert counts(write_table(path, rows, **SAID, name="trips")) == (2, 0, 0)
@@ -180,115 +132,9 @@ def test_corrupt_properties_are_named(path):
         open_table(path, env=FixedEnv())
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
-def test_a_corrupt_instant_is_named_and_nothing_is_written(engine, version):
-    table = engine.create(version=version)
-    table.upsert([trip("a")])
-    [completed] = [one for one in listing(table) if one.endswith(".commit")]
-    table.state.storage.put(completed, b"{")
-    before = listing(table)
-    for act in (lambda: table.upsert([trip("b")]), lambda: table.scan(), lambda: table.schema):
-        with pytest.raises(CorruptData) as failure:
-            act()
-        assert completed.rsplit("/", 1)[-1] in str(failure.value)
-    assert listing(table) == before
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_directory_is_refused(tmp_path):
-    table = create_table(str(tmp_path / "t"), TRIPS, **SAID)
-    os.chmod(tmp_path / "t" / ".hoodie", 0o500)
-    with pytest.raises(PermissionDenied):
-        table.upsert([trip("a")])
-
-
-def test_an_empty_condition_deletes_nothing(engine):
-    table = engine.create()
-    table.upsert([trip("a")])
-    with pytest.raises((InvalidInput, ExpressionError)):
-        table.delete(where=[])
-    with pytest.raises(ExpressionError):
-        table.delete("")
-    assert engine.rows_of(table, "uuid") == [("a",)]
-
-
-def test_update_takes_values_and_expressions(engine):
-    table = engine.create()
-    table.upsert([trip("a"), trip("b")])
-    table.update(set={"fare": 7, "rider": None}, where="uuid = 'a'")
-    table.update(set={"fare": "fare * 2"}, where=[("uuid", "=", "b")])
-    assert engine.rows_of(table, "uuid", "fare", "rider") == [("a", 7.0, None), ("b", 2.0, "r")]
-
-
-def left_pending(table, offset=1):
-    time = InstantTime(str(int(table.latest_instant) + offset))
-    instant = Instant(requested_time=time, action=Action.COMMIT, state=State.REQUESTED)
-    return start(table.state, request(table.state, instant, b""), None)
-
-
-@pytest.mark.parametrize("version", [6, 8, 9])
-def test_a_pending_instant_is_left_alone_and_rolled_back_by_name(engine, version):
-    table = engine.create(version=version)
-    table.upsert([trip("a")])
-    instant = left_pending(table).requested_time
-    storage = table.state.storage
-    path = table.inspect.file_slices()["base_file"].to_pylist()[0]
-    stray = f"{path.rsplit('_', 1)[0]}_{instant}.parquet"
-    storage.put(stray, storage.get(path))
-    table.upsert([trip("b")])
-    assert table.resolve(instant) == "pending"
-    assert table.inspect.pending()["instant"].to_pylist() == [instant]
-    plan = table.rollback(instant, dry_run=True)
-    assert [one.files_to_delete[0].endswith(stray) for one in plan.requests] == [True]
-    assert stray in listing(table)
-    table.rollback(instant)
-    assert stray not in listing(table)
-    assert table.resolve(instant) == "not committed"
-    assert engine.rows_of(table, "uuid") == [("a",), ("b",)]
-    assert "rollback" in table.inspect.timeline()["action"].to_pylist()
-
-
-def test_only_pending_instants_are_rolled_back(engine):
-    table = engine.create()
-    table.upsert([trip("a")])
-    with pytest.raises(InvalidInput, match="pending"):
-        table.rollback(table.latest_instant)
-    with pytest.raises(InstantNotFound):
-        table.rollback("20200101000000000")
-    assert table.resolve(table.latest_instant) == "committed"
-
-
-@pytest.mark.parametrize(("kind", "found"), [(FaultKind.LOST_REPLY, "committed"), (FaultKind.LOST_REQUEST, "pending")])
-def test_a_commit_of_unknown_outcome_is_resolved_by_its_instant(engine, kind, found):
-    table = engine.create()
-    lost = Fault(kind=kind, operations=frozenset({"put"}), path="*_*.commit")
-    blind = Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"get", "get_versioned"}), path="*_*.commit")
-    broken = engine.reopen(table, FaultyStorage(table.state.storage, plan=[lost, blind], env=engine.env))
-    with pytest.raises(CommitUnknown, match="resolve") as failure:
-        broken.upsert([trip("a")])
-    assert table.resolve(failure.value.values["instant"]) == found
-    assert engine.rows_of(table, "uuid") == ([("a",)] if found == "committed" else [])
-
-
-def test_pending_lists_by_path(path):
-    table = create_table(path, TRIPS, **SAID)
-    table.upsert([trip("a")])
-    instant = left_pending(table).requested_time
-    assert pending(path)["instant"].to_pylist() == [instant]
-
-
 def test_the_facade_exports_what_the_surface_names():
     for name in pyhudi.table.__all__:
         assert hasattr(pyhudi.table, name)
-
-
-def test_merge_on_read_tables_are_not_written(path):
-    try:
-        table = create_table(path, TRIPS, **SAID, table_type="mor")
-    except NotBuilt:
-        return
-    with pytest.raises(NotBuilt, match="merge-on-read"):
-        table.upsert([trip("a")])
 
 
 def test_the_create_schema_is_the_tables_avro_schema(path):

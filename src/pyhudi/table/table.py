@@ -1,9 +1,5 @@
-"""A Hudi table, and the functions that create and open one.
+"""A Hudi table: every method is one call of a verb, and nothing is decided here. `opening` makes and finds tables."""
 
-The façade: every method is one call of a verb. Nothing is decided here. Start at `open_table`, `create_table`.
-"""
-
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -13,7 +9,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.merge import MergeBuilder
-from pyhudi.actions.records import key_rows, keyed_rows, rows_of_dicts, take_records
+from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.unfinished import resolve, writer_of
@@ -21,9 +17,7 @@ from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_
 from pyhudi.engine.api import Engine, engine_for, engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
-from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import InvalidInput, NotBuilt, TableExists
-from pyhudi.kernels.keys import register_key_generator
+from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, literal, to_expression
 from pyhudi.queries.incremental import plan_changes
@@ -32,30 +26,14 @@ from pyhudi.queries.lookup import plan_lookup
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
-from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.state.config import TableConfig
-from pyhudi.state.creation import new_table
-from pyhudi.state.first_properties import new_properties
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import create_state, open_state
-from pyhudi.state.properties_file import table_exists as is_table
-from pyhudi.storage.opening import open_storage
+from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, latest_write
-from pyhudi.txn.fence import fence_declaration
-from pyhudi.txn.locks import lock_declaration, lock_report
 
-__all__ = [
-    "Table",
-    "create_table",
-    "locks",
-    "open_table",
-    "pending",
-    "register_key_generator",
-    "table_exists",
-    "write_table",
-]
+__all__ = ["Filter", "Isolation", "Names", "Options", "Records", "Table", "Written"]
 
 Isolation = Literal["write_serializable", "serializable"]
 Options = Mapping[str, object]
@@ -326,117 +304,6 @@ class Table:
             is_serializable=isolation == "serializable",
         )
         return call, None if records is None else take_records(call, records, is_as_it_is=is_as_it_is)
-
-
-def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, env: Env | None = None) -> Table:
-    """Open the table at a path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
-
-    Raises: TableNotFound, CorruptData, Unsupported.
-    """
-    world = env or SystemEnv()
-    return Table(open_state(open_storage(path, storage_options, world), world))
-
-
-def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None) -> bool:
-    """Tell whether there is a Hudi table at a path."""
-    return is_table(open_storage(path, storage_options, SystemEnv()))
-
-
-def create_table(
-    path: str,
-    schema: Records,
-    *,
-    name: str | None = None,
-    record_key: Names | None = None,
-    partition_by: Names | None = None,
-    ordering: Names | None = None,
-    table_type: str | None = None,
-    table_version: int | None = None,
-    options: Options | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    if_exists: Literal["error", "open"] = "error",
-    env: Env | None = None,
-) -> Table:
-    """Create an empty table with these columns.
-
-    Without `record_key` keys are generated; without `ordering` the later commit wins. A table without a name is called
-    like the last part of its path.
-
-    Raises: TableExists, InvalidInput, OptionError, NotBuilt.
-    """
-    world = env or SystemEnv()
-    storage = open_storage(path, storage_options, world)
-    if is_table(storage):
-        if if_exists == "open":
-            return open_table(path, storage_options=storage_options, env=env)
-        raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
-    settings = Settings.of(options or {})
-    columns = to_table_schema(pa.schema(schema))
-    called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
-    avro = arrow_to_avro(columns, *record_name(called), null_first=False)
-    new = new_table(
-        settings,
-        columns=columns.names,
-        create_schema=json.dumps(avro, separators=(",", ":")),
-        name=called,
-        record_key=_names(record_key),
-        partition_by=_names(partition_by),
-        ordering=_names(ordering),
-        table_type=table_type,
-        table_version=table_version,
-    )
-    declared = lock_declaration(settings) | fence_declaration(settings)
-    return Table(create_state(storage, world, new_properties(new) | declared))
-
-
-def write_table(
-    path: str,
-    records: Records,
-    *,
-    record_key: Names | None = None,
-    partition_by: Names | None = None,
-    ordering: Names | None = None,
-    name: str | None = None,
-    mode: Literal["append", "overwrite"] = "append",
-    options: Options | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    commit_metadata: Mapping[str, str] | None = None,
-) -> Written:
-    """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them."""
-    if mode not in {"append", "overwrite"}:
-        raise InvalidInput("mode is append or overwrite", mode=mode)
-    if not table_exists(path, storage_options=storage_options):
-        storage = open_storage(path, storage_options, SystemEnv())
-        engine = engine_for(records, storage)
-        records = engine.frame(rows_of_dicts(records) if isinstance(records, list) else records)
-        create_table(
-            path,
-            pa.schema([field for field in engine.schema(records) if not field.name.startswith("_hoodie_")]),
-            name=name,
-            record_key=record_key,
-            partition_by=partition_by,
-            ordering=ordering,
-            options=options,
-            storage_options=storage_options,
-        )
-    table = open_table(path, storage_options=storage_options)
-    write = table.upsert if mode == "append" else table.insert_overwrite_table
-    return write(records, options=options, commit_metadata=commit_metadata)
-
-
-def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """List the pending instants of the table at a path: how old, whose, and what to do."""
-    return open_table(path, storage_options=storage_options).inspect.pending()
-
-
-def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """Tell which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
-    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
-
-
-def _names(given: Names | str | None) -> Names | None:
-    """Take one name for a list of one."""
-    return [given] if isinstance(given, str) else given
 
 
 def _condition(where: Any) -> Expression:  # noqa: ANN401 - what scans take

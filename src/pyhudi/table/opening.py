@@ -1,0 +1,135 @@
+"""Create, open and find tables by their path. Start at `open_table`."""
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from pyhudi.actions.records import rows_of_dicts
+from pyhudi.engine.api import engine_for
+from pyhudi.env import Env, SystemEnv
+from pyhudi.errors import InvalidInput, TableExists
+from pyhudi.options import Settings
+from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
+from pyhudi.state.creation import new_table
+from pyhudi.state.first_properties import new_properties
+from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.state.properties_file import table_exists as is_table
+from pyhudi.storage.opening import open_storage
+from pyhudi.table.table import Names, Options, Records, Table, Written
+from pyhudi.txn.fence import fence_declaration
+from pyhudi.txn.locks import lock_declaration, lock_report
+
+__all__ = ["create_table", "locks", "open_table", "pending", "table_exists", "write_table"]
+
+
+def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, env: Env | None = None) -> Table:
+    """Open the table at a path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
+
+    Raises: TableNotFound, CorruptData, Unsupported.
+    """
+    world = env or SystemEnv()
+    return Table(open_state(open_storage(path, storage_options, world), world))
+
+
+def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None) -> bool:
+    """Tell whether there is a Hudi table at a path."""
+    return is_table(open_storage(path, storage_options, SystemEnv()))
+
+
+def create_table(
+    path: str,
+    schema: Records,
+    *,
+    name: str | None = None,
+    record_key: Names | None = None,
+    partition_by: Names | None = None,
+    ordering: Names | None = None,
+    table_type: str | None = None,
+    table_version: int | None = None,
+    options: Options | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    if_exists: Literal["error", "open"] = "error",
+    env: Env | None = None,
+) -> Table:
+    """Create an empty table with these columns.
+
+    Without `record_key` keys are generated; without `ordering` the later commit wins. A table without a name is called
+    like the last part of its path.
+
+    Raises: TableExists, InvalidInput, OptionError, NotBuilt.
+    """
+    world = env or SystemEnv()
+    storage = open_storage(path, storage_options, world)
+    if is_table(storage):
+        if if_exists == "open":
+            return open_table(path, storage_options=storage_options, env=env)
+        raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
+    settings = Settings.of(options or {})
+    columns = to_table_schema(pa.schema(schema))
+    called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
+    avro = arrow_to_avro(columns, *record_name(called), null_first=False)
+    new = new_table(
+        settings,
+        columns=columns.names,
+        create_schema=json.dumps(avro, separators=(",", ":")),
+        name=called,
+        record_key=_names(record_key),
+        partition_by=_names(partition_by),
+        ordering=_names(ordering),
+        table_type=table_type,
+        table_version=table_version,
+    )
+    declared = lock_declaration(settings) | fence_declaration(settings)
+    return Table(create_state(storage, world, new_properties(new) | declared))
+
+
+def write_table(
+    path: str,
+    records: Records,
+    *,
+    record_key: Names | None = None,
+    partition_by: Names | None = None,
+    ordering: Names | None = None,
+    name: str | None = None,
+    mode: Literal["append", "overwrite"] = "append",
+    options: Options | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_metadata: Mapping[str, str] | None = None,
+) -> Written:
+    """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them."""
+    if mode not in {"append", "overwrite"}:
+        raise InvalidInput("mode is append or overwrite", mode=mode)
+    if not table_exists(path, storage_options=storage_options):
+        storage = open_storage(path, storage_options, SystemEnv())
+        engine = engine_for(records, storage)
+        records = engine.frame(rows_of_dicts(records) if isinstance(records, list) else records)
+        create_table(
+            path,
+            pa.schema([field for field in engine.schema(records) if not field.name.startswith("_hoodie_")]),
+            name=name,
+            record_key=record_key,
+            partition_by=partition_by,
+            ordering=ordering,
+            options=options,
+            storage_options=storage_options,
+        )
+    table = open_table(path, storage_options=storage_options)
+    write = table.upsert if mode == "append" else table.insert_overwrite_table
+    return write(records, options=options, commit_metadata=commit_metadata)
+
+
+def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+    """List the pending instants of the table at a path: how old, whose, and what to do."""
+    return open_table(path, storage_options=storage_options).inspect.pending()
+
+
+def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
+    """Tell which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
+    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
+
+
+def _names(given: Names | str | None) -> Names | None:
+    """Take one name for a list of one."""
+    return [given] if isinstance(given, str) else given
