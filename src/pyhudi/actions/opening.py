@@ -37,6 +37,7 @@ from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.commit import Txn, begin
 from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
+from pyhudi.txn.outcomes import nothing_committed
 
 __all__ = ["Opened", "opened"]
 
@@ -49,6 +50,7 @@ METADATA_TABLE: Final = option(
     "false: a write to a table that has a metadata table drops it first, because it is not kept up yet.",
 )
 _NONCE_BYTES: Final = 16
+_FAILED: Final = "storage did not say whether a file was written; nothing was committed, write again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,8 @@ def opened(
     not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
     while they are written.
 
-    Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written.
+    Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; StorageUnavailable where a put that commits
+            nothing got no answer.
     """
     require_agreement(call.settings, call.state.config)
     timeline = load_timeline(call.state)
@@ -110,10 +113,9 @@ def opened(
     call = replace(call, key_encoding=stored_key_encoding(call.state))
     schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema)
-    if not call.is_dry_run:
-        call = replace(call, state=remember_fence(remember_lock(call.state, call.settings), call.settings))
-    call, phases = _without_metadata_table(call), Phases(call)
-    with ExitStack() as stack:
+    with nothing_committed(_FAILED), ExitStack() as stack:
+        call = _prepared(call)
+        phases = Phases(call)
 
         def keep(frame: Frame) -> Frame:
             return stack.enter_context(call.engine.hold(frame))
@@ -147,6 +149,13 @@ def opened(
             has_unknown_partitions=given.has_unknown_partitions,
             transaction=transaction,
         )
+
+
+def _prepared(call: WriteCall) -> WriteCall:
+    """Bring the table's properties to what the call's options say of lock, fence and metadata table."""
+    if not call.is_dry_run:
+        call = replace(call, state=remember_fence(remember_lock(call.state, call.settings), call.settings))
+    return _without_metadata_table(call)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

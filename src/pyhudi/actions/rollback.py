@@ -44,6 +44,7 @@ from pyhudi.txn.fence import wins_rollback
 from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
+from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.remains import is_rolled_back, sweep_remains
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo"]
@@ -54,6 +55,7 @@ USES_MARKERS: Final = option(
     "A rollback deletes what the markers name, and lists where there are none; false: it lists every partition.",
 )
 _NONCE_BYTES: Final = 16
+_UNFINISHED: Final = "a rollback could not be finished; try again"
 _ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 
 
@@ -63,9 +65,10 @@ def rollback_instant(
     """Roll back one pending instant by name, whoever it belongs to.
 
     Locks:  takes the table lock.
-    Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
+    Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired; StorageUnavailable where it
+            could not be finished.
     """
-    with lock_for(state, settings).hold() as lease:
+    with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
         timeline = load_timeline(state)
         target = find_instant(timeline, time)
@@ -221,9 +224,7 @@ def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata) -
                 continue
             return completion  # the one name it can have is there: somebody finished this rollback
         except CommitUnknown as error:  # of the rollback, not of the caller's write
-            raise StorageUnavailable(
-                "a rollback could not be finished; try again", instant=metadata.start_time
-            ) from error
+            raise StorageUnavailable(_UNFINISHED, instant=metadata.start_time) from error
         return completion
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from pyhudi.errors import (
     CommitUnknown,
     FileMissing,
+    HudiError,
     InstantNotFound,
     InternalError,
     PreconditionFailed,
@@ -184,7 +185,8 @@ def complete(
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
     Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 somebody
-            else completed this instant. CommitUnknown if storage did not say and reading back did not settle it.
+            else completed this instant. CommitUnknown if storage did not say and reading back did not settle it, and
+            for whatever goes wrong once the claim was made.
     Spec:   Writer Expectations 4; format/timeline 2.6.
     """
     done = replace(instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time)
@@ -192,7 +194,14 @@ def complete(
     data = _encode(metadata, state.layout.timeline_layout, nonce)
     if claim is not None:
         claim(_path(state, done.file_name), data)
-    _publish(state, done, data)
+    try:
+        _publish(state, done, data)
+    except (PreconditionFailed, CommitUnknown):
+        raise
+    except HudiError as error:
+        if claim is None:
+            raise
+        raise _unknown(done) from error  # decided already: somebody else publishes it
     return _as_stored(state, done)
 
 
@@ -245,13 +254,15 @@ def _publish(state: TableState, instant: Instant, data: bytes) -> None:
     path = _path(state, instant.file_name)
     try:
         state.storage.put(path, data, PutMode.CREATE)
-    except (PreconditionFailed, PutUnknown, StorageUnavailable) as error:
+    except HudiError as error:
         stored = _stored(state, path, instant)
         if stored == data:
             return
-        if stored is None and not isinstance(error, PreconditionFailed):
+        if stored is not None or isinstance(error, PreconditionFailed):
+            raise PreconditionFailed("another completed file has this name", path=path) from error
+        if isinstance(error, (PutUnknown, StorageUnavailable)):
             raise _unknown(instant) from error
-        raise PreconditionFailed("another completed file has this name", path=path) from error
+        raise
 
 
 def _stored(state: TableState, path: str, instant: Instant) -> bytes | None:

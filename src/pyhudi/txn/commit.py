@@ -318,6 +318,10 @@ def announce(
         except PreconditionFailed:
             alive.close()
             stop_beating(state, wanted.requested_time)
+        except HudiError:
+            with suppress(HudiError):  # it may be there; one that comes later still has a heartbeat that counts as dead
+                remove_pending(state, wanted)
+            raise
     return None
 
 

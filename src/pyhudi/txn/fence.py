@@ -21,6 +21,7 @@ from pyhudi.errors import (
     OptionError,
     PreconditionFailed,
     PutUnknown,
+    StorageUnavailable,
     Unsupported,
     WriteConflict,
 )
@@ -68,7 +69,7 @@ class Fence:
                 "another writer decided a commit or a rollback while this one was checked; write again",
                 slot=self.number,
             ) from error
-        except PutUnknown as error:
+        except (PutUnknown, StorageUnavailable) as error:
             raise CommitUnknown(
                 "storage did not say whether the commit was decided; the next write settles it", file=name
             ) from error
