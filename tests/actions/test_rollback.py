@@ -1,6 +1,7 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC
 
 import pytest
 from tests.new_states import new_state
@@ -8,21 +9,24 @@ from tests.txn.writing import begun, committed, data_files, path_of, proposal_of
 
 from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo
 from pyhudi.env import SystemEnv
-from pyhudi.errors import CorruptData, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
+from pyhudi.errors import CorruptData, FileMissing, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
 from pyhudi.filegroup.names import markers_directory
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline, request, start
-from pyhudi.timeline.clock import format_instant
+from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
+from pyhudi.txn.locks import remember_lock
+from pyhudi.txn.times import COUNTER_PATH
 
 SETTINGS = Settings()
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 HOUR_S = 3_600
+FILE_LOCK = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"}
 
 
 @pytest.fixture
@@ -319,6 +323,60 @@ def test_a_write_that_starts_while_it_is_rolled_back_is_not_rolled_back_twice(st
     assert len(rollbacks(state)) == 1
     assert data_files(state) == []
     assert [one for one in load_timeline(state).instants if not one.is_completed] == []
+
+
+def test_a_writer_that_misses_its_files_is_told_that_they_were_rolled_back(state):
+    with pytest.raises(HeartbeatExpired, match="for dead") as caught, begun(state) as txn:
+        txn.start(None)
+        path = write(txn)
+        rollback_instant(state, txn.time, SETTINGS)
+        state.storage.get(path)
+    assert isinstance(caught.value.__cause__, FileMissing)
+    assert len(rollbacks(state)) == 1
+
+
+def test_a_writer_that_misses_another_file_is_told_so(state):
+    with pytest.raises(FileMissing), begun(state) as txn:
+        txn.start(None)
+        state.storage.get("sf/nowhere")
+
+
+# times
+
+
+def pending_write(state):
+    """Let a pyhudi writer die before it wrote; give its time."""
+    with pytest.raises(KeyboardInterrupt), begun(state) as txn:
+        raise KeyboardInterrupt
+    return txn.time
+
+
+@VERSIONS
+def test_beside_apache_hudi_a_rollback_keeps_the_lock_until_its_times_are_past_on_every_clock(version):
+    state = remember_lock(new_state(version), Settings(FILE_LOCK))
+    time = pending_write(state)
+    rollback_instant(state, time, SETTINGS)
+    [done] = rollbacks(state)
+    last = done.requested_time if version == 6 else done.completion_time
+    assert state.env.now_ms() - instant_ms(last, UTC) > 200
+
+
+def test_among_pyhudis_own_writers_a_rollback_waits_for_no_clock(state):
+    time = pending_write(state)
+    state.env.sleep(1)
+    ahead = format_instant(state.env.now_ms() + 500, UTC)
+    request(state, Instant(requested_time=ahead, action=Action.CLEAN, state=State.REQUESTED))
+    before_ms = state.env.now_ms()
+    rollback_instant(state, time, SETTINGS)
+    [done] = rollbacks(state)
+    assert ahead < done.requested_time < done.completion_time
+    assert state.env.now_ms() - before_ms < 100
+
+
+def test_a_rollback_draws_its_times_from_the_counter(state):
+    time, settings = pending_write(state), Settings({"hoodie.time.generator.type": "COUNTER"})
+    rollback_instant(state, time, settings)
+    assert state.storage.get(COUNTER_PATH).decode() == rollbacks(state)[0].completion_time
 
 
 # policies

@@ -9,7 +9,15 @@ from tests.txn.clocks import World
 from tests.txn.writing import begun, data_files, proposal_of, states_of, through, write
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import CommitUnknown, CorruptData, HudiError, LockNotAcquired, OptionError, WriteConflict
+from pyhudi.errors import (
+    CommitUnknown,
+    CorruptData,
+    HudiError,
+    InvalidInput,
+    LockNotAcquired,
+    OptionError,
+    WriteConflict,
+)
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
@@ -190,6 +198,18 @@ def test_a_rollback_that_stood_still_while_the_commit_was_decided_is_given_up(wo
     assert not wins_rollback(state, txn.time)
     assert state.storage.get(path) == b"Obj"
     assert len(slots(state)) == 1
+
+
+def test_a_rollback_by_name_that_is_given_up_says_so(world):
+    state = table(world)
+    txn = begun(state)
+    txn.start(None)
+    path = f"{state.layout.timeline_path}/{txn.time}_{format_instant(world.now_ms + 5, UTC)}.commit"
+    decide = Fence(state=state, number=0)
+    state.storage.before = {f"{SLOTS}/": lambda: decide.claim_commit(path, b"Obj")}
+    with pytest.raises(InvalidInput, match="only a pending write"):
+        rollback_instant(state, txn.time, Settings())
+    assert states_of(state) == [("commit", "completed")]
 
 
 def test_a_claim_that_got_no_answer_is_an_unknown_outcome(world):

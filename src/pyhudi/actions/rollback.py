@@ -31,9 +31,7 @@ from pyhudi.timeline.active import (
     read_plan,
     remove_pending,
     start,
-    timeline_zone,
 )
-from pyhudi.timeline.clock import next_instant_time, wait_until_past
 from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
@@ -46,6 +44,7 @@ from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
 from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.remains import is_rolled_back, sweep_remains
+from pyhudi.txn.times import Times, times_for
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo"]
 
@@ -65,8 +64,8 @@ def rollback_instant(
     """Roll back one pending instant by name, whoever it belongs to.
 
     Locks:  takes the table lock.
-    Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired; StorageUnavailable where it
-            could not be finished.
+    Raises: InstantNotFound; InvalidInput for an instant that is completed, also if its commit was decided while this
+            rollback was on its way; LockNotAcquired; StorageUnavailable where it could not be finished.
     """
     with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
@@ -75,17 +74,15 @@ def rollback_instant(
         if target is None:
             raise InstantNotFound("no such instant on the timeline", instant=time)
         if target.is_completed or target.action not in _ROLLED_BACK:
-            raise InvalidInput(
-                "only a pending write can be rolled back here", instant=time, action=target.action, state=target.state
-            )
+            raise _not_pending(target)
         plan = _stored_plan(state, timeline, time) or plan_rollback(state, target, settings)
-        if not is_dry_run:
-            _run(state, timeline, plan, settings)
+        if not is_dry_run and not _run(state, timeline, plan, settings):
+            raise _not_pending(replace(target, state=State.COMPLETED))
         return plan
 
 
-def undo(state: TableState, instant: Instant, settings: Settings) -> None:
-    """Roll our own failed instant back; one that somebody else rolled back loses what was written after that.
+def undo(state: TableState, instant: Instant, settings: Settings) -> bool:
+    """Roll our own failed instant back; true if somebody else had done so, whom what was written later escaped.
 
     A file that was published after the rollback has looked for it may have no marker any more, so files are looked for
     by name too.
@@ -102,8 +99,10 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> None:
             for path in sorted(marked_files(state, time) | set(_files_of(state, time))):
                 state.storage.delete(path)
             delete_markers(state, time)
-        elif not mine.is_completed:
+            return True
+        if not mine.is_completed:
             _run(state, timeline, plan_rollback(state, mine, settings), settings)
+        return False
 
 
 def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeline:
@@ -121,7 +120,7 @@ def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeli
     left_alone = set()
     for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
         if is_abandoned(state, rollback.requested_time, settings):
-            _finish(state, rollback, _plan_of(state, rollback))
+            _finish(state, rollback, _plan_of(state, rollback), settings)
             timeline = load_timeline(state)
         else:
             left_alone.add(rollback_target(state, rollback))
@@ -166,25 +165,36 @@ def _stored_plan(state: TableState, timeline: Timeline, time: str) -> RollbackPl
     return None if running is None else _plan_of(state, running)
 
 
-def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings) -> None:
-    """Request the rollback with its plan, then do it."""
+def _not_pending(target: Instant) -> InvalidInput:
+    return InvalidInput(
+        "only a pending write can be rolled back here",
+        instant=target.requested_time,
+        action=target.action,
+        state=target.state,
+    )
+
+
+def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings) -> bool:
+    """Request the rollback with its plan, then do it; false if the target was committed first."""
     running = _running(state, timeline, plan.instant)
     if running is not None:
-        _finish(state, running, _plan_of(state, running))
-        return
-    newest = newest_time(timeline)
+        return _finish(state, running, _plan_of(state, running), settings)
+    times, newest = times_for(state, settings), newest_time(timeline)
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
         announced = None
         while announced is None:
-            newest = next_instant_time(state.env, newest, timeline_zone(state))
+            newest = times.issue(newest)
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
-        _finish(state, announced[0], plan)
+        return _finish(state, announced[0], plan, settings)
 
 
-def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
-    """Do a requested rollback; every step may have been done before. One whose target was committed is given up."""
+def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings) -> bool:
+    """Do a requested rollback; every step may have been done before. One whose target was committed is given up.
+
+    The lock is kept, as after a commit, until nobody can issue the rollback's times again.
+    """
     started_s = state.env.monotonic_s()
     inflight = replace(rollback, state=State.INFLIGHT)
     with suppress(PreconditionFailed):  # begun before
@@ -193,7 +203,7 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
     if not wins_rollback(state, target):
         remove_pending(state, inflight)
         stop_beating(state, rollback.requested_time)
-        return
+        return False
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
@@ -203,20 +213,20 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan) -> None:
         rolled_back=((plan.instant, plan.action),),
         partitions=partitions,
     )
-    completion = _publish(state, inflight, metadata)
-    if state.layout.has_completion_times:
-        wait_until_past(state.env, completion, timeline_zone(state))
+    last = _publish(state, inflight, metadata, times_for(state, settings))
     delete_markers(state, target)
     stop_beating(state, target)
     stop_beating(state, rollback.requested_time)
+    times_for(state, settings).settle(last)
+    return True
 
 
-def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata) -> InstantTime:
-    """Complete the rollback and give its completion time."""
+def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata, times: Times) -> InstantTime:
+    """Complete the rollback and give the last time that was issued for it."""
     completion = inflight.requested_time
     while True:
         newest = max(newest_time(load_timeline(state)) or completion, completion)
-        completion = next_instant_time(state.env, newest, timeline_zone(state))
+        completion = times.issue(newest)
         try:
             complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES))
         except PreconditionFailed:

@@ -18,6 +18,7 @@ from typing import Final, Self
 from pyhudi.errors import (
     ClockBehindTimeline,
     CommitUnknown,
+    FileMissing,
     HeartbeatExpired,
     HudiError,
     InstantNotFound,
@@ -89,7 +90,7 @@ class Txn:
     instant: Instant
     pulse: Pulse = field(repr=False)
     _alive: ExitStack = field(repr=False)
-    _undo: Callable[[TableState, Instant, Settings], None] = field(repr=False)
+    _undo: Callable[[TableState, Instant, Settings], bool] = field(repr=False)
     revision: int = 0
     """How often something was written again under this instant."""
 
@@ -108,19 +109,24 @@ class Txn:
 
         After an unknown outcome nothing is undone: the commit may stand. A dying process (no `Exception`) undoes
         nothing either; the next writer does.
+
+        Raises: HeartbeatExpired in place of FileMissing where somebody else had rolled the action back.
         """
         is_dying = error is not None and not isinstance(error, Exception)
         if is_dying or isinstance(error, CommitUnknown) or self.instant.is_completed:
             self._alive.close()
             return
+        is_taken_back = False
         try:
-            self._undo(self.state, self.instant, self.settings)
+            is_taken_back = self._undo(self.state, self.instant, self.settings)
             self._alive.close()
             stop_beating(self.state, self.time)
         except HudiError as failure:
             _say(error, f"instant {self.time} could not be rolled back now; the next writer will do it: {failure}")
         finally:
             self._alive.close()
+        if is_taken_back and isinstance(error, FileMissing):  # what is missing are files that went with the instant
+            raise _taken_for_dead(self.time) from error
 
     def start(self, profile: CommitMetadata | None, groups: Collection[FileGroupId] = ()) -> None:
         """Announce what is about to be written: the inflight file with the workload profile.
@@ -140,7 +146,7 @@ class Txn:
         try:
             self.instant = start(self.state, self.instant, profile)
         except (InstantNotFound, PreconditionFailed) as error:
-            raise HeartbeatExpired("another writer took this write for dead; write again", instant=self.time) from error
+            raise _taken_for_dead(self.time) from error
 
     def commit(self, proposal: Proposal) -> Instant:
         """Check against who finished meanwhile, and publish.
@@ -273,11 +279,12 @@ def begin(
     *,
     plan: bytes = b"",
     recover: Callable[[TableState, Timeline, Settings], Timeline],
-    undo: Callable[[TableState, Instant, Settings], None],
+    undo: Callable[[TableState, Instant, Settings], bool],
 ) -> Txn:
     """Issue an instant and request it.
 
-    `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back.
+    `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back, and
+    tells whether somebody else had.
 
     Locks:  takes the table lock, for as long as the time that is issued needs.
     Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
@@ -323,6 +330,10 @@ def announce(
                 remove_pending(state, wanted)
             raise
     return None
+
+
+def _taken_for_dead(time: InstantTime) -> HeartbeatExpired:
+    return HeartbeatExpired("another writer took this write for dead; write again", instant=time)
 
 
 def _withdraw(state: TableState, instant: Instant) -> None:
