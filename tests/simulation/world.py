@@ -1,6 +1,7 @@
 """A small world that can be stopped anywhere: tables in memory, copied as they are, and what must hold of them."""
 
 import hashlib
+from dataclasses import replace
 
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
@@ -17,6 +18,14 @@ DEAD_MS = 130_000
 """Longer than a heartbeat is believed."""
 OPTIONS = TINY_FILTERS
 URL = "memory://world"
+
+
+class FarStorage(MemoryStorage):
+    """Memory that makes itself out to be an object store: no lock of this host, other processes see it."""
+
+    @property
+    def traits(self):
+        return replace(super().traits, has_guard=False, is_shared=True)
 
 
 class World:
@@ -38,10 +47,10 @@ class World:
         table.upsert([trip("k1", "b", ts=2, fare=11.0), trip("k9", "b", fare=9.0)], options=OPTIONS)
         return World(storage, env)
 
-    def copy(self, later_ms=0):
+    def copy(self, later_ms=0, *, is_object_store=False):
         """Give the same bytes and times, apart from the original."""
         env = FixedEnv(self.env.now_ms() + later_ms, seed=self.env.now_ms())
-        storage = MemoryStorage(URL, env)
+        storage = (FarStorage if is_object_store else MemoryStorage)(URL, env)
         storage._content.files.update(self.storage._content.files)
         return World(storage, env)
 

@@ -27,6 +27,8 @@ TOKEN = "simulation"
 QUIET_MS = 1_000
 ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": 0}
 SHORT_WAIT = {"hoodie.write.lock.wait_time_ms": 3_000}
+BYSTANDERS = {"notes.txt": b"not of Hudi", "b/readme.txt": b"nor this"}
+"""Files that are in the table's directory and are none of its business."""
 
 Rows = Mapping[tuple[str, str], float]
 """(key, partition) to fare."""
@@ -63,6 +65,8 @@ class Scenario:
     """Why this may go wrong, where nothing at all can be promised."""
     is_serializable: bool = True
     """Committed verbs, done again one by one, give the table; not so for verbs that add rows without a look-up."""
+    patience_ms: int = 0
+    """After how long the next writer has to be able to put the table right; 0: as soon as locks and heartbeats end."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class Play:
     def _work(self, actor, verbs):
         storage = SimStorage(self.run, actor)
         env = SimEnv(self.run, actor, storage, seed=actor.name)
-        _trust(storage)
+        trust(storage)
         options = {**OPTIONS, **ONE_ATTEMPT, **SHORT_WAIT, **self.scenario.options}
         for number, verb in enumerate(verbs):
             token = f"{actor.name}/{number}"
@@ -149,7 +153,10 @@ def _rows_of(start):
 
 @cache
 def _first_world(version):
-    return World.new(version)
+    world = World.new(version)
+    for path, data in BYSTANDERS.items():
+        world.storage.put(path, data)
+    return world
 
 
 def prepared(scenario):
@@ -178,7 +185,7 @@ def _prepared(version, before, dies_at, is_object_store, options):
     return Start(copy, disk.clock.now_ms() + QUIET_MS)
 
 
-def _trust(storage):
+def trust(storage):
     """Spare every run the question whether this store keeps its conditions."""
     _known[storage] = WriterCapability(has_many_writers=True, has_cas=True)
 

@@ -1,0 +1,333 @@
+"""What must hold when everybody has stopped: one function an invariant, named after its number.
+
+Each gives texts about what is wrong. They are asked once for every different end. Start at `ENDS`.
+"""
+
+import io
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from tests.building import trip
+from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, trust
+from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
+
+from pyhudi.actions.rollback import recover
+from pyhudi.errors import HudiError
+from pyhudi.formats.bloom import might_contain
+from pyhudi.formats.parquet import base_file_footer
+from pyhudi.kernels.bucket import bucket_number, bucket_of
+from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import without_meta_fields
+from pyhudi.schema.types import avro_to_arrow
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.metadata import WriteOperation
+
+NEXT = ("next", "n")
+LEASE_MS = 301_000
+"""Longer than a storage lock is respected."""
+MOVES = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT})
+_COMMIT_TIME = "_hoodie_commit_time"
+_BUCKETS = "hoodie.bucket.index.num.buckets"
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run ended: the table at rest, and what was told to whom."""
+
+    play: object
+    world: World
+
+    @staticmethod
+    def of(play):
+        """Take the bytes as they are now, apart from the run."""
+        return End(play, World(play.run.disk.storage, play.run.disk.clock).copy())
+
+    @property
+    def scenario(self):
+        return self.play.scenario
+
+    @cached_property
+    def table(self):
+        return self.world.table()
+
+    @cached_property
+    def commits(self):
+        """Give (instant, token) of completed writes since the beginning, in the order in which they are read."""
+        state = self.table.state
+        timeline = load_timeline(state)
+        begun = {one.requested_time for one in load_timeline(self.play.world.world.table().state).completed.values()}
+        found = []
+        for one in timeline.completed.values():
+            if one.requested_time in begun or one.action not in {"commit", "replacecommit"}:
+                continue
+            token = (read_commit_metadata(state, one).extra or {}).get(TOKEN, "")
+            found.append((timeline.point(one), one, token))
+        return [(one, token) for _, one, token in sorted(found, key=lambda each: each[0])]
+
+    @cached_property
+    def rows(self):
+        """Read the table: (key, partition), fare and the commit that wrote the row, in no order."""
+        found = self.table.scan(["uuid", "city", "fare", _COMMIT_TIME]).to_arrow().to_pylist()
+        return [((row["uuid"], row["city"]), row["fare"], row[_COMMIT_TIME]) for row in found]
+
+    @cached_property
+    def expected(self):
+        """Give the rows after each committed write, from the beginning on, as a dictionary would have them."""
+        meanings = {
+            f"{name}/{number}": verb.means
+            for name, verbs in self.scenario.actors.items()
+            for number, verb in enumerate(verbs)
+        }
+        rows = [self.play.world.rows()]
+        for _, token in self.commits:
+            rows.append(meanings[token](rows[-1]))
+        return rows
+
+    @cached_property
+    def files(self):
+        """Give the files that completed commits name: path to (bytes, write stat)."""
+        state = self.table.state
+        stored = self.world.files()
+        commits = [read_commit_metadata(state, one) for one in load_timeline(state).completed.values()]
+        stats = [stat for commit in commits for stats in commit.stats.values() for stat in stats if stat.path]
+        return {stat.path: (stored.get(stat.path), stat) for stat in stats}
+
+
+def i2_a_reader_sees_one_moment(end):
+    moments = [tuple(sorted((key, city, fare) for (key, city), fare in rows.items())) for rows in end.expected]
+    for token, first, second in end.play.seen:
+        if first != second:
+            yield f"{token} read {first}, then {second}"
+        if end.scenario.is_serializable and first not in moments:
+            yield f"{token} read {first}, which the table never was"
+
+
+def i3_the_table_is_what_committed_writes_made_one_after_the_other(end):
+    """Rows and columns: no write takes back a column that another one brought."""
+    state = end.table.state
+    brought = [read_commit_metadata(state, one).extra.get("schema", "") for one, _ in end.commits]
+    lost = {name for text in brought if text for name in _columns(text)} - set(end.table.schema.names)
+    if lost:
+        yield f"columns {sorted(lost)} of committed writes are gone"
+    if not end.scenario.is_serializable:
+        return
+    found = {place: fare for place, fare, _ in end.rows}
+    if found != end.expected[-1]:
+        yield f"rows are {difference(found, end.expected[-1])}"
+
+
+def i4_no_update_is_lost(end):
+    """No call counts twice, and no row was written before the last commit that changed it."""
+    for token, times in Counter(token for _, token in end.commits).items():
+        if times > 1:
+            yield f"{token} is committed {times} times"
+    if not end.scenario.is_serializable:
+        return
+    order = {one.requested_time: number for number, (one, _) in enumerate(end.commits)}
+    last = {}
+    for number, (before, after) in enumerate(pairwise(end.expected)):
+        last |= {place: number for place, fare in after.items() if before.get(place) != fare}
+    for place, _, written in end.rows:
+        if order.get(written, -1) < last.get(place, -1):
+            yield f"{place} was written at {written}, and changed by {end.commits[last[place]][1]} later"
+
+
+def i5_no_key_is_there_twice(end):
+    """A plain insert looks nothing up, and may."""
+    if not end.scenario.is_serializable:
+        return
+    is_global = str(end.scenario.options.get("hoodie.index.type", "")).startswith("GLOBAL")
+    keys = Counter(place[0] if is_global else place for place, _, _ in end.rows)
+    twice = sorted(key for key, times in keys.items() if times > 1)
+    if twice:
+        yield f"{twice} are there more than once"
+
+
+def i6_what_was_acknowledged_is_there(end):
+    committed = {token: one.requested_time for one, token in end.commits}
+    for outcome in end.play.outcomes:
+        if outcome.result == "ok" and outcome.instant and committed.get(outcome.token) != outcome.instant:
+            yield f"{outcome.token} ({outcome.verb.about}) was acknowledged and is not there"
+
+
+def i7_what_failed_is_not_there(end):
+    committed = {token for _, token in end.commits}
+    for outcome in end.play.outcomes:
+        if outcome.result not in {"ok", "died", "CommitUnknown"} and outcome.token in committed:
+            yield f"{outcome.token} ({outcome.verb.about}) raised {outcome.result} and is committed"
+
+
+def i9_the_next_writer_puts_the_table_right(end):
+    """Recovery twice is recovery once; after it nothing pending, stray or missing is left."""
+    is_store = end.scenario.is_object_store
+    later = end.world.copy(end.scenario.patience_ms or (LEASE_MS if is_store else DEAD_MS), is_object_store=is_store)
+    trust(later.storage)
+    before = later.rows()
+    state = later.table().state
+    recover(state, load_timeline(state), Settings())
+    once = later.files()
+    recover(state, load_timeline(state), Settings())
+    if later.files() != once:
+        yield f"the second recovery changed {sorted(later.files().keys() ^ once.keys())}"
+    later.table().upsert([trip(*NEXT, fare=1.0)], options={**OPTIONS, **ONE_ATTEMPT})
+    if later.rows() != {**before, NEXT: 1.0}:
+        yield f"after the next write rows are {difference(later.rows(), {**before, NEXT: 1.0})}"
+    require_clean(later.table())
+
+
+def i12_what_files_say_of_their_keys_is_true(end):
+    """Key ranges and bloom filters, which the bloom index believes; buckets, which the bucket index does."""
+    buckets_count = int(end.scenario.options.get(_BUCKETS, 0))
+    for path, (data, _) in sorted(end.files.items()):
+        if data is None:
+            continue
+        keys, footer = _keys_of(data)
+        if not len(keys):
+            continue
+        if (footer.min_key, footer.max_key) != tuple(pc.min_max(keys).as_py().values()):
+            yield f"{path} says that its keys are {footer.min_key} to {footer.max_key}"
+        bloom = footer.bloom()
+        if bloom is None or not pc.all(might_contain(bloom, keys)).as_py():
+            yield f"the filter of {path} does not know all of its keys"
+        if buckets_count:
+            fields = end.table.config.record_key
+            numbers = set(bucket_of(keys, fields, fields, buckets_count).to_pylist())
+            if numbers != {bucket_number(path.rsplit("/", 1)[-1])}:
+                yield f"{path} holds keys of the buckets {sorted(numbers)}"
+
+
+def i13_the_past_stays(end):
+    if end.scenario.version == 6 or not end.scenario.is_serializable:
+        return
+    for (one, _), rows in zip(end.commits, end.expected[1:], strict=True):
+        found = _rows_as_of(end, one)
+        if found != rows:
+            yield f"as of {one.completion_time} rows are {difference(found, rows)}"
+
+
+def i14_changes_miss_nothing(end):
+    if end.scenario.version == 6 or len(end.commits) < 2:
+        return
+    points = [one.completion_time for one, _ in end.commits]
+    whole = _changed(end.table, points[0], points[-1])
+    parts = [_changed(end.table, after, until) for after, until in pairwise(points)]
+    if not whole <= set().union(*parts):
+        yield f"(first, last] changed {whole}, the parts only {parts}"
+
+
+def i16_services_change_no_row(end):
+    """What moves rows to other files, or takes back what was never visible, leaves what readers see."""
+    state = end.table.state
+    for (before, _), (one, token) in pairwise(end.commits):
+        if read_commit_metadata(state, one).operation in MOVES and end.scenario.version != 6:
+            found, wanted = _rows_as_of(end, one), _rows_as_of(end, before)
+            if found != wanted:
+                yield f"after {token} rows are {difference(found, wanted)}"
+
+
+def i19_nobody_reaches_outside(end):
+    """Every path lies below the table's, and what is there and is not Hudi's is neither read nor changed."""
+    for move in end.play.run.trace:
+        path = move.operation.path
+        if path.startswith(("/", "~")) or ":" in path or ".." in path.split("/"):
+            yield f"{move.who} went to {move.operation}"
+        if path in BYSTANDERS:
+            yield f"{move.who} touched what is not Hudi's: {move.operation}"
+    stored = end.world.files()
+    for path, data in BYSTANDERS.items():
+        if stored.get(path) != data:
+            yield f"{path}, which is not Hudi's, was changed"
+
+
+def i20_what_a_commit_names_can_be_read_whole(end):
+    for path, (data, stat) in sorted(end.files.items()):
+        if data is None:
+            yield f"{path} is missing"
+        elif len(data) != stat.file_size_in_bytes:
+            yield f"{path} has {len(data)} bytes, and its commit says {stat.file_size_in_bytes}"
+        elif len(_keys_of(data)[0]) != stat.num_writes:
+            yield f"{path} has {len(_keys_of(data)[0])} rows, and its commit says {stat.num_writes}"
+
+
+def l1_somebody_wins(end):
+    """Where nothing befell anybody, nobody waits for ever, and of writers that conflict one commits."""
+    if len(end.scenario.events) > len(end.play.run.events) and end.play.run.budget < end.scenario.budget:
+        return
+    writers = [outcome for outcome in end.play.outcomes if not outcome.verb.is_read]
+    if writers and not any(outcome.result == "ok" for outcome in writers):
+        yield f"nobody committed: {[(outcome.token, outcome.result) for outcome in writers]}"
+    is_rolled_back = any(outcome.verb.means is None and not outcome.verb.is_read for outcome in end.play.outcomes)
+    killed = [outcome.token for outcome in end.play.outcomes if outcome.result == "HeartbeatExpired"]
+    if killed and not is_rolled_back:
+        yield f"{killed} was alive and taken for dead"
+    stuck = [outcome.token for outcome in end.play.outcomes if outcome.result == "LockNotAcquired"]
+    if stuck:
+        yield f"{stuck} waited for a lock that was never free"
+
+
+ENDS = (
+    i2_a_reader_sees_one_moment,
+    i3_the_table_is_what_committed_writes_made_one_after_the_other,
+    i4_no_update_is_lost,
+    i5_no_key_is_there_twice,
+    i6_what_was_acknowledged_is_there,
+    i7_what_failed_is_not_there,
+    i9_the_next_writer_puts_the_table_right,
+    i12_what_files_say_of_their_keys_is_true,
+    i13_the_past_stays,
+    i14_changes_miss_nothing,
+    i16_services_change_no_row,
+    i19_nobody_reaches_outside,
+    i20_what_a_commit_names_can_be_read_whole,
+    l1_somebody_wins,
+)
+
+
+def judged_end(end, checks=ENDS):
+    """Give what is wrong with an end; a table that cannot be read is wrong too."""
+    found = []
+    for check in checks:
+        number = check.__name__.partition("_")[0].upper()
+        try:
+            found += [f"{number}: {text}" for text in check(end)]
+        except (HudiError, AssertionError) as error:
+            found.append(f"{number}: {type(error).__name__}: {error}")
+    return found
+
+
+def difference(found, wanted):
+    """Tell how two sets of rows differ."""
+    missing = {place: wanted[place] for place in wanted.keys() - found.keys()}
+    extra = {place: found[place] for place in found.keys() - wanted.keys()}
+    wrong = {
+        place: (found[place], wanted[place]) for place in found.keys() & wanted.keys() if found[place] != wanted[place]
+    }
+    return f"missing {missing}, extra {extra}, wrong {wrong} (found, expected)"
+
+
+def _rows_as_of(end, one):
+    scan = end.table.scan(["uuid", "city", "fare"], as_of=one.completion_time)
+    return {(row["uuid"], row["city"]): row["fare"] for row in scan.to_arrow().to_pylist()}
+
+
+def _changed(table, after, until):
+    found = table.changes(after, until, columns=["uuid", "city"]).to_arrow().to_pylist()
+    return {(row["uuid"], row["city"]) for row in found}
+
+
+@lru_cache(maxsize=4_096)
+def _keys_of(data):
+    """Give a base file's record keys and what its footer says of them."""
+    file = pq.ParquetFile(io.BytesIO(data))
+    said = {name.decode(): text.decode() for name, text in (file.metadata.metadata or {}).items()}
+    keys = file.read(columns=["_hoodie_record_key"]).column(0)
+    return keys.combine_chunks(), base_file_footer(said)
+
+
+@lru_cache(maxsize=64)
+def _columns(schema):
+    return tuple(without_meta_fields(avro_to_arrow(schema)).names)

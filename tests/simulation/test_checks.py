@@ -1,0 +1,274 @@
+"""Each checker can fail: a run that is all right is spoilt in one place, and the invariant of that place is named."""
+
+import importlib.util
+import io
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+from tests.simulation.explorer import ends
+from tests.simulation.explorer.checks import UNBUILT, WATCHES, Watcher, judged
+from tests.simulation.explorer.ends import ENDS
+from tests.simulation.explorer.hunting import begin_of, hunt, scenarios, ways
+from tests.simulation.explorer.kernel import Move
+from tests.simulation.explorer.operations import Operation, reading, writing
+from tests.simulation.explorer.scenario import BYSTANDERS, simulated
+from tests.simulation.explorer.search import replayed
+from tests.simulation.mutants import MUTANTS
+
+from pyhudi.state.properties_file import update_properties
+from pyhudi.table import Table
+from pyhudi.timeline.codec import decode_commit, encode_commit
+
+NONCE = bytes(16)
+NUMBERS = [*(f"I{number}" for number in range(1, 21)), "L1"]
+
+
+def played(name):
+    """Give a run of a scenario in which one actor goes after the other."""
+    with simulated():
+        return replayed(begin_of(scenarios()[name]), [])
+
+
+@pytest.fixture
+def play():
+    return played("update-apart")
+
+
+def numbers_of(found):
+    return {text.partition(":")[0] for text in found}
+
+
+def newest(play, partition):
+    """Name the newest two base files of a partition, the older first."""
+    found = [path for path in play.run.disk.files if path.startswith(f"{partition}/") and path.endswith(".parquet")]
+    return sorted(found, key=lambda path: path.rsplit("_", 1)[-1])[-2:]
+
+
+def completed(play):
+    """Give the path of the completed instant that came last."""
+    found = [path for path in play.run.disk.files if path.endswith(".commit")]
+    return max(found, key=lambda path: path.rsplit("_", 1)[-1])
+
+
+def put(play, path, data):
+    play.run.disk.storage.put(path, data)
+
+
+def take(play, path):
+    play.run.disk.storage.delete(path)
+
+
+def stored(play, path):
+    return play.run.disk.files[path].data
+
+
+# ends
+
+
+def undo_an_update(play):
+    older, newer = newest(play, "b")
+    put(play, newer, stored(play, older))
+
+
+def put_a_file_group_twice(play):
+    _, newer = newest(play, "b")
+    put(play, newer.replace("b/", "b/f"), stored(play, newer))
+
+
+def forget_keys(play):
+    """Write a base file anew, with a footer that says it has one key."""
+    _, newer = newest(play, "b")
+    rows = pq.read_table(io.BytesIO(stored(play, newer)))
+    said = {**rows.schema.metadata, b"hoodie_min_record_key": b"k3", b"hoodie_max_record_key": b"k3"}
+    file = io.BytesIO()
+    pq.write_table(rows.replace_schema_metadata(said), file)
+    put(play, newer, file.getvalue())
+
+
+def leave_a_file(play):
+    _, newer = newest(play, "b")
+    put(play, f"{newer.rsplit('_', 1)[0]}_20260101000099999.parquet", stored(play, newer))
+
+
+def outcomes(**changed):
+    """Say that every call ended otherwise than it did."""
+
+    def tell(play):
+        play.outcomes = [replace(one, **changed) for one in play.outcomes]
+
+    return tell
+
+
+def move(operation):
+    return lambda play: play.run.trace.append(Move("w1", operation))
+
+
+def lose_a_column(play):
+    """Let the commit before the last have had one more."""
+    path = sorted(path for path in play.run.disk.files if path.endswith(".commit"))[-2]
+    commit = decode_commit(stored(play, path), path)
+    wider = commit.extra["schema"].replace(
+        '{"name":"rider"', '{"name":"more","type":["null","string"]},{"name":"rider"'
+    )
+    assert wider != commit.extra["schema"]
+    put(play, path, encode_commit(replace(commit, extra={**commit.extra, "schema": wider}), 2, NONCE))
+
+
+BROKEN_ENDS = {
+    "I2 two reads differ": lambda play: play.seen.append(("r/0", (("k1", "b", 1.0),), ())),
+    "I2 a moment that never was": lambda play: play.seen.append(("r/0", (("k1", "b", 77.0),), (("k1", "b", 77.0),))),
+    "I3 an update is undone": undo_an_update,
+    "I3 a column is lost": lose_a_column,
+    "I4 a row is older than its last change": undo_an_update,
+    "I5 a key is there twice": put_a_file_group_twice,
+    "I6 an acknowledged commit is gone": lambda play: take(play, completed(play)),
+    "I7 a failed call is committed": outcomes(result="WriteConflict"),
+    "I9 a file is left over": leave_a_file,
+    "I12 a key range leaves keys out": forget_keys,
+    "I13 the past is another": undo_an_update,
+    "I19 a path leads out": move(reading("get", "b/../../etc/passwd")),
+    "I19 an absolute path": move(writing("put", "/tmp/x")),
+    "I19 another file is read": move(reading("get", next(iter(BYSTANDERS)))),
+    "I19 another file is gone": lambda play: take(play, next(iter(BYSTANDERS))),
+    "I20 a file is missing": lambda play: take(play, newest(play, "b")[1]),
+    "I20 a file has another size": undo_an_update,
+    "L1 nobody wins": outcomes(result="WriteConflict", instant=""),
+    "L1 a living writer is taken for dead": outcomes(result="HeartbeatExpired"),
+    "L1 a lock is never free": outcomes(result="LockNotAcquired"),
+}
+
+
+def test_a_run_that_is_all_right_is_judged_so(play):
+    assert judged(play) == []
+
+
+@pytest.mark.parametrize("name", BROKEN_ENDS)
+def test_an_end_that_is_wrong_is_called_so(play, name):
+    BROKEN_ENDS[name](play)
+    assert name.partition(" ")[0] in numbers_of(judged(play))
+
+
+def test_changes_that_are_left_out_are_called_so(play, monkeypatch):
+    points = [one.completion_time for one, _ in ends.End.of(play).commits]
+    changed = ends._changed
+
+    def all_or_nothing(table, *window):
+        return changed(table, *window) if window == (points[0], points[-1]) else set()
+
+    monkeypatch.setattr(ends, "_changed", all_or_nothing)
+    scenario = replace(play.scenario, actors={name: verbs * 2 for name, verbs in play.scenario.actors.items()})
+    with simulated():
+        longer = replayed(begin_of(scenario), [])
+    points[:] = [one.completion_time for one, _ in ends.End.of(longer).commits]
+    assert numbers_of(judged(longer)) == {"I14"}
+
+
+# while a run goes on
+
+
+@pytest.fixture
+def watched(play):
+    """Give a function that spoils a run at rest, and tells what the watcher says to each step."""
+
+    def after(*steps):
+        watcher = Watcher(play)
+        for step in steps:
+            step(play)
+            watcher(play.run, play.run.actors["w1"], Operation("put", ".hoodie/timeline/x"))
+        return numbers_of(play.run.violations)
+
+    return after
+
+
+def again(changed_name, spoil=lambda commit: commit):
+    """Complete the last commit once more, under a name made from its own."""
+
+    def step(play):
+        path = completed(play)
+        commit = spoil(decode_commit(stored(play, path), path))
+        head, _, name = path.rpartition("/")
+        begun, done = name.removesuffix(".commit").split("_")
+        put(play, f"{head}/{changed_name.format(begun=begun, done=done)}", encode_commit(commit, 2, NONCE))
+
+    return step
+
+
+def without_files(commit):
+    return replace(commit, stats={})
+
+
+def with_a_file_that_is_not_there(commit):
+    stats = {
+        city: tuple(replace(stat, path=f"{stat.path}x") for stat in all_of) for city, all_of in commit.stats.items()
+    }
+    return replace(commit, stats=stats)
+
+
+def declare_a_metadata_table(play):
+    update_properties(play.run.disk.storage, play.run.disk.clock, {"hoodie.table.metadata.partitions": "files"})
+
+
+LATER = "20270101000000000_20270101000000001.commit"
+BROKEN_STEPS = {
+    "I1 a completed instant is replaced": [lambda play: put(play, completed(play), b"{}")],
+    "I1 a data file is replaced": [lambda play: put(play, newest(play, "b")[1], b"other")],
+    "I1 what no commit names is visible": [put_a_file_group_twice],
+    "I8 a file that counts is removed": [lambda play: take(play, newest(play, "b")[0])],
+    "I10 a second instant of one time": [again("{begun}_20270101000000001.commit", without_files)],
+    "I10 an instant before what is visible": [again("20270101000000000_20250101000000000.commit", without_files)],
+    "I10 completed before it was requested": [again("20280101000000000_20270101000000001.commit", without_files)],
+    "I10 two requests of one time": [
+        lambda play: put(play, ".hoodie/timeline/20270101000000000.commit.requested", b""),
+        lambda play: put(play, ".hoodie/timeline/20270101000000000.replacecommit.requested", b""),
+    ],
+    "I11 a commit beside a metadata table": [declare_a_metadata_table, again(LATER, without_files)],
+    "I18 a completed instant is taken away": [lambda play: take(play, completed(play))],
+    "I20 a commit names no file": [again(LATER, with_a_file_that_is_not_there)],
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_STEPS)
+def test_a_step_that_is_wrong_is_called_so(watched, name):
+    assert name.partition(" ")[0] in watched(*BROKEN_STEPS[name])
+
+
+def test_a_rollback_that_leaves_files_is_called_so():
+    mutant = next(one for one in MUTANTS if one.name == "rollback leaves the files")
+    with mutant.at_work():
+        found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=50))
+    assert any(text.startswith("I9") and "leaves" in text for text in found.wrong)
+
+
+# the list
+
+
+def test_every_invariant_is_checked_or_waits_for_something():
+    checked = {check.__name__.partition("_")[0].upper() for check in (*ENDS, *WATCHES)}
+    assert {*checked, *(one.invariant for one in UNBUILT)} == set(NUMBERS)
+    broken = {name.partition(" ")[0] for name in (*BROKEN_ENDS, *BROKEN_STEPS)}
+    assert checked - broken == {"I14", "I16"}  # which have tests of their own
+
+
+def is_there(sign):
+    """Tell whether a module of pyhudi, or a method of Table, exists."""
+    owner, _, name = sign.rpartition(".")
+    if owner == "Table":
+        return hasattr(Table, name)
+    try:
+        return importlib.util.find_spec(f"pyhudi.{sign}") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("unbuilt", UNBUILT, ids=lambda one: f"{one.invariant} {one.signs[0]}")
+def test_what_is_built_is_checked(unbuilt):
+    built = [sign for sign in unbuilt.signs if is_there(sign)]
+    assert built == [], f"{unbuilt.invariant} can be meant now: {unbuilt.part}; write its checker"
+
+
+def test_signs_are_seen():
+    assert is_there("actions.rollback")
+    assert is_there("Table.rollback")
+    assert not is_there("actions.nothing")
+    assert not is_there("nothing.at_all")
