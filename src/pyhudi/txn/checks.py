@@ -38,6 +38,7 @@ from pyhudi.txn.locks import Lease
 __all__ = [
     "FindKeys",
     "Proposal",
+    "conflict_of",
     "require_alive",
     "require_lease",
     "require_new_keys",
@@ -49,7 +50,6 @@ __all__ = [
     "require_same_schema",
     "require_same_table",
     "rollback_target",
-    "spelled",
 ]
 
 _LEASE_MARGIN_MS: Final = 5_000
@@ -57,6 +57,7 @@ _SERVICES: Final = frozenset(
     {Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING, Action.RESTORE}
 )
 """Pending actions that change what a commit may do."""
+_PLANNED_TEXT: Final = "a table service is planned on what this write touches; write again when it is over"
 _PLANNED: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION})
 """Those whose plans name file groups; the others concern the whole table."""
 
@@ -142,12 +143,12 @@ def require_no_service(
     for one in services:
         plan = _planned(state, one)
         if plan is None:
-            raise _service_conflict(time, one.requested_time, action=str(one.action))
+            raise WriteConflict(_PLANNED_TEXT, instant=time, other=one.requested_time, action=str(one.action))
         plans[one.requested_time] = plan
     if resolution is Resolution.PREFER_WRITER:
         return
     for overlap in find_overlaps(ours, plans, resolution):
-        raise _service_conflict(time, overlap.instant, file_groups=spelled(overlap.groups))
+        raise conflict_of(_PLANNED_TEXT, time, overlap)
 
 
 def require_no_conflict(
@@ -158,7 +159,7 @@ def require_no_conflict(
     Raises: WriteConflict naming both sides.
     """
     for overlap in find_overlaps(ours, concurrent, resolution):
-        raise _conflict("another commit touched the same file groups; write again", time, overlap)
+        raise conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 
 def require_reads_unchanged(time: InstantTime, reads: Reads, concurrent: Mapping[InstantTime, Footprint]) -> None:
@@ -167,7 +168,7 @@ def require_reads_unchanged(time: InstantTime, reads: Reads, concurrent: Mapping
     Raises: WriteConflict naming both sides.
     """
     for overlap in find_read_changes(reads, concurrent):
-        raise _conflict("another commit changed what this write has read; write again", time, overlap)
+        raise conflict_of("another commit changed what this write has read; write again", time, overlap)
 
 
 def require_new_keys(
@@ -236,25 +237,20 @@ def require_lease(lease: Lease) -> None:
         raise LockNotAcquired("the table lock was lost, or is about to end; write again", remaining_ms=remaining_ms)
 
 
-def spelled(groups: Iterable[FileGroupId]) -> list[str]:
-    """Spell file groups as errors name them."""
-    return [f"{group.partition}/{group.file_id}" for group in groups]
-
-
-def _conflict(text: str, time: InstantTime, overlap: Overlap) -> WriteConflict:
+def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "other") -> WriteConflict:
+    """Make the error that names both instants, and both sides' file groups; `other` says what the other one is."""
     return WriteConflict(
         text,
         instant=time,
-        other=overlap.instant,
-        file_groups=spelled(overlap.groups),
-        their_file_groups=spelled(overlap.their_groups),
+        **{other: overlap.instant},
+        file_groups=_spelled(overlap.groups),
+        their_file_groups=_spelled(overlap.their_groups),
         partitions=list(overlap.partitions),
     )
 
 
-def _service_conflict(time: InstantTime, other: InstantTime, **more: object) -> WriteConflict:
-    text = "a table service is planned on what this write touches; write again when it is over"
-    return WriteConflict(text, instant=time, other=other, **more)
+def _spelled(groups: Iterable[FileGroupId]) -> list[str]:
+    return [f"{group.partition}/{group.file_id}" for group in groups]
 
 
 def _planned(state: TableState, service: Instant) -> Footprint | None:

@@ -8,7 +8,7 @@ Spec: format/timeline 7 (early conflict detection).
 from collections.abc import Collection
 from typing import Final
 
-from pyhudi.errors import FileMissing, WriteConflict
+from pyhudi.errors import FileMissing
 from pyhudi.filegroup.model import FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
 from pyhudi.options import Settings, option
@@ -17,7 +17,7 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, completed_after, pending
-from pyhudi.txn.checks import spelled
+from pyhudi.txn.checks import conflict_of
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, resolution_for
 from pyhudi.txn.heartbeat import Liveness, liveness
 from pyhudi.txn.markers import marked_files
@@ -44,13 +44,7 @@ def require_untouched(
         for one in completed_after(load_timeline(state), frozenset(before.completed))
     }
     for overlap in find_overlaps(Footprint(groups=frozenset(groups)), done, resolution_for(settings)):
-        raise WriteConflict(
-            "another commit touched the same file groups; write again",
-            instant=time,
-            other=overlap.instant,
-            file_groups=spelled(overlap.groups),
-            their_file_groups=spelled(overlap.their_groups),
-        )
+        raise conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 
 def require_no_rival(state: TableState, time: InstantTime, groups: Collection[FileGroupId], settings: Settings) -> None:
@@ -61,13 +55,8 @@ def require_no_rival(state: TableState, time: InstantTime, groups: Collection[Fi
     """
     underway = {one.requested_time: _announced(state, one) for one in _rivals(state, time, settings)}
     for overlap in find_overlaps(Footprint(groups=frozenset(groups)), underway, resolution_for(settings)):
-        raise WriteConflict(
-            "another write of the same file groups is under way; write again when it is over",
-            instant=time,
-            pending=overlap.instant,
-            file_groups=spelled(overlap.groups),
-            their_file_groups=spelled(overlap.their_groups),
-        )
+        text = "another write of the same file groups is under way; write again when it is over"
+        raise conflict_of(text, time, overlap, other="pending")
 
 
 def _rivals(state: TableState, time: InstantTime, settings: Settings) -> list[Instant]:

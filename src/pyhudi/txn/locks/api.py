@@ -1,14 +1,19 @@
 """What a table lock owes, whatever keeps it.
 
-`LockProvider` is what a transaction asks of a lock; `LockSight` is what people are shown of one. Nothing here knows
-what is done under the lock. Start at `LockProvider`.
+`LockProvider` is what a transaction asks of a lock; `LockSight` is what people are shown of one; `TimedLease` is one
+that ends unless it is renewed. Nothing here knows what is done under the lock. Start at `LockProvider`.
 """
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["Lease", "LockProvider", "LockSight", "ProcessLease"]
+from pyhudi.env import Env
+
+__all__ = ["DRIFT_MS", "Lease", "LockProvider", "LockSight", "ProcessLease", "TimedLease"]
+
+DRIFT_MS: Final = 500
+"""How far two clocks may be apart: a lease is respected for so long after its end, and trusted for less."""
 
 
 class Lease(Protocol):
@@ -73,3 +78,24 @@ class ProcessLease:
     def remaining_ms(self) -> int | None:
         """Promise to the end."""
         return None
+
+
+@dataclass(slots=True, kw_only=True)
+class TimedLease:
+    """A lock that ends by itself; renewals move it on."""
+
+    env: Env
+    owner: str
+    version: str
+    """Of what is stored: only who knows it may renew."""
+    deadline_s: float
+    """On the monotonic clock: a jump of the wall clock must not stretch the lease."""
+    valid_until_ms: int = 0
+    """As the lock tells others, where it tells a time."""
+    is_lost: bool = False
+
+    def remaining_ms(self) -> int | None:
+        """Tell how long nobody may take it over."""
+        if self.is_lost:
+            return 0
+        return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - DRIFT_MS)

@@ -22,9 +22,9 @@ from pyhudi.errors import (
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.process import process_name
-from pyhudi.txn.locks.api import LockSight
+from pyhudi.txn.locks.api import LockSight, TimedLease
 
-__all__ = ["DynamoDbLease", "DynamoDbLock", "dynamodb_lock"]
+__all__ = ["DynamoDbLock", "dynamodb_lock"]
 
 TABLE: Final = option("hoodie.write.lock.dynamodb.table", "", "DynamoDB table that keeps locks; made if it is missing.")
 PARTITION_KEY: Final = option(
@@ -36,25 +36,7 @@ ENDPOINT: Final = option("hoodie.write.lock.dynamodb.endpoint_url", "", "Address
 _KEY: Final = "key"
 _SHORTEST_LEASE_MS: Final = 60_000
 _BEATS: Final = 3
-_DRIFT_MS: Final = 500
 _RETRY_S: Final = 1.0
-
-
-@dataclass(slots=True, kw_only=True)
-class DynamoDbLease:
-    """Our item; renewals move it on."""
-
-    env: Env
-    owner: str
-    version: str
-    deadline_s: float
-    is_lost: bool = False
-
-    def remaining_ms(self) -> int | None:
-        """Tell how long nobody may take it over."""
-        if self.is_lost:
-            return 0
-        return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - _DRIFT_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +70,7 @@ class DynamoDbLock:
         return True
 
     @contextmanager
-    def hold(self) -> Iterator[DynamoDbLease]:
+    def hold(self) -> Iterator[TimedLease]:
         """Put our item, renew it on a beat, delete it at the end.
 
         The DynamoDB table is made if it is missing.
@@ -125,7 +107,7 @@ class DynamoDbLock:
                 "the lock was renewed or changed hands since it was looked at; look again", key=self.key
             ) from error
 
-    def _acquire(self) -> DynamoDbLease:
+    def _acquire(self) -> TimedLease:
         owner, deadline_s = f"{process_name()}/{self.env.uuid()}", self.env.monotonic_s() + self.wait_ms / 1000
         watched: _Watched | None = None
         while True:
@@ -146,7 +128,7 @@ class DynamoDbLock:
                 )
             self.env.sleep(_RETRY_S)
 
-    def _claim(self, owner: str, found: Mapping[str, str] | None, watched: _Watched | None) -> DynamoDbLease | None:
+    def _claim(self, owner: str, found: Mapping[str, str] | None, watched: _Watched | None) -> TimedLease | None:
         """Put our item over what was found, if that is free; None if it is not, or somebody else was quicker."""
         started_s = self.env.monotonic_s()
         is_mine = found is not None and found["ownerName"] == owner  # an answer was lost
@@ -157,9 +139,9 @@ class DynamoDbLock:
             version = self._put(owner, None if found is None else found["recordVersionNumber"])
         except PreconditionFailed:
             return None
-        return DynamoDbLease(env=self.env, owner=owner, version=version, deadline_s=started_s + self.lease_ms / 1000)
+        return TimedLease(env=self.env, owner=owner, version=version, deadline_s=started_s + self.lease_ms / 1000)
 
-    def _renew(self, lease: DynamoDbLease) -> None:
+    def _renew(self, lease: TimedLease) -> None:
         if lease.is_lost:
             return
         started_s = self.env.monotonic_s()
@@ -172,14 +154,14 @@ class DynamoDbLock:
         else:
             lease.deadline_s = started_s + self.lease_ms / 1000
 
-    def _find_out(self, lease: DynamoDbLease) -> None:
+    def _find_out(self, lease: TimedLease) -> None:
         """Tell a renewal whose answer was lost from a lock that was lost."""
         with suppress(HudiError):
             found = self._get()
             lease.is_lost = found is None or found["ownerName"] != lease.owner
             lease.version = lease.version if found is None else found["recordVersionNumber"]
 
-    def _give_back(self, lease: DynamoDbLease) -> None:
+    def _give_back(self, lease: TimedLease) -> None:
         """Delete our item; one that stays is over once somebody has watched it for its lease."""
         with suppress(HudiError):
             self._find_out(lease)

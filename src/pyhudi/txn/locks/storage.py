@@ -23,13 +23,11 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.storage.api import PutMode, Storage
-from pyhudi.txn.locks.api import LockSight
+from pyhudi.txn.locks.api import DRIFT_MS, LockSight, TimedLease
 
-__all__ = ["STORAGE_LOCK_PATH", "StorageLease", "StorageLock"]
+__all__ = ["STORAGE_LOCK_PATH", "StorageLock"]
 
 STORAGE_LOCK_PATH: Final = ".hoodie/.locks/table_lock.json"
-_DRIFT_MS: Final = 500
-"""How far two clocks may be apart: a claim is respected for so long after its end, and trusted for less."""
 _RETRY_S: Final = 1.0
 
 
@@ -43,26 +41,7 @@ class _Claim:
 
     def is_held_against(self, owner: str, now_ms: int) -> bool:
         """Tell whether somebody else holds the lock."""
-        return self.owner != owner and not self.is_expired and now_ms <= self.valid_until_ms + _DRIFT_MS
-
-
-@dataclass(slots=True, kw_only=True)
-class StorageLease:
-    """Our claim in the lock file; renewals move it on."""
-
-    env: Env
-    owner: str
-    version: str
-    valid_until_ms: int
-    deadline_s: float
-    """On the monotonic clock: a jump of the wall clock must not stretch the lease."""
-    is_lost: bool = False
-
-    def remaining_ms(self) -> int | None:
-        """Tell how long it surely holds."""
-        if self.is_lost:
-            return 0
-        return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - _DRIFT_MS)
+        return self.owner != owner and not self.is_expired and now_ms <= self.valid_until_ms + DRIFT_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +67,7 @@ class StorageLock:
         return True
 
     @contextmanager
-    def hold(self) -> Iterator[StorageLease]:
+    def hold(self) -> Iterator[TimedLease]:
         """Claim the file, renew it on a beat, mark it expired at the end.
 
         Raises: LockNotAcquired when the wait is over; CorruptData for a file that is not Hudi's.
@@ -130,7 +109,7 @@ class StorageLock:
                 "the lock was renewed or changed hands since it was looked at; look again", path=self.path
             ) from error
 
-    def _acquire(self) -> StorageLease:
+    def _acquire(self) -> TimedLease:
         deadline_s = self.env.monotonic_s() + self.wait_ms / 1000
         owner, failure = str(self.env.uuid()), None
         while True:
@@ -146,7 +125,7 @@ class StorageLock:
                 ) from failure
             self.env.sleep(_RETRY_S)
 
-    def _try_acquire(self, owner: str) -> StorageLease | None:
+    def _try_acquire(self, owner: str) -> TimedLease | None:
         """Claim it once; None while somebody else holds it."""
         started_s, now_ms = self.env.monotonic_s(), self.env.now_ms()
         valid_until_ms = now_ms + self.validity_s * 1000
@@ -162,7 +141,7 @@ class StorageLock:
             if _decode(found).is_held_against(owner, now_ms):
                 return None
             version = self.storage.cas(self.path, claim, version)
-        return StorageLease(
+        return TimedLease(
             env=self.env,
             owner=owner,
             version=version,
@@ -170,7 +149,7 @@ class StorageLock:
             deadline_s=started_s + self.validity_s,
         )
 
-    def _renew(self, lease: StorageLease) -> None:
+    def _renew(self, lease: TimedLease) -> None:
         """Push the validity on; a lock that changed hands is lost for good."""
         if lease.is_lost:
             return
@@ -184,14 +163,14 @@ class StorageLock:
         else:
             lease.valid_until_ms, lease.deadline_s = valid_until_ms, started_s + self.validity_s
 
-    def _release(self, lease: StorageLease) -> None:
+    def _release(self, lease: TimedLease) -> None:
         """Mark it expired; whoever took it over meanwhile keeps it, and one that stays is over by itself."""
         if not lease.is_lost:
             with suppress(HudiError):
                 self._swap(lease, _Claim(is_expired=True, valid_until_ms=lease.valid_until_ms, owner=lease.owner))
         lease.is_lost = True
 
-    def _swap(self, lease: StorageLease, claim: _Claim) -> None:
+    def _swap(self, lease: TimedLease, claim: _Claim) -> None:
         """Replace our claim, also one that an earlier attempt left without our knowing.
 
         Raises: PreconditionFailed once somebody else has the file.

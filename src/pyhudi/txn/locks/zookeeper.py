@@ -14,7 +14,7 @@ from pyhudi.errors import LockNotAcquired, OptionError, PackageMissing, StorageU
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.process import process_name
-from pyhudi.txn.locks.api import LockSight
+from pyhudi.txn.locks.api import DRIFT_MS, LockSight
 
 __all__ = ["ZooKeeperLease", "ZooKeeperLock", "zookeeper_lock"]
 
@@ -33,7 +33,6 @@ _MOST_GRANTED_MS: Final = 40_000
 """ZooKeeper grants 20 ticks of 2 s unless it is set up otherwise, and kazoo does not say what it granted."""
 _POLL_S: Final = 0.1
 _ANSWER_S: Final = 5.0
-_DRIFT_MS: Final = 500
 _DIGITS: Final = 10
 _IMPLIED_KEY: Final = "lock_key"
 
@@ -57,7 +56,7 @@ class ZooKeeperLease:
         if found is None:
             return 0
         passed_ms = (self.env.monotonic_s() - asked_s) * 1000
-        return max(0, int(self.session_ms - passed_ms) - _DRIFT_MS)
+        return max(0, int(self.session_ms - passed_ms) - DRIFT_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
