@@ -53,7 +53,7 @@ class Names:
         return {
             path: bytes(node.data[: node.safe_bytes] if only_safe else node.data)
             for path, node in self.nodes.items()
-            if not path.startswith(TEMPORARY) and self.directories.issuperset(_above(path))
+            if TEMPORARY not in path and self.directories.issuperset(_above(path))
         }
 
 

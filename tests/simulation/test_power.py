@@ -4,13 +4,14 @@ import hashlib
 
 import pyarrow as pa
 import pytest
+from tests.building import TRIPS, TableBuilder, trip
 from tests.simulation.power import Disk, PoweredOs, world_of
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
-from tests.simulation.world import DEAD_MS
+from tests.simulation.world import DEAD_MS, OPTIONS
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import HudiError
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.properties_file import open_state, table_exists
 from pyhudi.storage.faulty import SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table
@@ -94,6 +95,51 @@ def test_the_power_may_go_in_any_table(tmp_path, figure, kind):
 def test_a_writer_that_does_not_sync_is_caught(tmp_path, unsynced):
     with pytest.raises((AssertionError, HudiError)):
         require_safe(Cut(tmp_path), upsert, unsynced=unsynced)
+
+
+class Created:
+    """A table that is made where no directory is, and the disk it is made on."""
+
+    place = "data/lake/trips"
+
+    def __init__(self, folder):
+        self.folder, self.disk, self.env = str(folder), Disk({}), FixedEnv(seed=1)
+
+    def create(self, **bad):
+        """Create the table and write to it; `bad` is what goes wrong."""
+        with PoweredOs(self.folder, self.disk, **bad).at_work():
+            builder = TableBuilder()
+            builder.env = self.env
+            table = builder.create(TRIPS, storage=LocalStorage(f"{self.folder}/{self.place}", self.env))
+            table.upsert([trip("k1", "b")], options=OPTIONS)
+
+    def rows_after_a_cut(self):
+        """Give what is found after each cut that is possible now; None where there is no table."""
+        found = []
+        for files in self.disk.states():
+            inside = {path.removeprefix(f"{self.place}/"): data for path, data in files.items()}
+            world = world_of(inside, FixedEnv(self.env.now_ms()))
+            found.append(world.rows() if table_exists(world.storage) else None)
+        return found
+
+
+def require_there(created):
+    assert set(map(str, created.rows_after_a_cut())) == {str({("k1", "b"): 1.0})}
+
+
+def test_a_new_table_is_there_with_the_directories_above_it(tmp_path):
+    created = Created(tmp_path)
+    created.create()
+    require_there(created)
+
+
+@pytest.mark.parametrize("made", ["data", "data/lake", "data/lake/trips"])
+def test_a_new_table_is_there_also_where_a_dead_process_made_its_directory(tmp_path, made):
+    created = Created(tmp_path)
+    with pytest.raises(SimulatedCrash):
+        created.create(dies_at=made)
+    created.create()
+    require_there(created)
 
 
 def test_a_directory_that_a_dead_writer_made_is_safe_before_anything_in_it_is(tmp_path):

@@ -26,8 +26,8 @@ def enter(
 ) -> Iterator[int]:
     """Open the directory `parts` below `root`, made where missing.
 
-    With `durable`, which remembers the directories that are known to survive a power cut, those on the way do: whoever
-    made them may have died, or be about to sync them only now.
+    With `durable`, which remembers the directories that are known to survive a power cut, those on the way do, and the
+    base path: whoever made them may have died, or be about to sync them only now.
 
     Raises: OSError; InvalidInput for a symbolic link on the way.
     """
@@ -35,6 +35,8 @@ def enter(
         _make_root(root)
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the base path itself may be a link: the user's
     try:
+        if durable is not None:
+            _sync_names_above(root, os.fstat(fd), durable)
         for part in parts:
             inner = _step(fd, part, is_created=is_created) if durable is None else _durable_step(fd, part, durable)
             os.close(fd)
@@ -183,6 +185,26 @@ def _make_root(root: str) -> None:
     fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _make(fd, os.path.basename(root))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _sync_names_above(root: str, found: os.stat_result, durable: set[tuple[int, int]]) -> None:
+    """Sync once the names of the base path and of what is above it, as far up as we could have made it ourselves."""
+    if (found.st_dev, found.st_ino) in durable:
+        return
+    path = os.path.realpath(root)
+    parent = os.path.dirname(path)
+    while parent != path and os.access(parent, os.R_OK | os.W_OK) and os.stat(parent).st_dev == found.st_dev:
+        _sync_directory(parent)
+        path, parent = parent, os.path.dirname(parent)
+    durable.add((found.st_dev, found.st_ino))
+
+
+def _sync_directory(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
         os.fsync(fd)
     finally:
         os.close(fd)
