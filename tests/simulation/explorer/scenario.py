@@ -6,7 +6,7 @@ verb after the other, on a dictionary. Start at `Scenario` and `play`.
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from unittest.mock import patch
 
@@ -214,6 +214,51 @@ def raise_fare(key, city):
         return {**rows, (key, city): rows[key, city] + 1} if (key, city) in rows else rows
 
     return Verb(about=f"raise {key}@{city}", do=do, means=means)
+
+
+def having(verb, options):
+    """Do a verb under options of its own."""
+    return replace(verb, do=lambda seat: verb.do(replace(seat, options={**seat.options, **options})))
+
+
+def repaint(old, new, **how):
+    """Give every row of one fare another: `isolation="serializable"` keeps what was read from changing."""
+
+    def do(seat):
+        return seat.call("update", set={"fare": f"{new:.1f}"}, where=f"fare = {old:.1f}", **how)
+
+    def means(rows):
+        return {place: new if fare == old else fare for place, fare in rows.items()}
+
+    return Verb(about=f"repaint {old:g} as {new:g}", do=do, means=means)
+
+
+def add(**fares):
+    """Merge: add to the fares of rows that are there, insert the others."""
+    keys = _keys(fares)
+
+    def do(seat):
+        source = pa.Table.from_pylist([trip(key, city, ts=2, fare=fare) for (key, city), fare in keys.items()])
+        table = seat.table()
+        how = {"options": seat.options, "commit_metadata": {TOKEN: seat.token}}
+        merging = table.merge(source, "t.uuid = s.uuid and t.city = s.city", **how)
+        return merging.when_matched_update({"fare": "t.fare + s.fare"}).when_not_matched_insert_all().execute()
+
+    def means(rows):
+        return {**rows, **{place: rows.get(place, 0.0) + fare for place, fare in keys.items()}}
+
+    return Verb(about=f"add {_spelled(keys)}", do=do, means=means)
+
+
+def widen(column, **fares):
+    """Write rows that have one more column."""
+    keys = _keys(fares)
+
+    def do(seat):
+        rows = [trip(key, city, ts=2, fare=fare, **{column: "v"}) for (key, city), fare in keys.items()]
+        return seat.call("upsert", rows)
+
+    return Verb(about=f"widen by {column} {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
 def delete(*names):

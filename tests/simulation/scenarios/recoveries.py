@@ -2,6 +2,7 @@
 
 from tests.simulation.explorer.scenario import Scenario, raise_fare, roll_back_pending, upsert
 
+FENCED = {"pyhudi.fence": "on"}
 ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k3_b=7.0, n2_b=1.0)
 
 SCENARIOS = {
@@ -71,6 +72,48 @@ SCENARIOS = {
         before=(upsert(k0_a=9.0),),
         events=("expire:w1",),
         is_object_store=True,
-        options={"pyhudi.fence": "on"},
+        options=FENCED,
+    ),
+    "crash-fenced": Scenario(
+        about="one of two writers dies in a table with a fence, maybe between its claim and its commit",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(upsert(k0_a=9.0),),
+        events=("crash:w1",),
+        options=FENCED,
+    ),
+    "crash-store": Scenario(
+        about="one of two writers dies, on an object store: its lease has to end first",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("crash:w1",),
+        is_object_store=True,
+    ),
+    "lost-reply-fenced": Scenario(
+        about="a reply is lost, or a request, in a table with a fence",
+        actors={"w1": (ONE,)},
+        before=(upsert(k0_a=9.0),),
+        events=("lost:w1", "refused:w1", "outage:w1"),
+        options=FENCED,
+    ),
+    "roll-back-live-fenced": Scenario(
+        about="somebody rolls back by name what is pending while the writer works, in a table with a fence",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+        before=(upsert(k0_a=9.0),),
+        options=FENCED,
+    ),
+    "expired-lease-roll-back-fenced": Scenario(
+        about="a writer stands still for longer than its lease and is rolled back by name, in a table with a fence",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+        before=(upsert(k0_a=9.0),),
+        events=("expire:w1",),
+        is_object_store=True,
+        options=FENCED,
+    ),
+    "three-fenced": Scenario(
+        about="three writers that try again on a conflict, one of whom stands still for longer than its lease",
+        actors={"w1": (ONE,), "w2": (OTHER,), "w3": (upsert(k0_a=6.0),)},
+        before=(upsert(k0_a=9.0),),
+        events=("expire:w1",),
+        is_object_store=True,
+        options={**FENCED, "hoodie.write.num.retries.on.conflict.failures": 1},
     ),
 }

@@ -1,0 +1,173 @@
+"""What other programs do to a table: writers without a heartbeat, services that rely on their plans, new properties.
+
+They keep to Apache Hudi's order of files and to the table lock, and look at nobody's file groups. Start at `cluster`.
+"""
+
+import io
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+from tests.simulation.explorer.scenario import TOKEN, Verb
+
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import base_file_name, marker_path
+from pyhudi.formats.avro import encode_container
+from pyhudi.options import Settings
+from pyhudi.queries.slices import slices_at
+from pyhudi.state.properties_file import update_properties
+from pyhudi.storage.api import PutMode
+from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
+from pyhudi.timeline.clock import next_instant_time
+from pyhudi.timeline.codec.schemas import REQUESTED_REPLACE_METADATA
+from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.view import latest_write, newest_time
+from pyhudi.txn.locks import lock_for
+
+_COMPACTION_PLAN = {
+    "type": "record",
+    "name": "HoodieCompactionPlan",
+    "fields": [
+        {
+            "name": "operations",
+            "type": {
+                "type": "array",
+                "items": {
+                    "type": "record",
+                    "name": "HoodieCompactionOperation",
+                    "fields": [{"name": "partitionPath", "type": "string"}, {"name": "fileId", "type": "string"}],
+                },
+            },
+        }
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a foreign verb gives back, as ours do."""
+
+    instant: str
+
+
+def cluster(city):
+    """Plan a clustering of a partition, move its files to other file groups, replace the old ones."""
+
+    def do(seat):
+        state = seat.table().state
+        with _locked(state, seat):
+            instant, slices = _planned(state, city, Action.CLUSTERING)
+        stats = [_copied(state, one, f"c{one.group.file_id[1:]}", instant) for one in slices]
+        replaced = {city: tuple(one.group.file_id for one in slices)}
+        return _finished(state, seat, instant, WriteOperation.CLUSTER, city, stats, replaced)
+
+    return Verb(about=f"cluster {city}", do=do, means=dict)
+
+
+def compact(city):
+    """Plan a compaction of a partition and write its file slices anew, as they were when it was planned."""
+
+    def do(seat):
+        state = seat.table().state
+        with _locked(state, seat):
+            instant, slices = _planned(state, city, Action.COMPACTION)
+        stats = [_copied(state, one, one.group.file_id, instant) for one in slices]
+        return _finished(state, seat, instant, WriteOperation.COMPACT, city, stats, None)
+
+    return Verb(about=f"compact {city}", do=do, means=dict)
+
+
+def rewrite(city):
+    """Write a partition's files anew without a heartbeat, as Apache Hudi's single writer does, and change nothing."""
+
+    def do(seat):
+        state = seat.table().state
+        with _locked(state, seat):
+            instant, slices = _planned(state, city, Action.COMMIT)
+        stats = [_copied(state, one, one.group.file_id, instant) for one in slices]
+        return _finished(state, seat, instant, WriteOperation.UPSERT, city, stats, None)
+
+    return Verb(about=f"rewrite {city} from elsewhere", do=do, means=dict)
+
+
+def rewrite_and_die(city):
+    """As `rewrite`, but never finish: what is left has markers and no heartbeat."""
+
+    def do(seat):
+        state = seat.table().state
+        with _locked(state, seat):
+            instant, slices = _planned(state, city, Action.COMMIT)
+        for one in slices:
+            _copied(state, one, one.group.file_id, instant)
+
+    return Verb(about=f"rewrite {city} from elsewhere and die", do=do)
+
+
+def set_properties(**changes):
+    """Change the table's properties under the lock: `hoodie__table__x` for `hoodie.table.x`."""
+    named = {name.replace("__", "."): text for name, text in changes.items()}
+
+    def do(seat):
+        state = seat.table().state
+        with _locked(state, seat):
+            update_properties(state.storage, state.env, named)
+        return Done("")
+
+    return Verb(about=f"set {named}", do=do)
+
+
+def _locked(state, seat):
+    return lock_for(state, Settings.of(seat.options)).hold()
+
+
+def _planned(state, city, action):
+    """Request and start an instant, with a plan of the partition's file slices where the action has one."""
+    timeline = load_timeline(state)
+    slices = slices_at(state, timeline, [PartitionPath(city)])
+    time = next_instant_time(state.env, newest_time(timeline), timeline_zone(state))
+    wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
+    request(state, wanted, _plan(action, slices, state))
+    return start(state, wanted), slices
+
+
+def _plan(action, slices, state):
+    named = [{"partitionPath": one.group.partition, "fileId": one.group.file_id} for one in slices]
+    sync_marker = state.env.random_bytes(16)
+    if action is Action.COMPACTION:
+        return encode_container(_COMPACTION_PLAN, {"operations": named}, sync_marker)
+    if action is Action.CLUSTERING:
+        plan = {"operationType": "CLUSTER", "clusteringPlan": {"inputGroups": [{"slices": named}]}}
+        return encode_container(REQUESTED_REPLACE_METADATA, plan, sync_marker)
+    return b""
+
+
+def _copied(state, one, file_id, instant):
+    """Copy a slice's base file into a file group, as of an instant, and tell of it."""
+    data = state.storage.get(one.base.path)
+    path = f"{one.group.partition}/{base_file_name(file_id, '0-0-0', instant.requested_time)}"
+    state.storage.put(marker_path(instant.requested_time, path, "MERGE"), b"")
+    state.storage.put(path, data, PutMode.CREATE)
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        prev_commit=one.base.instant,
+        partition_path=one.group.partition,
+        num_writes=pq.ParquetFile(io.BytesIO(data)).metadata.num_rows,
+        num_inserts=0,
+        file_size_in_bytes=len(data),
+    )
+
+
+def _finished(state, seat, instant, operation, city, stats, replaced):
+    newest = latest_write(load_timeline(state))
+    metadata = CommitMetadata(
+        operation=operation,
+        stats={city: tuple(stats)},
+        extra={TOKEN: seat.token, "schema": read_commit_metadata(state, newest).extra["schema"]},
+        replaced=replaced,
+    )
+    with _locked(state, seat):
+        completion = next_instant_time(state.env, newest_time(load_timeline(state)), timeline_zone(state))
+        done = complete(state, instant, metadata, completion, state.env.random_bytes(16))
+    state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
+    return Done(done.requested_time)

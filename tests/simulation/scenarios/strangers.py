@@ -1,0 +1,45 @@
+"""Other programs: services that rely on their plans, writers without a heartbeat, changed properties and columns."""
+
+from tests.simulation.explorer.foreign import cluster, compact, rewrite, rewrite_and_die, set_properties
+from tests.simulation.explorer.scenario import Scenario, upsert, widen
+
+HOUR_MS = 3_700_000
+EAGER = {"hoodie.clean.failed.writes.policy": "EAGER"}
+ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k2_a=7.0)
+
+SCENARIOS = {
+    "clustering": Scenario(
+        about="somebody plans and does a clustering of a partition that a writer changes",
+        actors={"w1": (ONE,), "s": (cluster("b"),)},
+    ),
+    "compaction": Scenario(
+        about="somebody plans and does a compaction of a file that a writer changes",
+        actors={"w1": (ONE,), "s": (compact("b"),)},
+    ),
+    "metadata-table": Scenario(
+        about="somebody gives the table a metadata table while a writer works",
+        actors={"w1": (ONE,), "s": (set_properties(hoodie__table__metadata__partitions="files"),)},
+    ),
+    "columns": Scenario(
+        about="two add a column each, in partitions of their own",
+        actors={"w1": (widen("x", k0_a=1.0),), "w2": (widen("y", k1_b=2.0),)},
+        options={"hoodie.write.set.null.for.missing.columns": True},
+    ),
+    "foreign-writer": Scenario(
+        about="a writer without a heartbeat works on one partition, ours on another",
+        actors={"w1": (ONE,), "s": (rewrite("a"),)},
+        patience_ms=HOUR_MS,
+    ),
+    "foreign-dead": Scenario(
+        about="a writer without a heartbeat has died; for an hour it is left alone",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(rewrite_and_die("b"),),
+        patience_ms=HOUR_MS,
+    ),
+    "foreign-dead-eager": Scenario(
+        about="a writer without a heartbeat has died, and two that are eager find it",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(rewrite_and_die("b"),),
+        options=EAGER,
+    ),
+}
