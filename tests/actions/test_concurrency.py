@@ -370,6 +370,27 @@ def test_a_serializable_write_is_done_again_as_any_other(builder):
     assert column(table, "rider") == ["black", "black"]
 
 
+def test_isolation_may_be_said_by_the_options_too(builder):
+    table, option = colours(builder), {**ONCE, "pyhudi.isolation": "serializable"}
+
+    def late(one):
+        return one.update(set={"rider": "'black'"}, where="rider = 'white'", options=option)
+
+    with pytest.raises(WriteConflict, match="has read"):
+        after(builder, table, late, paint("black", "white"))
+
+
+@pytest.mark.parametrize("isolation", ["write_serializable", "serializable"])
+def test_an_insert_that_left_a_row_out_because_of_one_that_went_is_done_again(builder, table, isolation):
+    options = {**NEVER_SMALL, "pyhudi.isolation": isolation}
+
+    def insert(one):
+        return one.insert([trip("a1", "a", fare=7.0), trip("a9", "a")], duplicates="drop", options=options)
+
+    result = after(builder, table, insert, lambda one: one.delete(keys=["a1"], options=TINY_FILTERS))
+    assert (result.rejected, fares(builder, table).get("a1")) == ((1, None) if "write" in isolation else (0, 7.0))
+
+
 def test_an_isolation_that_is_none_is_refused(builder):
     with pytest.raises(ValueError, match="isolation"):
         colours(builder).delete(where="fare < 0", isolation="perfect")

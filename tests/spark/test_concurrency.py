@@ -7,6 +7,8 @@ from tests.actions.test_concurrency import Stopping, tokens, upsert
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.spark.building import SparkTableBuilder
 
+import pyhudi.spark
+from pyhudi.env import SystemEnv
 from pyhudi.txn.commit import Txn
 
 
@@ -66,3 +68,21 @@ def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(b
     assert sorted(token.split("-")[1] for token in tokens(result)) == ["0", "1"]
     assert dict(builder.rows_of(table, "uuid", "fare")) == {"a1": 5.0, "a2": 7.0, "b1": 7.0}
     assert all(one.is_completed and one.action == "commit" for one in table.timeline.instants)
+
+
+@pytest.mark.parametrize("isolation", ["write_serializable", "serializable"])
+def test_isolation_is_an_option_of_the_writer(builder, meddle, isolation):
+    builder.env = SystemEnv()
+    table = builder.create(TRIPS)
+    table.upsert([trip("a1", "a"), trip("a2", "a"), trip("b1", "b")], options=TINY_FILTERS)
+    meddle(lambda: table.delete(keys=["a1"], options=TINY_FILTERS))
+    options = {
+        **TINY_FILTERS,
+        "hoodie.parquet.small.file.limit": 0,
+        "hoodie.datasource.insert.dup.policy": "drop",
+        "pyhudi.isolation": isolation,
+    }
+    rows = builder.rows([trip("a1", "a", fare=7.0), trip("a9", "a")])
+    pyhudi.spark.write(rows, table.state.storage.url, "insert", options=options)
+    expected = {"a2": 1.0, "b1": 1.0, "a9": 1.0} | ({"a1": 7.0} if isolation == "serializable" else {})
+    assert dict(builder.rows_of(table, "uuid", "fare")) == expected

@@ -18,17 +18,24 @@ from pyhudi.filegroup.writer import BloomSpec, WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
-from pyhudi.options import Settings, option
+from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import MergeMode, key_spec
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes
 
-__all__ = ["Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
+__all__ = ["ISOLATION", "Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
+ISOLATION: Final = option(
+    "pyhudi.isolation",
+    "write_serializable",
+    "serializable: a write fails, and is done again, where another commit changed what it has read, also where the two "
+    "changed different rows. Each of the writers that must not miss the other has to say so.",
+    parse=one_of("write_serializable", "serializable"),
+)
 
 _HISTORY: Final = 5
 

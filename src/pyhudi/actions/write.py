@@ -24,7 +24,7 @@ from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write, so
 from pyhudi.actions.write_task import Kind, to_statuses, write_buckets
 from pyhudi.engine.api import FILE_INDEX, STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
-from pyhudi.filegroup.model import BaseFile, FileId, FileSlice, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, WriteStatus
 from pyhudi.index.tag import Found, IndexKind, IndexPlan, find_keys, index_plan
 from pyhudi.options import one_of, option
@@ -35,6 +35,7 @@ from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.txn.commit import Mend
+from pyhudi.txn.conflicts import Reads
 
 __all__ = [
     "Located",
@@ -76,7 +77,7 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
             statuses,
             schema=write.schema,
             phases=write.phases,
-            rests_on=RestsOn(find_keys=keys_in(write)),
+            rests_on=_rests_on(write, located),
             again=partial(_write_again, write, located, plan, Kind.UPSERT),
         )
 
@@ -107,7 +108,7 @@ def insert(
             schema=write.schema,
             phases=write.phases,
             rejected_count=rejected_count,
-            rests_on=RestsOn(find_keys=keys_in(write) if policy != "none" else None),
+            rests_on=_rests_on(write, located) if policy != "none" else None,
             again=partial(_write_again, write, located, plan, kind) if policy == "none" else None,
         )
 
@@ -132,7 +133,7 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
             statuses,
             schema=write.schema,
             phases=write.phases,
-            rests_on=RestsOn(find_keys=keys_in(write)),
+            rests_on=_rests_on(write, located),
             again=partial(_write_again, write, located, plan, Kind.DELETE),
         )
 
@@ -198,6 +199,13 @@ class Located:
 def _nothing_located(write: Opened) -> Located:
     index = index_plan(write.call.settings, write.call.state.config.record_key)
     return Located(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+
+
+def _rests_on(write: Opened, located: Located) -> RestsOn:
+    """Say what was looked up: keys that were not there must not come, and what was found must not change."""
+    found = [file for number, file in enumerate(located.files) if located.rows_by_file.get(number)]
+    groups = frozenset(FileGroupId(partition=file.partition, file_id=file.file_id) for file in found)
+    return RestsOn(find_keys=keys_in(write), reads=Reads(groups=groups) if write.call.is_serializable else None)
 
 
 def _one_row_a_key(write: Opened) -> Opened:

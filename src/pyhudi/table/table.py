@@ -1,13 +1,13 @@
 """A Hudi table: every method is one call of a verb, and nothing is decided here. `opening` makes and finds tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.bulk_insert import bulk_insert
-from pyhudi.actions.call import WriteCall
+from pyhudi.actions.call import ISOLATION, WriteCall
 from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
@@ -136,7 +136,7 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation = "write_serializable",
+        isolation: Isolation | None = None,
     ) -> Written:
         """Delete rows: those of these records' keys, of these keys, or for which a predicate is true.
 
@@ -200,7 +200,7 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation = "write_serializable",
+        isolation: Isolation | None = None,
     ) -> Written:
         """Set columns to expressions in the rows for which a predicate is true; `isolation` as in `delete`."""
         call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
@@ -215,7 +215,7 @@ class Table:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation = "write_serializable",
+        isolation: Isolation | None = None,
     ) -> MergeBuilder:
         """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it. `isolation` as in `delete`."""
         call, rows = self._call(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
@@ -289,19 +289,19 @@ class Table:
         commit_metadata: Mapping[str, str] | None,
         *,
         is_as_it_is: bool = False,
-        isolation: Isolation = "write_serializable",
+        isolation: Isolation | None = None,
     ) -> tuple[WriteCall, Any]:
-        if isolation not in get_args(Isolation):
-            raise InvalidInput("isolation is write_serializable or serializable", isolation=isolation)
+        given = dict(options or {}) if isolation is None else {**(options or {}), ISOLATION.key: isolation}
         self._state = open_state(self._state.storage, self._state.env)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
+        settings = Settings.of(given, engine.session_options)
         call = WriteCall(
             state=self._state,
-            settings=Settings.of(options or {}, engine.session_options),
+            settings=settings,
             engine=engine,
             commit_metadata=commit_metadata or {},
             is_dry_run=dry_run,
-            is_serializable=isolation == "serializable",
+            is_serializable=settings.get(ISOLATION) == "serializable",
         )
         return call, None if records is None else take_records(call, records, is_as_it_is=is_as_it_is)
 
