@@ -26,6 +26,8 @@ _MAX_ENTRY_BYTES = 16 << 20
 _MAX_ENTRIES = 64
 _MAX_DEPTH = 64
 _MAX_VALUES = 100_000
+_KNOWN_BYTES = 1 << 16
+"""Schemas up to this size are remembered: a table's commits have one."""
 _NAMED = ("record", "error", "enum", "fixed")
 
 
@@ -69,7 +71,8 @@ def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes
         raise CorruptData("Avro file must hold exactly one record", records=count, bytes_left=len(data) - position)
     if closing != sync:
         raise CorruptData("sync marker does not match; the Avro file is damaged")
-    schema = _read_schema(entries.get("avro.schema", b""))
+    text = entries.get("avro.schema", b"")
+    schema = _known_schema(text) if len(text) <= _KNOWN_BYTES else _read_schema(text)
     return _read_record(_decompress(body, entries.get("avro.codec", b"null")), schema), schema, sync
 
 
@@ -81,6 +84,11 @@ def _parsed(text: str) -> Any:  # noqa: ANN401 - fastavro's own form of a schema
         raise CorruptData("Avro schema does not parse") from error
     except fastavro.schema.UnknownType as error:
         raise CorruptData("Avro schema names an unknown type") from error
+
+
+@lru_cache(maxsize=64)
+def _known_schema(text: bytes) -> dict[str, Any]:
+    return _read_schema(text)
 
 
 def _read_schema(text: bytes) -> dict[str, Any]:

@@ -5,22 +5,38 @@ Start at `Disk`, then `SimStorage` and `SimEnv`.
 
 import random
 import uuid
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC
 
 import pyarrow as pa
+from tests.simulation.explorer.actors import Step
 from tests.simulation.explorer.operations import CLOCK, Operation, listing, locking, reading, trying, unlocking, writing
 from tests.simulation.world import URL
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.memory import MemoryStorage, _Stored
 from pyhudi.storage.sinks import MemorySink
 
 METADATA = ".hoodie"
 _MINUTE_MS = 60_000
+
+
+class _Memory(MemoryStorage):
+    """Files whose versions tell how often their own path was written: what happens elsewhere does not show."""
+
+    def __init__(self, url, env):
+        super().__init__(url, env)
+        self._counts = Counter()
+
+    def _store(self, key, data):
+        self._counts[key] += 1
+        version = f"w{self._counts[key]}"
+        self._content.files[key] = _Stored(data=bytes(data), modified_ms=self._env.now_ms(), version=version)
+        return version
 
 
 class Disk:
@@ -29,7 +45,7 @@ class Disk:
     def __init__(self, files, now_ms, *, is_object_store=False, honours_create=True):
         """Take stored files; a store that does not honour CREATE overwrites silently."""
         self.clock = FixedEnv(now_ms, tick_ms=0)
-        self.storage = MemoryStorage(URL, self.clock)
+        self.storage = _Memory(URL, self.clock)
         self.storage._content.files.update(files)
         self.start_ms = now_ms
         self.is_object_store = is_object_store
@@ -39,6 +55,10 @@ class Disk:
     def files(self):
         """Give the files as they are stored."""
         return self.storage._content.files
+
+    def put(self, path, data, mode):
+        """Publish a file, as well as this store can."""
+        self.storage.put(path, data, mode if self.honours_create else PutMode.OVERWRITE)
 
     def digest(self):
         """Name these bytes; `bytes` remember their own hash."""
@@ -62,7 +82,6 @@ class SimStorage:
     def __init__(self, run, actor):
         self._run = run
         self._actor = actor
-        self._inner = run.disk.storage
         self.last_path = ""
 
     url = URL
@@ -72,31 +91,42 @@ class SimStorage:
 
     @property
     def traits(self):
-        traits = self._inner.traits
+        traits = self._run.disk.storage.traits
         return replace(traits, has_guard=False, is_shared=True) if self._run.disk.is_object_store else traits
 
     def get(self, path):
-        return self._do(reading("get", path), lambda: self._inner.get(path))
+        return self._do(reading("get", path), lambda disk: disk.storage.get(path))
 
     def get_versioned(self, path):
-        return self._do(reading("get", path), lambda: self._inner.get_versioned(path), told=lambda found: found[0])
+        def told(found):
+            return found[0]
+
+        return self._do(reading("get", path), lambda disk: disk.storage.get_versioned(path), told=told)
 
     def get_range(self, path, offset, length):
-        return self._do(reading("get", path), lambda: self._inner.get_range(path, offset, length))
+        return self._do(reading("get", path), lambda disk: disk.storage.get_range(path, offset, length))
 
     def head(self, path):
-        return self._do(reading("head", path), lambda: self._inner.head(path), told=self._age)
+        start_ms = self._run.disk.start_ms
+
+        def told(status):
+            """Tell a file's size, and its time as exactly as anybody asks."""
+            return status.size_bytes, (status.modified_ms - start_ms) // _MINUTE_MS
+
+        return self._do(reading("head", path), lambda disk: disk.storage.head(path), told=told)
 
     def put(self, path, data, mode=PutMode.OVERWRITE):
         name = "create" if mode is PutMode.CREATE else "put"
-        mode = mode if self._run.disk.honours_create else PutMode.OVERWRITE
-        self._do(writing(name, path), lambda: self._inner.put(path, data, mode))
+        self._do(writing(name, path), lambda disk: disk.put(path, data, mode), content=data)
 
     def cas(self, path, data, version):
-        return self._do(writing("swap", path), lambda: self._inner.cas(path, data, version), told=lambda _: "swapped")
+        def swap(disk):
+            return disk.storage.cas(path, data, version)
+
+        return self._do(writing("swap", path), swap, told=lambda _: "swapped", content=data)
 
     def list(self, prefix):
-        return self._do(reading("list", prefix, is_tree=True), lambda: self._inner.list(prefix), told=_names)
+        return self._do(reading("list", prefix, is_tree=True), lambda disk: disk.storage.list(prefix), told=_names)
 
     def list_directory(self, prefix):
         sees_directories = prefix != METADATA  # what directories it has is nobody's question
@@ -105,74 +135,62 @@ class SimStorage:
             return (_names(found.files), found.directories if sees_directories else ())
 
         operation = listing(prefix, sees_directories=sees_directories)
-        return self._do(operation, lambda: self._inner.list_directory(prefix), told=told)
+        return self._do(operation, lambda disk: disk.storage.list_directory(prefix), told=told)
 
     def delete(self, path):
-        self._do(writing("delete", path), lambda: self._inner.delete(path))
+        self._do(writing("delete", path), lambda disk: disk.storage.delete(path))
 
     def delete_tree(self, prefix):
-        def torn():
-            below = [status.path for status in self._inner.list(prefix)]
+        def torn(run):
+            below = [status.path for status in run.disk.storage.list(prefix)]
             for path in below[: (len(below) + 1) // 2]:
-                self._inner.delete(path)
+                run.disk.storage.delete(path)
 
         operation = writing("delete tree", prefix, is_tree=True)
-        self._do(operation, lambda: self._inner.delete_tree(prefix), torn=torn)
+        self._do(operation, lambda disk: disk.storage.delete_tree(prefix), torn=torn)
 
     def make_directory(self, path):
-        self._inner.make_directory(path)
+        self._run.disk.storage.make_directory(path)
 
     def open_input(self, path):
-        return pa.BufferReader(self._do(reading("open", path), lambda: self._inner.get(path)))
+        return pa.BufferReader(self._do(reading("open", path), lambda disk: disk.storage.get(path)))
 
     @contextmanager
     def open_output(self, path, mode=PutMode.OVERWRITE):
         sink = MemorySink()
         yield sink
-        mode = mode if self._run.disk.honours_create else PutMode.OVERWRITE
-        self._do(writing("publish", path), lambda: self._inner.put(path, sink.getvalue(), mode))
+        data = bytes(sink.getvalue())
+        self._do(writing("publish", path), lambda disk: disk.put(path, data, mode), content=data)
 
     @contextmanager
     def guard(self, path, timeout_s):
-        run, actor = self._run, self._actor
-        operation = locking(path) if timeout_s else trying(path)
-
-        def take():
+        def take(run, actor):
             if not run.is_free(path):
                 raise LockNotAcquired("another writer holds the lock; try again later", path=path)
             run.take(actor, path)
 
-        ready = None if not timeout_s else lambda: actor.is_stuck or run.is_free(path)
-        self._do(operation, take, is_ready=ready, can_fail=False)
+        def is_ready(run, actor):
+            return actor.is_stuck or run.is_free(path)
+
+        operation = locking(path) if timeout_s else trying(path)
+        self._step(Step(operation, take, is_ready=is_ready if timeout_s else None))
         try:
             yield
         finally:
-            if not actor.is_dead:  # else the end of its thread lets everything go
-                self._do(unlocking(path), lambda: run.let_go(actor, path), can_fail=False)
+            if not self._actor.is_dead:  # else its end lets everything go
+                self._step(Step(unlocking(path), lambda run, actor: run.let_go(actor, path)))
 
-    def _do(self, operation, apply, *, told=None, can_fail=True, **how):
-        def tell():
-            try:
-                result = apply()
-            except Exception as error:
-                self._run.remember(self._actor, operation, type(error).__name__)
-                raise
-            self._run.remember(self._actor, operation, told(result) if told else result)
-            return result
-
-        is_conditional = operation.name in {"create", "swap"}
-
+    def _do(self, operation, apply, **more):
         def failure():
-            if is_conditional:
+            if operation.name in {"create", "swap"}:
                 return PutUnknown("the store did not say whether the file was written", path=operation.path)
             return StorageUnavailable("the store did not answer", path=operation.path)
 
-        self.last_path = operation.path
-        return self._run.perform(self._actor, operation, tell, failure=failure if can_fail else None, **how)
+        return self._step(Step(operation, lambda run, _: apply(run.disk), failure=failure, **more))
 
-    def _age(self, status):
-        """Tell a file's size, and its time as exactly as anybody asks."""
-        return status.size_bytes, (status.modified_ms - self._run.disk.start_ms) // _MINUTE_MS
+    def _step(self, step):
+        self.last_path = step.operation.path
+        return self._run.perform(self._actor, step)
 
 
 class SimEnv:
@@ -185,37 +203,33 @@ class SimEnv:
         self._random = random.Random(seed)
 
     def now_ms(self):
-        operation = Operation("now", reads=(CLOCK,))
-
-        def read():
-            now = self._run.disk.clock.now_ms() + self._actor.offset_ms
-            self._run.remember(self._actor, operation, now)
-            return now
-
         self._storage.last_path = ""
-        return self._run.perform(self._actor, operation, read)
+        step = Step(Operation("now", reads=(CLOCK,)), lambda run, actor: run.disk.clock.now_ms() + actor.offset_ms)
+        return self._run.perform(self._actor, step)
 
     def monotonic_s(self):
-        return self._run.disk.clock.monotonic_s()
+        return self._run.now_s(self._actor)
 
     def sleep(self, seconds):
         """Move the clock, if the clock was looked at last; else wait until what was looked at last has changed."""
-        run, actor = self._run, self._actor
-        if not self._storage.last_path:
-            run.perform(actor, Operation("sleep", writes=(CLOCK,)), lambda: run.disk.clock.sleep(seconds))
+        path = self._storage.last_path
+        if not path:
+            step = Step(Operation("sleep", writes=(CLOCK,)), lambda run, _: run.disk.clock.sleep(seconds))
+            self._run.perform(self._actor, step)
             return
-        wake = run.disk.clock.sleep
-        seen, since_s = run.disk.inode(self._storage.last_path), self.monotonic_s()
 
-        def is_ready():
-            return (
-                actor.is_stuck
-                or run.disk.inode(self._storage.last_path) != seen
-                or self.monotonic_s() - since_s >= seconds
-            )
+        def look(run):
+            return run.disk.inode(path), run.disk.clock.monotonic_s()
 
-        operation = Operation("wait", self._storage.last_path, reads=(self._storage.last_path, CLOCK))
-        run.perform(actor, operation, lambda: wake(seconds if actor.is_stuck else 0), is_ready=is_ready)
+        def is_ready(run, actor):
+            inode, now_s = look(run)
+            return actor.is_stuck or inode != actor.seen[0] or now_s - actor.seen[1] >= seconds
+
+        def apply(run, actor):
+            run.disk.clock.sleep(seconds if actor.is_stuck else 0)
+
+        operation = Operation("wait", path, reads=(path, CLOCK))
+        self._run.perform(self._actor, Step(operation, apply, is_ready=is_ready, look=look))
 
     @contextmanager
     def every(self, seconds, function):

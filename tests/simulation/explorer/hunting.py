@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.simulation.explorer import search
+from tests.simulation.explorer.actors import Memory
 from tests.simulation.explorer.checks import Watcher, judged
 from tests.simulation.explorer.scenario import Play, simulated
 from tests.simulation.explorer.traces import drawn, parsed, schedule_of, shrunk, spelled
@@ -35,10 +36,11 @@ class Hunt:
 
 
 def begin_of(scenario):
-    """Make what a search needs: a function that begins one more run."""
+    """Make what a search needs: a function that begins one more run; what was run before is not run again."""
+    memory = Memory()
 
     def begin():
-        play = Play(scenario)
+        play = Play(scenario, memory)
         play.run.watchers.append(Watcher(play))
         return play.start()
 

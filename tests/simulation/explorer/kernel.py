@@ -1,13 +1,13 @@
-"""One run: actors in threads of which only one moves at a time, and the events that befall them.
+"""One run: actors of which only one moves at a time, and the events that befall them.
 
-An actor announces every operation and parks; whoever drives the run names who moves next. Events (a crash, a lost
+An actor announces every operation and waits; whoever drives the run names who moves next. Events (a crash, a lost
 reply, a stalled clock) are actors of one step, so a search needs to know nothing about them. Start at `Run`.
 """
 
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from tests.simulation.explorer.actors import Actor, Answer, Memory, TaskLostError
 from tests.simulation.explorer.operations import EVERYTHING, Operation
 
 from pyhudi.storage.faulty import SimulatedCrash
@@ -18,36 +18,6 @@ EXPIRED_MS = 3_600_000
 JUMP_MS = 400
 """As far as clocks may differ before a writer refuses to work."""
 MOVES_AT_MOST = 5_000
-
-
-class TaskLostError(Exception):
-    """The executor that ran a task is gone; the engine runs the task again."""
-
-
-@dataclass(eq=False)
-class Actor:
-    """One process of the simulated world."""
-
-    name: str
-    number: int
-    work: Callable[["Actor"], None]
-    pending: Operation | None = None
-    is_ready: Callable[[], bool] = bool
-    order: str = ""
-    """What befalls the pending operation instead of just happening."""
-    is_done: bool = False
-    is_dead: bool = False
-    is_stuck: bool = False
-    """It waited for a lock that nobody will ever release; the wait is over."""
-    history: int = 0
-    """A digest of everything it was told; what it does next depends on nothing else."""
-    moves: int = 0
-    beats: list[Callable[[], None]] = field(default_factory=list)
-    offset_ms: int = 0
-    go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    thread: int = 0
-    deaf: int = 0
-    """How many operations more are refused, because the store is out."""
 
 
 @dataclass(frozen=True)
@@ -61,28 +31,30 @@ class Move:
 class Run:
     """Drives actors over one shared disk; `enabled` says who could move, `step` moves one."""
 
-    def __init__(self, disk, events=(), budget=1):
-        """Take a fresh disk; `events` are spelled `crash:w1`, `budget` is how many of them may take effect."""
+    def __init__(self, disk, events=(), budget=1, memory=None):
+        """Take a fresh disk; `events` are spelled `crash:w1`, `budget` is how many of them may take effect.
+
+        `memory` is what runs of the same scenario have in common.
+        """
         self.disk = disk
         self.actors: dict[str, Actor] = {}
         self.events = list(events)
         self.budget = budget
         self.held: dict[tuple[str, str], Actor] = {}
         self.trace: list[Move] = []
-        self.writes_count = 0
-        self.is_quiet = False
+        self.heard: Callable[[object], None] = lambda said: None
+        """Called with everything that an actor reports."""
         self.watchers: list[Callable[[Run, Actor, Operation], None]] = []
         self.violations: list[str] = []
         self._beating: Actor | None = None
-        self._back = threading.Semaphore(0)
+        self._memory = memory or Memory()
 
     # --- the driver's side
 
     def add(self, name, work):
-        """Start an actor and let it run to its first operation."""
-        actor = self.actors[name] = Actor(name, len(self.actors), work)
-        threading.Thread(target=self._live, args=(actor,), name=f"actor {name}", daemon=True).start()
-        self._back.acquire()
+        """Add an actor at its first operation; `work` is its code, called with the actor."""
+        actor = self.actors[name] = Actor(name, len(self.actors), work, self._memory, self.disk.clock.monotonic_s())
+        self._arrive(actor)
         return actor
 
     def enabled(self):
@@ -111,16 +83,16 @@ class Run:
             self.events.clear()
             return
         if name in self.actors:
-            self._resume(self.actors[name])
+            self._move(self.actors[name])
         else:
             self.events.remove(name)
             self._happen(name)
 
     def abandon(self):
-        """End all threads; nothing more is stored."""
+        """End all actors; nothing more is stored."""
         for actor in self.actors.values():
             if not actor.is_done:
-                self._kill(actor)
+                actor.end()
 
     def state(self):
         """Give a value that is equal for states from which the same can follow."""
@@ -130,44 +102,15 @@ class Run:
 
     # --- the actors' side
 
-    def perform(self, actor, operation, apply, *, is_ready=None, failure=None, torn=None):
-        """Park until chosen, then do the operation, or what an event made of it."""
-        if self.is_quiet or self._beating is actor:
-            return apply()
-        if actor.is_dead:
-            raise SimulatedCrash
-        if threading.get_ident() != actor.thread:
-            raise AssertionError(f"{operation} comes from a thread that nobody drives")
-        actor.pending, actor.is_ready, actor.is_stuck = operation, is_ready or _always, False
-        self._back.release()
-        actor.go.acquire()
-        order, actor.order = actor.order, ""
-        if actor.deaf and not order:
-            order, actor.deaf = "refused", actor.deaf - 1
-        actor.moves += 1
-        if order in {"crash", "torn"}:
-            if order == "torn" and torn is not None:
-                torn()
-            actor.is_dead = True
-            raise SimulatedCrash
-        if order == "refused" and failure is not None:
-            actor.history = hash((actor.history, operation, "refused"))
-            raise failure()
-        result = apply()
-        if operation.writes:
-            self.writes_count += 1
-            for watcher in self.watchers:
-                watcher(self, actor, operation)
-        if order == "lost" and failure is not None:
-            actor.history = hash((actor.history, operation, "lost"))
-            raise failure()
-        if order == "task" and operation.name == "publish":
-            raise TaskLostError
-        return result
+    def perform(self, actor, step):
+        """Wait until chosen, and give what came of it; while its heart beats an actor does not wait."""
+        if self._beating is actor:
+            return step.apply(self, actor)
+        return actor.ask(step)
 
-    def remember(self, actor, operation, told):
-        """Add what an actor was told to its history."""
-        actor.history = hash((actor.history, operation.name, operation.path, told))
+    def now_s(self, actor):
+        """Give the monotonic clock as an actor has it: read together with what it was last told."""
+        return self.disk.clock.monotonic_s() if self._beating is actor else actor.heard_s
 
     def is_free(self, path):
         """Tell whether nobody holds the file that is there now."""
@@ -185,28 +128,71 @@ class Run:
 
     # --- inside
 
-    def _live(self, actor):
-        actor.thread = threading.get_ident()
-        try:
-            actor.work(actor)
-        except SimulatedCrash:
-            actor.is_dead = True
-        except BaseException as error:
-            self.violations.append(f"{actor.name} broke: {error!r}")
+    def _arrive(self, actor):
+        """Take what an actor reports when it stops, and what it then has in view."""
+        point, actor.is_stuck = actor.point, False
+        for said in point.said:
+            self.heard(said)
+        if point.step is not None:
+            actor.seen = None if point.step.look is None else point.step.look(self)
+            return
+        if point.broke:
+            self.violations.append(point.broke)
         for key in [key for key, holder in self.held.items() if holder is actor]:
             del self.held[key]
-        actor.is_done, actor.pending, actor.beats = True, None, []
-        self._back.release()
 
-    def _resume(self, actor):
-        actor.go.release()
-        self._back.acquire()
+    def _move(self, actor):
+        """Let an actor do what is pending, or what an event made of it, and go on to its next operation."""
+        error, value = None, None
+        try:
+            value = self._done(actor, actor.point.step)
+        except Exception as raised:
+            error = raised
+        except SimulatedCrash as raised:
+            error = raised
+        now_s = self.disk.clock.monotonic_s()
+        actor.tell(Answer.of(value, now_s) if error is None else Answer.raising(error, now_s))
+        self._arrive(actor)
+
+    def _done(self, actor, step):
+        order, actor.order = actor.order, ""
+        if actor.deaf and not order:
+            order, actor.deaf = "refused", actor.deaf - 1
+        if order in {"crash", "torn"}:
+            if order == "torn" and step.torn is not None:
+                step.torn(self)
+            raise SimulatedCrash
+        operation = step.operation
+        if order == "refused" and step.failure is not None:
+            actor.history = hash((actor.history, operation, "refused"))
+            raise step.failure()
+        result = self._applied(actor, step)
+        if operation.writes:
+            for watcher in self.watchers:
+                watcher(self, actor, operation)
+        if order == "lost" and step.failure is not None:
+            actor.history = hash((actor.history, operation, "lost"))
+            raise step.failure()
+        if order == "task" and operation.name == "publish":
+            raise TaskLostError
+        return result
+
+    def _applied(self, actor, step):
+        """Do a step, and add what comes of it to the actor's history."""
+        operation, told = step.operation, None
+        try:
+            result = step.apply(self, actor)
+            told = step.told(result) if step.told else result
+        except Exception as error:
+            told = type(error).__name__
+            raise
+        finally:
+            actor.history = hash((actor.history, operation.name, operation.path, told))
+        return result
 
     def _kill(self, actor, order="crash"):
         actor.order = order
-        self._resume(actor)
-        while not actor.is_done:
-            self._resume(actor)
+        self._move(actor)
 
     def _wake(self):
         """Nobody can move: let time pass for those who sleep, else end the waits for locks."""
@@ -216,7 +202,7 @@ class Run:
         return self._ready()
 
     def _ready(self):
-        return [name for name, actor in self.actors.items() if not actor.is_done and actor.is_ready()]
+        return [name for name, actor in self.actors.items() if not actor.is_done and actor.is_ready(self)]
 
     def _event_operation(self, name):
         kind, _, target = name.partition(":")
@@ -238,9 +224,9 @@ class Run:
         if kind in {"crash", "torn"}:
             self._kill(actor, kind)
         elif kind in {"lost", "refused", "task", "outage"}:
-            if actor.is_ready():
+            if actor.is_ready(self):
                 actor.order, actor.deaf = kind.replace("outage", "lost"), int(kind == "outage")
-                self._resume(actor)
+                self._move(actor)
         elif kind == "stall":
             self._pass(LONG_MS, actor)
         elif kind == "expire":
@@ -258,11 +244,9 @@ class Run:
         for actor in self.actors.values():
             if actor is stalled or actor.is_done:
                 continue
+            actor.set_apart()
             self._beating = actor
             for beat in actor.beats:
                 beat()
         self._beating = None
 
-
-def _always():
-    return True

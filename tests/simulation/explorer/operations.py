@@ -10,7 +10,7 @@ CLOCK = "clock"
 EVERYTHING = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """One step of an actor: what it is called, what it looks at and what it changes.
 
@@ -21,6 +21,12 @@ class Operation:
     path: str = ""
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "_hash", hash((self.name, self.path, self.reads, self.writes)))
+
+    def __hash__(self):
+        return self._hash
 
     def __str__(self):
         return f"{self.name} {self.path}".strip()

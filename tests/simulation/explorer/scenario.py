@@ -12,8 +12,9 @@ from unittest.mock import patch
 
 import pyarrow as pa
 from tests.building import trip
+from tests.simulation.explorer.actors import TaskLostError
 from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage
-from tests.simulation.explorer.kernel import Run, TaskLostError
+from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
 
 from pyhudi.engine.local import LocalEngine
@@ -96,14 +97,19 @@ class Outcome:
 class Play:
     """One run of a scenario, with its memory of who was told what."""
 
-    def __init__(self, scenario):
+    def __init__(self, scenario, memory=None):
         self.scenario = scenario
         self.world = prepared(scenario)
         self.outcomes: list[Outcome] = []
         self.seen: list = []
         """What readers saw."""
         disk = Disk(self.world.files_stored(), self.world.now_ms, is_object_store=scenario.is_object_store)
-        self.run = Run(disk, scenario.events, scenario.budget)
+        self.run = Run(disk, scenario.events, scenario.budget, memory)
+        self.run.heard = self.hear
+
+    def hear(self, said):
+        """Note what an actor reports: how a call ended, or what a reader saw."""
+        (self.outcomes if isinstance(said, Outcome) else self.seen).append(said)
 
     def start(self):
         """Let every actor run to its first operation."""
@@ -118,7 +124,7 @@ class Play:
         options = {**OPTIONS, **ONE_ATTEMPT, **SHORT_WAIT, **self.scenario.options}
         for number, verb in enumerate(verbs):
             token = f"{actor.name}/{number}"
-            seat = Seat(lambda: Table(open_state(storage, env)), options, token, self.seen)
+            seat = Seat(lambda: Table(open_state(storage, env)), options, token, actor.said)
             self._call(actor, seat, verb)
 
     def _call(self, actor, seat, verb):
@@ -129,7 +135,7 @@ class Play:
         except HudiError as error:
             result = type(error).__name__
         finally:
-            self.outcomes.append(Outcome(seat.token, verb, result, instant))
+            seat.log.append(Outcome(seat.token, verb, result, instant))
 
 
 @dataclass(frozen=True)

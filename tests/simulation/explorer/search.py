@@ -48,12 +48,16 @@ def exhaustive(begin, tally=None):
     """
     tally = tally or Tally()
     stack: list[Node] = []
+    order = _Order()
     while True:
         play = begin()
+        order.cut(len(stack) - 1)
         is_whole = _drive(play.run, stack)
         tally.runs += 1
         tally.cut += not is_whole
-        _want_reversals(play.run, stack)
+        for move in play.run.trace[len(order.moves) :]:
+            for before in order.add(move):
+                _want_reversal(stack[before], order, before)
         if is_whole:
             yield play
         else:
@@ -115,50 +119,63 @@ def target_of(name):
     return name.partition(":")[2]
 
 
-def _want_reversals(run, stack):
-    """For every race in the run, make sure that it is also tried the other way round."""
-    moves = run.trace
-    clocks: list[dict] = []
-    numbers: dict[str, int] = {}
-    latest: dict[str, int] = {}
-    places: list[tuple[str, int]] = []
-    for at, move in enumerate(moves):
-        clock = dict(clocks[latest[move.who]]) if move.who in latest else {}
-        races = []
-        for before in range(at - 1, -1, -1):
-            who, number = places[before]
-            if who == move.who or clock.get(who, 0) >= number:
+class _Order:
+    """Which moves of a run happened before which, whatever is exchanged that may be."""
+
+    def __init__(self):
+        self.moves = []
+        self._clocks: list[dict] = []
+        """How many moves of each actor come before this one or are it."""
+        self._numbers: list[int] = []
+        """The how many-th move of its actor this is."""
+        self._own: dict[str, list[int]] = {}
+        """Where each actor's moves are."""
+
+    def cut(self, length):
+        """Forget all but the first moves."""
+        for move in self.moves[max(length, 0) :]:
+            self._own[move.who].pop()
+        for kept in (self.moves, self._clocks, self._numbers):
+            del kept[max(length, 0) :]
+
+    def add(self, move):
+        """Add a move; give those before it with which it might have changed places."""
+        who, operation, races = move.who, move.operation, []
+        own = self._own.setdefault(who, [])
+        clock = dict(self._clocks[own[-1]]) if own else {}
+        for before in range(len(self.moves) - 1, -1, -1):
+            earlier = self.moves[before]
+            if earlier.who == who or clock.get(earlier.who, 0) >= self._numbers[before]:
                 continue
-            if are_dependent(who, moves[before].operation, move.who, move.operation):
+            if are_dependent(earlier.who, earlier.operation, who, operation):
                 races.append(before)
-                for name, seen in clocks[before].items():
-                    clock[name] = max(clock.get(name, 0), seen)
-        numbers[move.who] = numbers.get(move.who, 0) + 1
-        clock[move.who] = numbers[move.who]
-        clocks.append(clock)
-        places.append((move.who, numbers[move.who]))
-        latest[move.who] = at
-        for before in races:
-            _want_reversal(stack[before], moves, clocks, places, before, at)
+                for name, seen in self._clocks[before].items():
+                    if seen > clock.get(name, 0):
+                        clock[name] = seen
+        own.append(len(self.moves))
+        clock[who] = len(own)
+        self.moves.append(move)
+        self._clocks.append(clock)
+        self._numbers.append(len(own))
+        return races
+
+    def is_before(self, one, other):
+        """Tell whether a move comes before a later one in every order."""
+        return self._clocks[other].get(self.moves[one].who, 0) >= self._numbers[one]
 
 
-def _want_reversal(node, moves, clocks, places, before, at):
-    """Want, where the race began, somebody whose move can lead to the later one without the earlier."""
-    who, number = places[before]
-    free = [k for k in range(before + 1, at) if clocks[k].get(who, 0) < number] + [at]
+def _want_reversal(node, order, before):
+    """Want, where a race with the last move began, somebody whose move can lead to the last without the earlier."""
+    moves, last = order.moves, len(order.moves) - 1
+    free = [at for at in range(before + 1, last) if not order.is_before(before, at)] + [last]
     first = []
-    for index, k in enumerate(free):
-        if moves[k].who in first or any(_is_before(clocks, places, earlier, k) for earlier in free[:index]):
+    for index, at in enumerate(free):
+        if moves[at].who in first or any(order.is_before(earlier, at) for earlier in free[:index]):
             continue
-        first.append(moves[k].who)
+        first.append(moves[at].who)
     possible = [name for name in first if name in node.pending]
     if possible and not node.wanted.intersection(possible):
-        node.wanted.add(moves[at].who if moves[at].who in possible else possible[0])
-
-
-def _is_before(clocks, places, one, other):
-    who, number = places[one]
-    return clocks[other].get(who, 0) >= number
+        node.wanted.add(moves[last].who if moves[last].who in possible else possible[0])
 
 
 def every_state(begin, tally=None, *, preemptions=None):

@@ -1,0 +1,252 @@
+"""Actors, and what is known of them, so that nothing is run twice.
+
+What an actor does next follows from what it was told so far and from nothing else; so it is written down, and whoever
+comes to the same point in another run need not run the code again. Where an actor is told something new, its code
+runs, in a thread that is first told everything again. If it then does something else than it did before, it depends
+on something that is not simulated, and that is an error. Start at `Actor`.
+"""
+
+import copy
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.simulation.explorer.operations import Operation
+
+from pyhudi.storage.faulty import SimulatedCrash
+
+if TYPE_CHECKING:
+    from tests.simulation.explorer.kernel import Run
+
+POINTS_AT_MOST = 300_000
+"""How much is kept in mind; beyond it everything is forgotten and learned again."""
+
+
+class TaskLostError(Exception):
+    """The executor that ran a task is gone; the engine runs the task again."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an actor is about to do. Its functions are given the run and the actor, for they outlive both."""
+
+    operation: Operation
+    apply: Callable[["Run", "Actor"], object]
+    content: bytes = b""
+    """What it writes."""
+    is_ready: Callable[["Run", "Actor"], bool] | None = None
+    look: Callable[["Run"], object] | None = None
+    """What the actor has in view while it waits."""
+    failure: Callable[[], Exception] | None = None
+    """What it is told when the store does not answer; None if this cannot be."""
+    torn: Callable[["Run"], None] | None = None
+    told: Callable[[object], object] | None = None
+    """As much of the result as the code can tell apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an actor was told, and when."""
+
+    key: object
+    value: object
+    error: BaseException | None
+    now_s: float
+
+    @staticmethod
+    def of(value, now_s):
+        return Answer((now_s, tuple(value) if isinstance(value, list) else value), value, None, now_s)
+
+    @staticmethod
+    def raising(error, now_s):
+        return Answer((now_s, type(error), str(error)), None, error, now_s)
+
+
+@dataclass(eq=False, slots=True)
+class Point:
+    """One point of an actor's life, and what follows from each answer."""
+
+    step: Step | None
+    """None: it has nothing more to do."""
+    said: tuple
+    """What it reported since the point before."""
+    broke: str = ""
+    then: dict[object, "Point"] = field(default_factory=dict)
+
+
+class Memory:
+    """What is known of the actors of one scenario."""
+
+    def __init__(self):
+        self.first: dict[str, Point] = {}
+        self._count = 0
+
+    def add(self, points, key, point):
+        """Keep a point where it belongs."""
+        self._count += 1
+        if self._count > POINTS_AT_MOST:
+            self.first, self._count = {}, 0
+        points[key] = point
+
+
+class Actor:
+    """One process of the simulated world."""
+
+    def __init__(self, name, number, work, memory, now_s):
+        self.name = name
+        self.number = number
+        self.order = ""
+        """What befalls the pending operation instead of just happening."""
+        self.is_dead = False
+        self.is_stuck = False
+        """It waited for a lock that nobody will ever release; the wait is over."""
+        self.history = 0
+        """A digest of everything it was told; what it does next depends on nothing else."""
+        self.beats: list[Callable[[], None]] = []
+        self.offset_ms = 0
+        self.deaf = 0
+        """How many operations more are refused, because the store is out."""
+        self.said: list = []
+        """What it reports; taken when it stops for the next time."""
+        self.heard_s = now_s
+        """The monotonic clock, as it was when it was last told something."""
+        self.seen = None
+        self._work = work
+        self._memory = memory
+        self._answers: list[Answer] = []
+        self._code: _Code | None = None
+        self._is_apart = False
+        if name not in memory.first:
+            memory.add(memory.first, name, self._live().point)
+        self.point = memory.first[name]
+
+    @property
+    def is_done(self):
+        """Tell whether it has nothing more to do."""
+        return self.point.step is None
+
+    @property
+    def pending(self):
+        """Give the operation that it is about to do."""
+        return None if self.point.step is None else self.point.step.operation
+
+    def is_ready(self, run):
+        """Tell whether it could do it now."""
+        ready = self.point.step.is_ready
+        return ready is None or ready(run, self)
+
+    def tell(self, answer):
+        """Let it go on to its next operation."""
+        point = None if self._is_apart else self.point.then.get(answer.key)
+        if point is None:
+            code = self._live()
+            self._answers.append(answer)
+            point = code.go_on(answer)
+            if not self._is_apart:
+                self._memory.add(self.point.then, answer.key, point)
+        else:
+            self._answers.append(answer)
+        self.is_dead = isinstance(answer.error, SimulatedCrash)
+        self.point = point
+        if point.step is None:
+            self._leave()
+
+    def end(self):
+        """Stop here for ever."""
+        self._leave()
+        self.point = Point(None, ())
+
+    def set_apart(self):
+        """Run it in a thread from here on: what happens to it now is no answer, and cannot be written down."""
+        self._live()
+        self._is_apart = True
+
+    def ask(self, step):
+        """Stop before a step until the run goes on, and give what came of it; called by the actor's own code."""
+        return self._code.ask(step)
+
+    def _live(self):
+        """Give the code that has come as far as this: what it was not told yet, it is told now."""
+        if self._code is None:
+            self._code = _Code(self)
+            self._code.begin(self._work)
+        self._code.catch_up(self._answers, self._memory.first.get(self.name))
+        return self._code
+
+    def _leave(self):
+        if self._code is not None:
+            self._code.end()
+            self._code = None
+
+
+class _Code:
+    """An actor's code in a thread of its own, of which only it or the run moves."""
+
+    def __init__(self, actor):
+        self.point: Point | None = None
+        self._actor = actor
+        self._answer: Answer | None = None
+        self._go = threading.Semaphore(0)
+        self._back = threading.Semaphore(0)
+        self._ident = 0
+        self._told = 0
+        self._is_dead = False
+
+    def begin(self, work):
+        threading.Thread(target=self._run, args=(work,), name=f"actor {self._actor.name}", daemon=True).start()
+        self._back.acquire()
+
+    def go_on(self, answer):
+        """Hand the answer over, and give the point to which the code then comes."""
+        self._answer, self._told = answer, self._told + 1
+        self._actor.heard_s = answer.now_s
+        self._is_dead = isinstance(answer.error, SimulatedCrash)
+        self._go.release()
+        self._back.acquire()
+        return self.point
+
+    def catch_up(self, answers, point):
+        """Hand over what was answered since; from `point` on it is known to what that leads."""
+        for number, answer in enumerate(answers):
+            point = None if point is None else point.then.get(answer.key)
+            if number >= self._told:
+                self.go_on(answer)
+                if point is not None and _shown(point) != _shown(self.point):
+                    raise AssertionError(f"told the same, {self._actor.name} did not do the same: {_shown(point)}")
+
+    def end(self):
+        """Unwind the code where it stands."""
+        if self.point.step is not None:
+            self.go_on(Answer.raising(SimulatedCrash(), self._actor.heard_s))
+
+    def ask(self, step):
+        if self._is_dead:
+            raise SimulatedCrash
+        if threading.get_ident() != self._ident:
+            raise AssertionError(f"{step.operation} comes from a thread that nobody drives")
+        self._stop(step)
+        self._go.acquire()
+        if self._answer.error is not None:
+            raise copy.copy(self._answer.error)
+        return self._answer.value
+
+    def _run(self, work):
+        self._ident, broke = threading.get_ident(), ""
+        try:
+            work(self._actor)
+        except SimulatedCrash:
+            pass
+        except BaseException as error:
+            broke = f"{self._actor.name} broke: {error!r}"
+        self._actor.beats = []
+        self._stop(None, broke)
+
+    def _stop(self, step, broke=""):
+        said, self._actor.said[:] = tuple(self._actor.said), []
+        self.point = Point(step, said, broke)
+        self._back.release()
+
+
+def _shown(point):
+    return None if point.step is None else (point.step.operation, point.step.content)
