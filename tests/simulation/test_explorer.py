@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.simulation.explorer import hunting, search
-from tests.simulation.explorer.hunting import begin_of, explained, hunt, scenarios, ways
+from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
 from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
 from tests.simulation.explorer.scenario import drop_partition, read_twice, simulated
 from tests.simulation.explorer.traces import parsed, schedule_of, spelled
@@ -13,7 +13,7 @@ from tests.simulation.mutants import MUTANTS
 
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SAVED = sorted(hunting.TRACES.glob("*.json"))
-PROMISED = [name for name, scenario in scenarios().items() if not scenario.breaks]
+PROMISED = [name for name, given in made_for().items() if not given and not scenarios()[name].breaks]
 
 
 def trace_of(play):

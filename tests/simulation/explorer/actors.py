@@ -72,6 +72,8 @@ class Point:
     said: tuple
     """What it reported since the point before."""
     broke: str = ""
+    history: int = 0
+    """A digest of everything that was told until here, as far as the code can tell it apart."""
     then: dict[object, "Point"] = field(default_factory=dict)
 
 
@@ -101,8 +103,6 @@ class Actor:
         self.is_dead = False
         self.is_stuck = False
         """It waited for a lock that nobody will ever release; the wait is over."""
-        self.history = 0
-        """A digest of everything it was told; what it does next depends on nothing else."""
         self.beats: list[Callable[[], None]] = []
         self.offset_ms = 0
         self.deaf = 0
@@ -143,6 +143,7 @@ class Actor:
             code = self._live()
             self._answers.append(answer)
             point = code.go_on(answer)
+            point.history = hash((self.point.history, _learned(self.point.step, answer)))
             if not self._is_apart:
                 self._memory.add(self.point.then, answer.key, point)
         else:
@@ -246,6 +247,11 @@ class _Code:
         said, self._actor.said[:] = tuple(self._actor.said), []
         self.point = Point(step, said, broke)
         self._back.release()
+
+
+def _learned(step, answer):
+    told = step.told(answer.value) if step.told and answer.error is None else answer.key
+    return step.operation.name, step.operation.path, told
 
 
 def _shown(point):

@@ -7,7 +7,7 @@ import random
 import uuid
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 import pyarrow as pa
@@ -17,12 +17,35 @@ from tests.simulation.world import URL
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
-from pyhudi.storage.api import PutMode
+from pyhudi.storage.api import FileStatus, PutMode
 from pyhudi.storage.memory import MemoryStorage, _Stored
 from pyhudi.storage.sinks import MemorySink
 
 METADATA = ".hoodie"
 _MINUTE_MS = 60_000
+
+
+class _Status(FileStatus):
+    """What a listing says of a file, with its hash at hand: listings are told apart all the time."""
+
+    def __init__(self, **given):
+        super().__init__(**given)
+        object.__setattr__(self, "_hash", hash(tuple(given.values())))
+
+    def __hash__(self):
+        return self._hash
+
+
+@dataclass(frozen=True)
+class _File(_Stored):
+    """A stored file, and what a listing says of it."""
+
+    status: FileStatus
+
+    @staticmethod
+    def of(path, data, modified_ms, version):
+        status = _Status(path=path, size_bytes=len(data), modified_ms=modified_ms, version=version)
+        return _File(data, modified_ms, version, status)
 
 
 class _Memory(MemoryStorage):
@@ -35,8 +58,17 @@ class _Memory(MemoryStorage):
     def _store(self, key, data):
         self._counts[key] += 1
         version = f"w{self._counts[key]}"
-        self._content.files[key] = _Stored(data=bytes(data), modified_ms=self._env.now_ms(), version=version)
+        self._content.files[key] = _File.of(key, bytes(data), self._env.now_ms(), version)
         return version
+
+    def list(self, prefix):
+        below = f"{prefix}/" if prefix else ""
+        return [stored.status for path, stored in sorted(self._content.files.items()) if path.startswith(below)]
+
+
+def as_begun(files):
+    """Give stored files as they are at the beginning of a run, when nobody has written any of them."""
+    return {path: _File.of(path, stored.data, stored.modified_ms, "") for path, stored in files.items()}
 
 
 class Disk:

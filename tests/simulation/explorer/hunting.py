@@ -8,6 +8,7 @@ import json
 import pkgutil
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from tests.simulation.explorer import search
@@ -47,17 +48,17 @@ def begin_of(scenario):
     return begin
 
 
-def hunt(scenario, *how, seconds=None, runs=None):
+def hunt(scenario, *how, seconds=None, runs=None, judge=judged):
     """Search in one or several ways, each a function of `begin` and a tally that yields plays; stop at the first wrong.
 
-    `seconds` and `runs` limit each way.
+    `seconds` and `runs` limit each way; `judge` says what is wrong with a run that is over.
     """
     found = Hunt()
     with simulated():
         for way in how:
             started, first = time.monotonic(), found.tally.runs
             for play in way(begin_of(scenario), found.tally):
-                wrong = _judged_once(play, found)
+                wrong = _judged_once(play, found, judge)
                 if wrong:
                     found.schedule, found.wrong = schedule_of(play), wrong
                     break
@@ -84,12 +85,12 @@ def ways(*names, seed=1, runs=100):
     return [made[name] for name in names]
 
 
-def _judged_once(play, found):
+def _judged_once(play, found, judge):
     told = tuple((outcome.token, outcome.result) for outcome in play.outcomes)
     found.outcomes.add(tuple(sorted(told)))
     key = (play.run.disk.digest(), told, tuple(play.seen), tuple(play.run.violations), play.run.budget)
     if key not in found.ends:
-        found.ends[key] = judged(play)
+        found.ends[key] = judge(play)
     return found.ends[key]
 
 
@@ -109,9 +110,18 @@ def explained(scenario, schedule):
 
 def scenarios():
     """Give all scenarios by name: every module of the folder has one or more."""
+    return {name: scenario for module in _modules() for name, scenario in module.SCENARIOS.items()}
+
+
+def made_for():
+    """Give the ways of searching that modules name for their scenarios, by scenario; none for those written by hand."""
+    return {name: getattr(module, "WAYS", ()) for module in _modules() for name in module.SCENARIOS}
+
+
+@cache
+def _modules():
     names = sorted(one.name for one in pkgutil.iter_modules([str(SCENARIOS)]))
-    modules = [importlib.import_module(f"tests.simulation.scenarios.{name}") for name in names]
-    return {name: scenario for module in modules for name, scenario in module.SCENARIOS.items()}
+    return [importlib.import_module(f"tests.simulation.scenarios.{name}") for name in names]
 
 
 def save(name, scenario_name, scenario, schedule, wrong, about):

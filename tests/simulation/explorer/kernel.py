@@ -96,7 +96,7 @@ class Run:
 
     def state(self):
         """Give a value that is equal for states from which the same can follow."""
-        actors = tuple((one.history, one.is_done, one.is_dead, one.deaf) for one in self.actors.values())
+        actors = tuple((one.point.history, one.is_done, one.is_dead, one.deaf) for one in self.actors.values())
         held = frozenset((path, actor.name) for (path, _), actor in self.held.items())
         return (self.disk.digest(), held, self.disk.clock.monotonic_s(), actors, tuple(self.events), self.budget)
 
@@ -164,30 +164,15 @@ class Run:
             raise SimulatedCrash
         operation = step.operation
         if order == "refused" and step.failure is not None:
-            actor.history = hash((actor.history, operation, "refused"))
             raise step.failure()
-        result = self._applied(actor, step)
+        result = step.apply(self, actor)
         if operation.writes:
             for watcher in self.watchers:
                 watcher(self, actor, operation)
         if order == "lost" and step.failure is not None:
-            actor.history = hash((actor.history, operation, "lost"))
             raise step.failure()
         if order == "task" and operation.name == "publish":
             raise TaskLostError
-        return result
-
-    def _applied(self, actor, step):
-        """Do a step, and add what comes of it to the actor's history."""
-        operation, told = step.operation, None
-        try:
-            result = step.apply(self, actor)
-            told = step.told(result) if step.told else result
-        except Exception as error:
-            told = type(error).__name__
-            raise
-        finally:
-            actor.history = hash((actor.history, operation.name, operation.path, told))
         return result
 
     def _kill(self, actor, order="crash"):

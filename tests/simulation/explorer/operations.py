@@ -4,10 +4,11 @@ Start at `Operation` and `is_dependent`.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 CLOCK = "clock"
 EVERYTHING = "*"
+_numbers = {}
+_dependent = {}
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,9 @@ class Operation:
     writes: tuple[str, ...] = ()
 
     def __post_init__(self):
-        object.__setattr__(self, "_hash", hash((self.name, self.path, self.reads, self.writes)))
-
-    def __hash__(self):
-        return self._hash
+        """Number it: equal operations have one number."""
+        known = (self.name, self.path, self.reads, self.writes)
+        object.__setattr__(self, "number", _numbers.setdefault(known, len(_numbers)))
 
     def __str__(self):
         return f"{self.name} {self.path}".strip()
@@ -63,10 +63,15 @@ def unlocking(path):
     return Operation("unlock", path, writes=(f"unlock {path}",))
 
 
-@lru_cache(maxsize=1 << 18)
 def is_dependent(one, other):
     """Tell whether the order of two operations of different actors can matter."""
-    return _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
+    pair = (one.number, other.number)
+    known = _dependent.get(pair)
+    if known is None:
+        known = _dependent[pair] = (
+            _meet(one.writes, other.writes) or _meet(one.writes, other.reads) or _meet(one.reads, other.writes)
+        )
+    return known
 
 
 def _tree(path):

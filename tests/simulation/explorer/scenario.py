@@ -7,22 +7,26 @@ verb after the other, on a dictionary. Start at `Scenario` and `play`.
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from unittest.mock import patch
 
 import pyarrow as pa
 from tests.building import trip
 from tests.simulation.explorer.actors import TaskLostError
-from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage
+from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, as_begun
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.filegroup import listing
+from pyhudi.formats.properties import parse_properties
+from pyhudi.state import properties_file
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.probe import WriterCapability, _known
 from pyhudi.table import Table
+from pyhudi.timeline import active
+from pyhudi.timeline.codec import decode_commit
 
 TOKEN = "simulation"
 QUIET_MS = 1_000
@@ -57,6 +61,8 @@ class Scenario:
     """How many of the events may take effect in one run."""
     version: int = 9
     is_object_store: bool = False
+    honours_create: bool = True
+    """Whether the store refuses to create what is there; else it overwrites."""
     before: tuple[Verb, ...] = ()
     """Done by one writer before the run, who dies in the middle of the last if `dies` says so."""
     dies_at: str = ""
@@ -103,7 +109,12 @@ class Play:
         self.outcomes: list[Outcome] = []
         self.seen: list = []
         """What readers saw."""
-        disk = Disk(self.world.files_stored(), self.world.now_ms, is_object_store=scenario.is_object_store)
+        disk = Disk(
+            self.world.files,
+            self.world.now_ms,
+            is_object_store=scenario.is_object_store,
+            honours_create=scenario.honours_create,
+        )
         self.run = Run(disk, scenario.events, scenario.budget, memory)
         self.run.heard = self.hear
 
@@ -145,8 +156,10 @@ class Start:
     world: World
     now_ms: int
 
-    def files_stored(self):
-        return self.world.storage._content.files
+    @cached_property
+    def files(self):
+        """Give the files, for a disk of its own."""
+        return as_begun(self.world.storage._content.files)
 
     def rows(self):
         return _rows_of(self)
@@ -177,7 +190,7 @@ def _prepared(version, before, dies_at, is_object_store, options):
     start = Start(world, world.env.now_ms() + QUIET_MS)
     if not before:
         return start
-    disk = Disk(start.files_stored(), start.now_ms, is_object_store=is_object_store)
+    disk = Disk(start.files, start.now_ms, is_object_store=is_object_store)
     run, play = Run(disk), Play(Scenario(about="", actors={}, options=dict(options)))
     play.run = run
     actor = run.add("before", lambda actor: play._work(actor, before))
@@ -336,7 +349,10 @@ def _as_rows(table):
 
 @contextmanager
 def simulated():
-    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost."""
+    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost.
+
+    And quick: bytes that were parsed are not parsed again.
+    """
 
     def run(engine, function, tasks):
         return [_again(function, task) for task in tasks]
@@ -344,10 +360,27 @@ def simulated():
     cpus = pa.cpu_count()
     pa.set_cpu_count(1)
     try:
-        with patch.object(LocalEngine, "run", run), patch.object(listing, "ThreadPoolExecutor", _OneThread):
+        with (
+            patch.object(LocalEngine, "run", run),
+            patch.object(listing, "ThreadPoolExecutor", _OneThread),
+            patch.object(properties_file, "parse_properties", _properties),
+            patch.object(active, "decode_commit", _commit),
+        ):
             yield
     finally:
         pa.set_cpu_count(cpus)
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(data):
+    return parse_properties(data)
+
+
+def _properties(data):
+    return dict(_parsed(data))
+
+
+_commit = lru_cache(maxsize=10_000)(decode_commit)
 
 
 class _OneThread:

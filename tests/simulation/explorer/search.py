@@ -6,6 +6,7 @@ abandoned and not yielded. Start at `exhaustive`.
 
 import random
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 
 from tests.simulation.explorer.operations import is_dependent
@@ -114,6 +115,7 @@ def are_dependent(one, first, other, second):
     return is_dependent(first, second)
 
 
+@cache
 def target_of(name):
     """Give the actor that an event befalls."""
     return name.partition(":")[2]
@@ -143,15 +145,23 @@ class _Order:
         who, operation, races = move.who, move.operation, []
         own = self._own.setdefault(who, [])
         clock = dict(self._clocks[own[-1]]) if own else {}
-        for before in range(len(self.moves) - 1, -1, -1):
-            earlier = self.moves[before]
-            if earlier.who == who or clock.get(earlier.who, 0) >= self._numbers[before]:
+        heads = {name: len(own) for name, own in self._own.items() if own and name != who}
+        while heads:
+            name = max(heads, key=lambda each: self._own[each][heads[each] - 1])
+            number = heads[name]
+            if clock.get(name, 0) >= number:
+                del heads[name]
                 continue
-            if are_dependent(earlier.who, earlier.operation, who, operation):
+            before = self._own[name][number - 1]
+            if are_dependent(name, self.moves[before].operation, who, operation):
                 races.append(before)
-                for name, seen in self._clocks[before].items():
-                    if seen > clock.get(name, 0):
-                        clock[name] = seen
+                for other, seen in self._clocks[before].items():
+                    if seen > clock.get(other, 0):
+                        clock[other] = seen
+            if number == 1:
+                del heads[name]
+            else:
+                heads[name] = number - 1
         own.append(len(self.moves))
         clock[who] = len(own)
         self.moves.append(move)

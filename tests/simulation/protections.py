@@ -1,0 +1,76 @@
+"""The model's protections on the real code: each is taken away by wiring that only tests have.
+
+No control is a lock that lets everybody in; times that are not monotonic come from each writer's own counter; without
+salt all writers draw the same ids and nonces. Start at `hunt_losses`.
+"""
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+from tests.simulation.explorer import scenario as worlds
+from tests.simulation.explorer.checks import judged
+from tests.simulation.explorer.hunting import hunt, scenarios, ways
+from tests.simulation.model import Control
+from tests.simulation.mutants import UNGUARDED, off
+
+from pyhudi.timeline.clock import format_instant
+
+SCENARIOS = ("count-count", "update-update", "insert-same-key", "update-apart")
+"""One file group, two rows of it, one key in two file groups, and two file groups."""
+LOSSES = frozenset({"I1", "I3", "I4", "I6", "I7", "I8", "I18", "I20"})
+"""What is lost, double or overwritten. That times repeat themselves (I10) is no loss where they are let to."""
+MODES = {
+    Control.NONE: "OPTIMISTIC_CONCURRENCY_CONTROL",
+    Control.OPTIMISTIC: "OPTIMISTIC_CONCURRENCY_CONTROL",
+    Control.PESSIMISTIC: "PESSIMISTIC_CONCURRENCY_CONTROL",
+}
+
+
+def hunt_losses(protection, *names, runs=None, seed=1):
+    """Search in all scenarios under these protections; give the first loss, or "", and how many runs there were."""
+    count = 0
+    with wired(protection):
+        for scenario in _scenarios(protection):
+            found = hunt(scenario, *ways(*names, seed=seed, runs=runs), runs=runs, judge=_losses)
+            count += found.tally.runs
+            if found.wrong:
+                return found.wrong[0], count
+    return "", count
+
+
+@contextmanager
+def wired(protection):
+    """Take away what is not there."""
+    with ExitStack() as stack:
+        if protection.control is Control.NONE:
+            target, make = UNGUARDED
+            stack.enter_context(patch(target, make(None)))
+        if not protection.is_monotonic:
+            stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted))
+        if not protection.is_salted:
+            stack.enter_context(patch.object(worlds, "SimEnv", _unsalted(worlds.SimEnv)))
+        if not protection.checks_keys:
+            stack.enter_context(patch("pyhudi.txn.commit.require_new_keys", off(None)))
+        yield
+
+
+def _scenarios(protection):
+    for name in SCENARIOS:
+        options = {"hoodie.write.concurrency.mode": MODES[protection.control]}
+        yield replace(scenarios()[name], options=options, honours_create=protection.has_absent)
+
+
+def _counted(times, _):
+    """Issue a writer's own next number: no look at the timeline, so others issue the same."""
+    env = times.env
+    env.issued = getattr(env, "issued", 0) + 1
+    return format_instant(env.now_ms() + env.issued, times.zone)
+
+
+def _unsalted(env_of):
+    return lambda run, actor, storage, seed: env_of(run, actor, storage, seed="everybody")
+
+
+def _losses(play):
+    return [text for text in judged(play) if text.partition(":")[0] in LOSSES]

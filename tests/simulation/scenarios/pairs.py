@@ -1,0 +1,80 @@
+"""All pairs of actions: everything that can be done to a table, beside everything else and beside itself.
+
+An action that is added to `ACTIONS` adds its pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+from tests.simulation.explorer.scenario import (
+    Scenario,
+    Verb,
+    delete,
+    drop_partition,
+    overwrite,
+    raise_fare,
+    read_twice,
+    roll_back_pending,
+    upsert,
+)
+from tests.simulation.explorer.verbs import (
+    bulk_insert,
+    delete_where,
+    insert,
+    insert_unless_there,
+    look_up,
+    merge,
+    overwrite_table,
+    read_as_of,
+    read_changes,
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that an actor does in a pair."""
+
+    verb: Callable[[int], Verb]
+    """Made from the actor's number, so that two who do the same do not write the same."""
+    finds_dead: bool = False
+    """A writer before has died in the middle of its commit."""
+
+
+KEYS = ("k0", "k1", "k2", "k3", "k9", "m", "n0", *(f"{letter}{n}" for letter in "no" for n in range(1, 6)))
+"""All keys that there may be."""
+ACTIONS = {
+    "insert": Action(lambda n: insert(**{f"n{n}_b": 1.0 + n})),
+    "insert-new": Action(lambda n: insert_unless_there(m_b=1.0 + n)),
+    "bulk-insert": Action(lambda n: bulk_insert(**{f"n{n}_b": 1.0 + n})),
+    "upsert": Action(lambda n: upsert(k1_b=4.0 + n, m_b=1.0 + n)),
+    "update": Action(lambda _: raise_fare("k1", "b")),
+    "merge": Action(lambda n: merge(k3_b=6.0 + n, m_b=1.0 + n)),
+    "delete": Action(lambda n: delete(f"k{2 * n - 1}")),
+    "delete-where": Action(lambda n: delete_where("k3", "b")),
+    "insert-overwrite": Action(lambda n: overwrite(**{f"o{n}_b": 1.0 + n})),
+    "insert-overwrite-table": Action(lambda n: overwrite_table(**{f"o{n}_a": 1.0 + n})),
+    "delete-partition": Action(lambda _: drop_partition("b")),
+    "roll-back": Action(lambda _: roll_back_pending()),
+    "recover": Action(lambda n: upsert(k1_b=4.0 + n), finds_dead=True),
+    "read": Action(lambda _: read_twice()),
+    "read-changes": Action(lambda _: read_changes()),
+    "read-as-of": Action(lambda _: read_as_of()),
+    "look-up": Action(lambda _: look_up(*KEYS)),
+}
+
+
+def among_dead(*names):
+    """Give what has to have happened before, if one of these actions is to find a writer that died."""
+    if not any(ACTIONS[name].finds_dead for name in names):
+        return {}
+    return {"before": (upsert(k0_a=9.0, n0_a=9.0),), "dies_at": "create .commit"}
+
+
+def _pair(one, other):
+    actors = {"w1": (ACTIONS[one].verb(1),), "w2": (ACTIONS[other].verb(2),)}
+    return Scenario(about=f"{one} beside {other}", actors=actors, **among_dead(one, other))
+
+
+WAYS = ("all",)
+SCENARIOS = {f"{one}+{other}": _pair(one, other) for one, other in combinations_with_replacement(ACTIONS, 2)}
