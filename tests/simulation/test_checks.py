@@ -12,7 +12,8 @@ from tests.simulation.explorer.ends import ENDS
 from tests.simulation.explorer.hunting import begin_of, hunt, scenarios, ways
 from tests.simulation.explorer.kernel import Move
 from tests.simulation.explorer.operations import Operation, reading, writing
-from tests.simulation.explorer.scenario import BYSTANDERS, simulated
+from tests.simulation.explorer.process import simulated
+from tests.simulation.explorer.scenario import BYSTANDERS
 from tests.simulation.explorer.search import replayed
 from tests.simulation.mutants import MUTANTS
 

@@ -2,12 +2,14 @@
 
 import os
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from tests.simulation.explorer import hunting, search
 from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
 from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
-from tests.simulation.explorer.scenario import drop_partition, read_twice, simulated
+from tests.simulation.explorer.process import simulated
+from tests.simulation.explorer.scenario import Scenario, Verb, drop_partition, read_twice, upsert
 from tests.simulation.explorer.traces import parsed, schedule_of, spelled
 from tests.simulation.mutants import MUTANTS
 
@@ -37,6 +39,34 @@ def test_a_trace_is_repeated_by_its_names():
         names = [move.who for move in play.run.trace]
         again = search.replayed(begin, parsed(spelled(names)))
     assert trace_of(again) == trace_of(play)
+
+
+def test_what_is_remembered_is_what_the_code_does():
+    """Runs out of memory are those of the code, also where an actor died, was lied to or stood still."""
+    scenario = replace(scenarios()["crash"], events=("crash:w1", "lost:w2", "stall:w1"), budget=2)
+    begin = begin_of(scenario)
+    with simulated():
+        for seed in range(12):
+            remembered = [next(search.uniform(begin, seed, 1)) for _ in range(2)][1]
+            afresh = next(search.uniform(begin_of(scenario), seed, 1))
+            assert trace_of(remembered) == trace_of(afresh)
+            assert remembered.run.state() == afresh.run.state()
+            assert [(one.token, one.result) for one in remembered.outcomes] == [
+                (one.token, one.result) for one in afresh.outcomes
+            ]
+            assert remembered.run.violations == afresh.run.violations
+
+
+def test_code_that_depends_on_more_than_it_was_told_is_noticed():
+    times = count()
+
+    def do(seat):
+        seat.table().state.storage.put(f"seen/{next(times)}", b"")
+        return read_twice().do(seat)
+
+    scenario = Scenario(about="", actors={"w": (upsert(k1_b=5.0),), "r": (Verb(about="", do=do, is_read=True),)})
+    with pytest.raises(AssertionError, match="did not do the same"):
+        hunt(scenario, *ways("all"), runs=50)
 
 
 def test_operations_depend_on_each_other_where_one_changes_what_the_other_sees():

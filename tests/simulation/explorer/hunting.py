@@ -3,6 +3,7 @@
 Start at `hunt`.
 """
 
+import copy
 import importlib
 import json
 import pkgutil
@@ -14,7 +15,8 @@ from pathlib import Path
 from tests.simulation.explorer import search
 from tests.simulation.explorer.actors import Memory
 from tests.simulation.explorer.checks import Watcher, judged
-from tests.simulation.explorer.scenario import Play, simulated
+from tests.simulation.explorer.process import simulated
+from tests.simulation.explorer.scenario import Play
 from tests.simulation.explorer.traces import drawn, parsed, schedule_of, shrunk, spelled
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
@@ -42,10 +44,42 @@ def begin_of(scenario):
 
     def begin():
         play = Play(scenario, memory)
-        play.run.watchers.append(Watcher(play))
+        play.run.watchers.append(_Watching(play, memory))
         return play.start()
 
     return begin
+
+
+@dataclass(eq=False)
+class _Sighted:
+    """What a watcher has seen, what was wrong with the last of it, and what it saw next."""
+
+    watcher: Watcher
+    found: tuple = ()
+    then: dict = field(default_factory=dict)
+
+
+class _Watching:
+    """A watcher that does not look twice at the same: what it says follows from what was stored, in which order."""
+
+    def __init__(self, play, memory):
+        self._memory = memory
+        if "" not in memory.first:
+            memory.add(memory.first, "", _Sighted(Watcher(play)))
+        self._at = memory.first[""]
+
+    def __call__(self, run, actor, operation):
+        key = (actor.name, operation.number, run.disk.digest())
+        known = self._at.then.get(key)
+        if known is None:
+            watcher, before = copy.copy(self._at.watcher), len(run.violations)
+            watcher.doomed = dict(watcher.doomed)
+            watcher(run, actor, operation)
+            known = _Sighted(watcher, tuple(run.violations[before:]))
+            self._memory.add(self._at.then, key, known)
+        else:
+            run.violations += known.found
+        self._at = known
 
 
 def hunt(scenario, *how, seconds=None, runs=None, judge=judged):

@@ -17,7 +17,7 @@ LONG_MS = 130_000
 EXPIRED_MS = 3_600_000
 JUMP_MS = 400
 """As far as clocks may differ before a writer refuses to work."""
-MOVES_AT_MOST = 5_000
+MOVES_AT_MOST = 2_000
 
 
 @dataclass(frozen=True)
@@ -234,4 +234,3 @@ class Run:
             for beat in actor.beats:
                 beat()
         self._beating = None
-

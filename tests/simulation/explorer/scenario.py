@@ -5,28 +5,19 @@ verb after the other, on a dictionary. Start at `Scenario` and `play`.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, lru_cache
-from unittest.mock import patch
+from functools import cache, cached_property
 
 import pyarrow as pa
 from tests.building import trip
-from tests.simulation.explorer.actors import TaskLostError
 from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, as_begun
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
 
-from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
-from pyhudi.filegroup import listing
-from pyhudi.formats.properties import parse_properties
-from pyhudi.state import properties_file
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.probe import WriterCapability, _known
 from pyhudi.table import Table
-from pyhudi.timeline import active
-from pyhudi.timeline.codec import decode_commit
 
 TOKEN = "simulation"
 QUIET_MS = 1_000
@@ -345,62 +336,3 @@ def _spelled(keys):
 def _as_rows(table):
     found = table.to_pylist()
     return tuple(sorted((row["uuid"], row["city"], row["fare"]) for row in found))
-
-
-@contextmanager
-def simulated():
-    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost.
-
-    And quick: bytes that were parsed are not parsed again.
-    """
-
-    def run(engine, function, tasks):
-        return [_again(function, task) for task in tasks]
-
-    cpus = pa.cpu_count()
-    pa.set_cpu_count(1)
-    try:
-        with (
-            patch.object(LocalEngine, "run", run),
-            patch.object(listing, "ThreadPoolExecutor", _OneThread),
-            patch.object(properties_file, "parse_properties", _properties),
-            patch.object(active, "decode_commit", _commit),
-        ):
-            yield
-    finally:
-        pa.set_cpu_count(cpus)
-
-
-@lru_cache(maxsize=1_000)
-def _parsed(data):
-    return parse_properties(data)
-
-
-def _properties(data):
-    return dict(_parsed(data))
-
-
-_commit = lru_cache(maxsize=10_000)(decode_commit)
-
-
-class _OneThread:
-    """A pool that does the work at once, in the thread that asks."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def map(self, function, *given):
-        return [function(*each) for each in zip(*given, strict=False)]
-
-
-def _again(function, task):
-    try:
-        return function(task)
-    except TaskLostError:
-        return function(task)

@@ -1,0 +1,74 @@
+"""The process in which runs take place: deterministic, and nothing is parsed twice. Start at `simulated`."""
+
+from contextlib import contextmanager
+from functools import lru_cache
+from unittest.mock import patch
+
+import pyarrow as pa
+from tests.simulation.explorer.actors import TaskLostError
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.filegroup import listing
+from pyhudi.formats.properties import parse_properties
+from pyhudi.state import properties_file
+from pyhudi.timeline import active
+from pyhudi.timeline.codec import decode_commit
+
+
+@contextmanager
+def simulated():
+    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost.
+
+    And quick: bytes that were parsed are not parsed again.
+    """
+
+    def run(engine, function, tasks):
+        return [_again(function, task) for task in tasks]
+
+    cpus = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        with (
+            patch.object(LocalEngine, "run", run),
+            patch.object(listing, "ThreadPoolExecutor", _OneThread),
+            patch.object(properties_file, "parse_properties", _properties),
+            patch.object(active, "decode_commit", _commit),
+        ):
+            yield
+    finally:
+        pa.set_cpu_count(cpus)
+
+
+@lru_cache(maxsize=1_000)
+def _parsed(data):
+    return parse_properties(data)
+
+
+def _properties(data):
+    return dict(_parsed(data))
+
+
+_commit = lru_cache(maxsize=10_000)(decode_commit)
+
+
+class _OneThread:
+    """A pool that does the work at once, in the thread that asks."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def map(self, function, *given):
+        return [function(*each) for each in zip(*given, strict=False)]
+
+
+def _again(function, task):
+    try:
+        return function(task)
+    except TaskLostError:
+        return function(task)
