@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 _counted: Counter[str] = Counter()
+_largest: Counter[str] = Counter()
 
 
 def count(name, number=1):
@@ -16,11 +17,17 @@ def count(name, number=1):
     _counted[name] += number
 
 
+def largest(name, number):
+    """Raise a figure to this number, if it is lower: sizes do not add up."""
+    _largest[name] = max(_largest[name], number)
+
+
 def save():
     """Add what was counted to the file, if one is named; what is saved is not counted again."""
     path = os.environ.get("PYHUDI_FIGURES")
-    if path and _counted:
+    if path and (_counted or _largest):
         file = Path(path)
-        before = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(dict(sorted((Counter(before) + _counted).items())), indent=1) + "\n")
+        before = Counter(json.loads(file.read_text()) if file.exists() else {})
+        file.write_text(json.dumps(dict(sorted(((before + _counted) | _largest).items())), indent=1) + "\n")
         _counted.clear()
+        _largest.clear()

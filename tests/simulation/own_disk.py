@@ -5,10 +5,12 @@ Needs Linux, and either the right to mount or user namespaces. Start at `on_own_
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 SPACES = (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"])
 """With the right to mount, and without."""
+PAGE = 4096
 MOUNT = 'mount -t tmpfs -o "$0" pyhudi "$1" && shift && exec "$@"'
 
 
@@ -36,11 +38,16 @@ class Ballast:
         self._folder.mkdir(exist_ok=True)
 
     def fill(self, free_pages=0):
-        """Leave this many pages."""
+        """Leave this many pages, as far as others do not take or free some meanwhile."""
+        with Path(self._folder, "room").open("ab") as file:
+            while (size := self._free() - free_pages * PAGE) > 0:
+                with suppress(OSError):  # somebody was faster: less is left
+                    os.posix_fallocate(file.fileno(), file.tell(), size)
+                    return
+
+    def _free(self):
         left = os.statvfs(self._folder)
-        with Path(self._folder, "room").open("wb") as file:
-            if (size := (left.f_bavail - free_pages) * left.f_bsize) > 0:
-                os.posix_fallocate(file.fileno(), 0, size)
+        return left.f_bavail * left.f_bsize
 
     def take_names(self, free_names=0):
         """Leave this many names for files."""

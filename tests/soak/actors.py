@@ -7,8 +7,8 @@ own metadata, so that the timeline can be held against what was told. A new kind
 import json
 import os
 import random
-import resource
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.building import TINY_FILTERS, trip
 
@@ -18,6 +18,8 @@ from pyhudi.table import open_table
 
 NOTE = "soak"
 """Where a commit's metadata tell what it does."""
+PAIRS = tuple((f"p{number}", f"p{number + 1}") for number in range(0, 8, 2))
+"""Every commit writes to both partitions of a pair: a reader that sees it in one has to see it in the other."""
 COUNTERS = (("count-p0", "p0"), ("count-p1", "p1"))
 KEPT = 5
 """How many keys of its own a writer has at a time."""
@@ -37,6 +39,8 @@ class Place:
     """How far clocks may be wrong."""
     stall_s: float = 1.0
     """How long who stands still does so."""
+    disk: str = ""
+    """The folder where a file system begins that nobody else uses: it may be filled."""
 
     def table(self, env=None):
         """Open the table."""
@@ -72,16 +76,21 @@ def write(place, name, wire):
         ended, instant = _committed(table, note, place.asked)
         wire.send((ended, note["token"], instant, usage()))
         if ended == "ok" and note["verb"] == "add":
-            own.append(note["key"])
+            own.append(note)
         if note["verb"] == "drop":
-            own.remove(note["key"])  # whatever came of it: nobody touches this key again
+            own[:] = [one for one in own if one["key"] != note["key"]]  # whatever came of it: nobody touches it again
 
 
 def _drawn(token, own, chance):
-    """Choose what to do next."""
-    verb = chance.choice(("add", "count", "change", "drop") if len(own) >= KEPT else ("add", "count"))
-    key = token if verb == "add" else "" if verb == "count" else chance.choice(own)
-    return {"token": token, "verb": verb, "key": key, "fare": float(chance.randint(1, 1000))}
+    """Choose what to do next: with a row that everybody counts in, or with rows of one's own beside those of others."""
+    verb = chance.choice(("add", "change", "count", "drop") if len(own) >= KEPT else ("add", "add", "count"))
+    said = {"token": token, "verb": verb, "fare": float(chance.randint(1, 1000))}
+    if verb == "count":
+        return {**said, "key": "", "pair": PAIRS[0]}
+    if verb == "add":
+        return {**said, "key": token, "pair": chance.choice(PAIRS)}
+    chosen = chance.choice(own)
+    return {**said, "key": chosen["key"], "pair": chosen["pair"]}
 
 
 def _committed(table, note, options):
@@ -97,7 +106,7 @@ def _committed(table, note, options):
 
 def _put(table, note, said):
     """Write one key to two partitions: a reader that sees one of them has to see the other."""
-    rows = [trip(note["key"], city, ts=_order_of(note["token"]), fare=note["fare"]) for city in ("p0", "p1")]
+    rows = [trip(note["key"], city, ts=_order_of(note["token"]), fare=note["fare"]) for city in note["pair"]]
     return table.upsert(rows, **said)
 
 
@@ -119,7 +128,7 @@ def _order_of(token):
 
 def meaning(rows, note):
     """Do to a dictionary of rows what a commit does to the table."""
-    pair = [(note["key"], city) for city in ("p0", "p1")]
+    pair = [(note["key"], city) for city in note["pair"]]
     if note["verb"] in {"add", "change"}:
         return {**rows, **dict.fromkeys(pair, note["fare"])}
     if note["verb"] == "drop":
@@ -152,8 +161,8 @@ def rows_of(table):
 
 
 def _wrong(rows, last):
-    halves = sorted(key for key, city in rows if rows[key, city] != rows.get((key, "p1" if city == "p0" else "p0")))
-    halves = [key for key in halves if not key.startswith("count-")]
+    partner = {**dict(PAIRS), **{second: first for first, second in PAIRS}}
+    halves = sorted(key for key, city in rows.keys() - {*COUNTERS} if rows[key, city] != rows.get((key, partner[city])))
     first, second = (rows.get(counter) for counter in COUNTERS)
     if halves or first != second:
         return f"half a commit: {halves}, counters {first} and {second}"
@@ -161,8 +170,9 @@ def _wrong(rows, last):
 
 
 def usage():
-    """Tell our largest memory, as the system counts it, and how many descriptors are open."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(os.listdir("/dev/fd"))
+    """Tell how much memory we hold now, in kB, and how many descriptors are open."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1024, len(os.listdir("/dev/fd"))
 
 
 ACTORS = {"writer": write, "reader": read}

@@ -11,8 +11,10 @@ import signal
 import time
 from collections import Counter
 from multiprocessing.connection import wait
+from statistics import median
 
 from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.simulation.own_disk import Ballast
 from tests.soak.actors import ACTORS, COUNTERS
 from tests.soak.judging import Journal, judged
 
@@ -22,10 +24,11 @@ FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["tests.soak.actors", "tests.soak.judging", "pyarrow.acero", "pyarrow.dataset", "pandas"])
 LONGEST_S = 120
 """How long an actor may take to stop."""
-MOST_GROWTH_KB = 96 * 1024
-MOST_DESCRIPTORS = 8
-WARM = 5
-"""How many times an actor is not yet asked how much it holds."""
+MOST_GROWTH_KB = 32 * 1024
+MOST_DESCRIPTORS = 4
+FULL = "the disk"
+WARM = 20
+"""How many words of an actor are not yet asked how much it holds."""
 
 
 def new_table(place, options=None):
@@ -66,9 +69,13 @@ class Actor:
         return [word[:3] for word in words]
 
     def growth(self):
-        """Tell what the actor holds more than it did when it was warm: kB of memory, descriptors."""
+        """Tell what the actor holds more at last than when it was warm: kB of memory, descriptors."""
         warm = self.usages[WARM:]
-        return tuple(last - first for last, first in zip(warm[-1], warm[0], strict=True)) if warm else (0, 0)
+        quarter = len(warm) // 4
+        if not quarter:
+            return 0, 0
+        first, last = zip(*warm[:quarter], strict=True), zip(*warm[-quarter:], strict=True)
+        return tuple(int(median(late) - median(early)) for early, late in zip(first, last, strict=True))
 
     def kill(self):
         """End it as nobody can refuse."""
@@ -83,7 +90,7 @@ class Soak:
         self.place, self.chance = place, random.Random(f"{seed}")
         self.first = new_table(place, table_options)
         self.journal, self.tally = Journal(), Counter()
-        self._lives = 0
+        self._lives, self.growth = 0, (0, 0)
         self.actors = [self._born(kind) for kind in actors]
         self.spared = {actor.name for actor in (self.actors[0], self.actors[-1])}
         """Who is never killed, so that growth would show."""
@@ -118,7 +125,13 @@ class Soak:
             kilobytes, descriptors = actor.growth()
             assert kilobytes < MOST_GROWTH_KB, f"{actor.name} grew by {kilobytes} kB"
             assert descriptors < MOST_DESCRIPTORS, f"{actor.name} left {descriptors} descriptors open"
+            self.growth = max(self.growth, (kilobytes, descriptors))
         return judged_apart(self.place, self.journal, self.first)
+
+    @property
+    def held(self):
+        """Say how much more an actor held at the end than when it was warm, at most."""
+        return f"grown by {self.growth[0]} kB and {self.growth[1]} descriptors at most"
 
     def _born(self, kind):
         self._lives += 1
@@ -134,7 +147,7 @@ class Soak:
 
     def _trouble(self, trouble):
         victims = [actor for actor in self.actors if actor.name not in self.spared and actor.name not in self._until]
-        if victims:
+        if victims and FULL not in self._until:
             self.tally[trouble] += 1
             TROUBLES[trouble](self, self.chance.choice(victims))
 
@@ -153,7 +166,12 @@ class Soak:
         )
 
     def fill(self, actor):
-        """Fill its disk: writes fail in the middle of a file."""
+        """Fill the disk, of all of them where it is their own; else writes of this one fail in the middle of a file."""
+        if self.place.disk:
+            ballast = Ballast(self.place.disk)
+            ballast.fill(self.chance.choice((0, 0, 2, 4, 8)))
+            self._until[FULL] = time.monotonic() + 0.3, ballast.drop
+            return
         limit = self.chance.choice((1, 500, 3000))
         resource.prlimit(actor.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
