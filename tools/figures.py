@@ -1,27 +1,153 @@
-"""Run what the figures of docs/reliability.md count, and write them as JSON: `python tools/figures.py ci|full FILE`."""
+"""Count what the table of docs/reliability.md shows, and write it there: `python tools/figures.py ci|full [SEED]`.
 
+Each job counts into a file of its own; as many run side by side as there are cores. A job that finds anything wrong
+fails, and so does the whole: figures are only stored of a run in which nothing was lost, twice, or wrong. Start at
+`main`; another job is a line in JOBS, another line of the table one in ROWS.
+"""
+
+import json
 import os
 import platform
+import random
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
-TESTS = ["tests/simulation", "tests/soak"]
+ROOT = Path(__file__).resolve().parents[1]
+STORED = ROOT / "docs" / "figures.json"
+PAGE = ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "--timeout", "3600"]
+SIMULATION = "tests/simulation/"
+
+JOBS = {
+    "ci": {
+        "soak": [*PYTEST, "tests/soak"],
+        "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
+        "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
+        "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
+        "model": [*PYTEST, f"{SIMULATION}test_model.py"],
+        "faults": [*PYTEST, f"{SIMULATION}test_faults.py", f"{SIMULATION}test_power.py", f"{SIMULATION}test_clocks.py"],
+        "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
+    },
+}
+SOAK = ["--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
+JOBS["full"] = {
+    "soak": [sys.executable, "-m", "tests.soak", *SOAK],
+    **JOBS["ci"],
+}
+"""Longest first. A command that ends in --seed is given the run's."""
+
+ROWS = {
+    "interleavings of the real code, all different": ("different interleavings", 5_000, 200_000),
+    "pairs of actions, every order of each": ("action pairs, exhaustive", 1, 1),
+    "random schedules of three to five actors": ("random schedules of 3-5 actors", 500, 50_000),
+    "crash points recovered": ("crash points", 2_000, 2_000),
+    "crash points inside recovery, recovered": ("crash points inside recovery", 1, 23_000),
+    "different states that these leave": ("states after a crash, recovered", 1, 1),
+    "writers killed by `SIGKILL`, recovered": ("real SIGKILL recoveries", 50, 1_000),
+    "of them in the middle of a write": ("of them in the middle of a write", 1, 1),
+    "states after a power cut, recovered": ("states after a power cut, recovered", 1, 1),
+    "injected faults": ("injected faults", 1, 1),
+    "clocks that jump in the middle of a write": ("clock jumps in the middle of a write", 1, 1),
+    "mutants, every one found": ("mutants found", 30, 30),
+    "configurations of the model, judged as they must be": ("model configurations", 40, 120),
+    "commits of a soak": ("soak commits", 200, 10_000),
+    "its processes": ("soak processes", 4, 8),
+}
+"""Line of the table to the figure it shows, and the least it has to be: in CI, in full."""
+SLICES = ("ci", "full")
 
 
-def main(size: str, file: str) -> int:
-    """Run the short or the full form; give pytest's exit code."""
-    environment = {**os.environ, "PYHUDI_FIGURES": str(Path(file).absolute())}
-    Path(file).unlink(missing_ok=True)
+def main(size: str, seed: str) -> int:
+    """Run every job of a slice, and store what was counted; give the exit code."""
+    print(f"seed {seed}")
+    start_s = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        files = [Path(folder, name) for name in JOBS[size]]
+        codes = list(pool.map(lambda file: run(size, file, seed), files))
+        counted = sum((Counter(json.loads(file.read_text())) for file in files if file.exists()), Counter())
+    seconds = round(time.monotonic() - start_s)
+    print(json.dumps(dict(sorted(counted.items())), indent=1))
+    missed = missing(size, counted)
+    if any(codes) or missed:
+        print(f"nothing is stored: {dict(zip(JOBS[size], codes, strict=True))}, too few: {missed}")
+        return 1
+    store(size, {**facts(seed, seconds), "figures": dict(sorted(counted.items()))})
+    return 0
+
+
+def run(size: str, file: Path, seed: str) -> int:
+    """Run one job; show what it said if it failed."""
+    command = JOBS[size][file.name]
+    environment = {**os.environ, "PYHUDI_FIGURES": str(file), "PYHUDI_SEED": seed, "PYTHONHASHSEED": "0"}
     if size == "full":
         environment["PYHUDI_SIMULATE_ALL"] = "1"
     start_s = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "pytest", "--timeout", "3600", *TESTS], env=environment, check=False)
-    seconds = time.monotonic() - start_s
-    print(f"{Path(file).read_text()}{size}, {seconds:.0f} s, {os.cpu_count()} cores, {platform.machine()}")
+    asked = [*command, seed] if command[-1] == "--seed" else command
+    done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    print(f"{file.name}: {'failed' if done.returncode else 'good'}, {time.monotonic() - start_s:.0f} s", flush=True)
+    if done.returncode:
+        print(done.stdout[-5000:], done.stderr[-5000:])
     return done.returncode
 
 
+def missing(size: str, counted: Counter[str]) -> dict[str, int]:
+    """Give the figures that are lower than they have to be."""
+    which = 1 + SLICES.index(size)
+    least = {str(row[0]): int(row[which]) for row in ROWS.values()}
+    return {figure: counted[figure] for figure, number in least.items() if counted[figure] < number}
+
+
+def facts(seed: str, seconds: int) -> dict[str, str | int | None]:
+    """Say when, of what and where figures are."""
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": commit,
+        "seed": seed,
+        "seconds": seconds,
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+    }
+
+
+def store(size: str, found: dict[str, object]) -> None:
+    """Keep the figures, and put the table of all that are kept into the page."""
+    kept = json.loads(STORED.read_text()) if STORED.exists() else {}
+    kept[size] = found
+    STORED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}{table(kept)}{END}{rest.partition(END)[2]}")
+    print(table(kept))
+
+
+def table(kept: dict[str, dict]) -> str:
+    """Spell the table."""
+    lines = ["| measure | in CI | a full run |", "|---|---|---|"]
+    for line, (figure, *_) in ROWS.items():
+        lines.append(f"| {line} | {' | '.join(_spelled(kept.get(size), figure) for size in SLICES)} |")
+    lines.append(f"| losses, duplicates, silent wrong reads | {' | '.join('0' if s in kept else '' for s in SLICES)} |")
+    for word, key in (("minutes", "seconds"), ("seed", "seed"), ("day", "date"), ("commit", "commit")):
+        told = [str(kept[size][key]) if size in kept else "" for size in SLICES]
+        if key == "seconds":
+            told = [
+                f"{int(text) / 60:.0f}, {kept[size]['cores']} cores" if text else ""
+                for size, text in zip(SLICES, told, strict=True)
+            ]
+        lines.append(f"| {word} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _spelled(found: dict | None, figure: str) -> str:
+    return f"{found['figures'].get(figure, 0):,}" if found else ""
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else str(random.SystemRandom().randrange(10**6))))
