@@ -67,14 +67,14 @@ simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=cras
 soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,fenced,s3)
 	$(PY) -m tests.soak --minutes $(MINUTES) --processes $(PROCESSES) --on $(ON) $(if $(SEED),--seed $(SEED))
 
-figures: .venv/.ready ## Count what docs/reliability.md counts, into .figures.json (SLICE=ci|full; full takes an hour)
-	$(PY) tools/figures.py $(SLICE) .figures.json
+figures: .venv/.ready ## Count what docs/reliability.md shows, and write it there (SLICE=ci|full SEED=7; full takes an hour)
+	$(PY) tools/figures.py $(SLICE) $(SEED)
 
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .lanes .bench .figures.json build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate soak figures keys clean
