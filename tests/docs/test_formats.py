@@ -210,7 +210,7 @@ def slots():
     state = new_state(env=FixedEnv(1_767_268_800_000))
     state = remember_fence(state, Settings({"pyhudi.fence": "on"}))
     fence_of(state).claim_commit(".hoodie/timeline/20260101120000001_20260101120000905.commit", b"Obj\x01")
-    Fence(state=state, number=1).claim_rollback(START)
+    Fence(state=state, number=1).claim_rollback(START, "20260101120000950")
     found = state.storage.list(SLOTS)
     return "\n".join(f"{one.path}\n{state.storage.get(one.path).decode()}" for one in found)
 

@@ -55,7 +55,7 @@ def judged(place, journal, first):
     found = rows_of(place.table())
     assert found.pop(("last", "z")) == 0.0
     assert found == expected, difference(found, expected)
-    require_clean(place.table(), may_repeat_rollbacks=bool(place.storage_options))
+    require_clean(place.table(), may_times_meet=bool(place.storage_options))
     return len(history)
 
 

@@ -25,8 +25,9 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import create_table, open_table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant
-from pyhudi.txn.fence import SLOTS, Fence, fence_of, remember_fence, wins_rollback
+from pyhudi.txn.fence import SLOTS, Fence, Verdict, decide_rollback, fence_of, remember_fence
 
+LATE = "29990101000000000"
 LEASED = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider"}
 FENCED = Settings({"pyhudi.fence": "on"})
 
@@ -195,9 +196,32 @@ def test_a_rollback_that_stood_still_while_the_commit_was_decided_is_given_up(wo
     path = f"{state.layout.timeline_path}/{txn.time}_{format_instant(world.now_ms + 5, UTC)}.commit"
     decide = Fence(state=state, number=0)
     state.storage.before = {f"{SLOTS}/": lambda: decide.claim_commit(path, b"Obj")}
-    assert not wins_rollback(state, txn.time)
+    assert decide_rollback(state, txn.time, LATE) is Verdict.COMMITTED
     assert state.storage.get(path) == b"Obj"
     assert len(slots(state)) == 1
+
+
+@pytest.mark.parametrize("where", [".rollback.requested", ".rollback.inflight", SLOTS])
+def test_a_rollback_that_stood_still_while_another_did_it_adds_nothing(world, where):
+    state = table(world)
+    txn = begun(state)
+    txn.start(None)
+    write(txn)
+    slow = on_host(world, state)
+
+    def stand_still():
+        slow.env.is_frozen = True
+        world.pass_ms(301_000)
+        rollback_instant(on_host(world, state), txn.time, Settings(LEASED))
+        slow.env.is_frozen = False
+
+    slow.storage.before = {where: stand_still}
+    rollback_instant(slow, txn.time, Settings(LEASED))
+    assert slow.storage.before == {}
+    assert states_of(state) == [("rollback", "completed")]
+    assert len([one for one in state.storage.list_directory(".hoodie/timeline").files if "rollback" in one.name]) == 3
+    assert data_files(state) == []
+    assert len({said["by"] for said in slots(state) if "rollback" in said}) == 1
 
 
 def test_a_rollback_by_name_that_is_given_up_says_so(world):

@@ -18,6 +18,7 @@ from pyhudi.errors import (
     InvalidInput,
     PreconditionFailed,
     StorageUnavailable,
+    WriteConflict,
 )
 from pyhudi.filegroup.listing import list_partitions, storage_listing
 from pyhudi.filegroup.model import BaseFile, PartitionPath
@@ -38,7 +39,7 @@ from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, Rollba
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
 from pyhudi.txn.checks import require_lease, rollback_target
 from pyhudi.txn.commit import announce
-from pyhudi.txn.fence import wins_rollback
+from pyhudi.txn.fence import Verdict, decide_rollback, fence_of
 from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
@@ -191,7 +192,9 @@ def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Se
 
 
 def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings) -> bool:
-    """Do a requested rollback; every step may have been done before. One whose target was committed is given up.
+    """Do a requested rollback; every step may have been done before.
+
+    One whose target was committed, or is another rollback's, is given up; false if it was committed.
 
     The lock is kept, as after a commit, until nobody can issue the rollback's times again.
     """
@@ -200,10 +203,11 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
     with suppress(PreconditionFailed):  # begun before
         start(state, rollback)
     target = InstantTime(plan.instant)
-    if not wins_rollback(state, target):
+    decided = decide_rollback(state, target, rollback.requested_time)
+    if decided is not Verdict.OURS:
         remove_pending(state, inflight)
         stop_beating(state, rollback.requested_time)
-        return False
+        return decided is not Verdict.COMMITTED
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
@@ -222,13 +226,19 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
 
 
 def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata, times: Times) -> InstantTime:
-    """Complete the rollback and give the last time that was issued for it."""
+    """Complete the rollback, unless somebody else did, and give the last time that was issued for it."""
     completion = inflight.requested_time
     while True:
-        newest = max(newest_time(load_timeline(state)) or completion, completion)
-        completion = times.issue(newest)
+        fence, timeline = fence_of(state), load_timeline(state)
+        done = find_instant(timeline, inflight.requested_time)
+        if done is not None and done.is_completed:
+            return done.completion_time or completion
+        completion = times.issue(max(newest_time(timeline) or completion, completion))
+        claim = None if fence is None else fence.claim_commit
         try:
-            complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES))
+            complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES), claim=claim)
+        except WriteConflict:
+            continue  # somebody else got the slot
         except PreconditionFailed:
             if state.layout.has_completion_times:
                 continue

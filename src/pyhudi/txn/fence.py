@@ -2,10 +2,11 @@
 
 A lock can end under a holder that stands still, and no lock can tell him. With the fence he is stopped where it counts:
 a commit is decided by the create of its slot, which holds all that is needed to publish it, and whoever comes next
-publishes what the last one left. Commit and rollback of one instant want the same slot, so one of them wins. Only
-pyhudi's writers claim slots. Start at `fence_of`.
+publishes what the last one left. Commit and rollback of one instant want the same slot, so one of them wins; and so do
+two rollbacks of it. Only pyhudi's writers claim slots. Start at `fence_of`.
 
-Bytes: slot = JSON {"publish": file name, "data": base64, "nonce": text} | {"rollback": instant, "nonce": text}
+Bytes: slot = JSON {"publish": file name, "data": base64, "nonce": text}
+            | {"rollback": instant, "by": instant, "nonce": text}
 Spec:  reliability 1.7.
 """
 
@@ -13,6 +14,7 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from pyhudi.errors import (
@@ -31,11 +33,12 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.instant import InstantTime, parse_name
-from pyhudi.timeline.view import find_instant
+from pyhudi.timeline.instant import Action, InstantTime, parse_name
+from pyhudi.timeline.view import Timeline, find_instant
+from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.locks import lock_for
 
-__all__ = ["SLOTS", "Fence", "fence_declaration", "fence_of", "remember_fence", "wins_rollback"]
+__all__ = ["SLOTS", "Fence", "Verdict", "decide_rollback", "fence_declaration", "fence_of", "remember_fence"]
 
 FENCE: Final = option(
     FENCE_KEY,
@@ -47,6 +50,17 @@ FENCE: Final = option(
 
 SLOTS: Final = ".hoodie/.fence"
 _DIGITS: Final = 20
+
+
+class Verdict(StrEnum):
+    """What was decided of an instant that is to be rolled back."""
+
+    OURS = "ours"
+    """It is rolled back, by us."""
+    ANOTHERS = "another's"
+    """It is rolled back by another rollback, which the next write finishes if its writer does not."""
+    COMMITTED = "committed"
+    """Its commit was decided first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +88,10 @@ class Fence:
                 "storage did not say whether the commit was decided; the next write settles it", file=name
             ) from error
 
-    def claim_rollback(self, target: InstantTime) -> bool:
-        """Decide that an instant is rolled back; False if somebody else got the slot."""
+    def claim_rollback(self, target: InstantTime, rollback: InstantTime) -> bool:
+        """Decide that an instant is rolled back, and by which rollback; False if somebody else got the slot."""
         try:
-            self._claim({"rollback": target})
+            self._claim({"rollback": target, "by": rollback})
         except PreconditionFailed:
             return False
         return True
@@ -104,18 +118,36 @@ def fence_of(state: TableState) -> Fence | None:
     return Fence(state=state, number=newest + 1)
 
 
-def wins_rollback(state: TableState, target: InstantTime) -> bool:
-    """Claim that an instant is rolled back, before anything of it is deleted; False if its commit was decided first.
+def decide_rollback(state: TableState, target: InstantTime, rollback: InstantTime) -> Verdict:
+    """Claim that an instant is rolled back by this rollback, before anything of it is deleted.
 
-    Always true where the table has no fence.
+    Always ours where the table has no fence.
+
+    Cost: what `fence_of` costs, a listing and a put; a read for each slot if others roll the same instant back.
     """
     while (fence := fence_of(state)) is not None:
-        found = find_instant(load_timeline(state), target)
+        timeline = load_timeline(state)
+        found = find_instant(timeline, target)
         if found is not None and found.is_completed:
-            return False
-        if fence.claim_rollback(target):
+            return Verdict.COMMITTED
+        decided = _decided_by(state, fence, target) if _has_rival(state, timeline, target, rollback) else None
+        if decided is not None:
+            return Verdict.OURS if decided == rollback else Verdict.ANOTHERS
+        if fence.claim_rollback(target, rollback):
             break
-    return True
+    return Verdict.OURS
+
+
+def _has_rival(state: TableState, timeline: Timeline, target: InstantTime, rollback: InstantTime) -> bool:
+    """Tell whether another rollback of the instant is on the timeline: it was there before it could claim."""
+    others = [one for one in timeline.instants if one.action is Action.ROLLBACK and one.requested_time != rollback]
+    return any(rollback_target(state, one) == target for one in others)
+
+
+def _decided_by(state: TableState, fence: Fence, target: InstantTime) -> str | None:
+    """Find the rollback that has claimed the instant, if one has."""
+    claims = (_read(state, _path(number)) for number in range(fence.number - 1, -1, -1))
+    return next((said.get("by", "") for said in claims if said.get("rollback") == target), None)
 
 
 def fence_declaration(settings: Settings) -> dict[str, str]:

@@ -7,7 +7,7 @@ a table at rest. What cannot be meant before something is built stands in `UNBUI
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tests.simulation.explorer.ends import End, judged_end
+from tests.simulation.explorer.ends import End, decoded, judged_end
 
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
@@ -17,7 +17,7 @@ from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import load_properties, open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.codec import decode_commit, decode_rollback_plan
+from pyhudi.timeline.codec import decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
 
 _TIMELINES = frozenset({".hoodie", ".hoodie/timeline"})
@@ -211,12 +211,9 @@ def _instant(path) -> Instant:
     return parse_name(path.rsplit("/", 1)[-1])
 
 
-@lru_cache(maxsize=4_096)
 def _decoded(path, data):
     """Read what a completed commit says; None for a rollback."""
-    if _instant(path).action not in WRITE_ACTIONS:
-        return None
-    return decode_commit(data, path)
+    return decoded(path, data) if _instant(path).action in WRITE_ACTIONS else None
 
 
 @lru_cache(maxsize=4_096)

@@ -108,6 +108,15 @@ SCENARIOS = {
         is_object_store=True,
         options=FENCED,
     ),
+    "expired-lease-recover-fenced": Scenario(
+        about="a writer stands still for longer than its lease, maybe while it recovers from a dead one; with a fence",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(upsert(k0_a=9.0, n0_a=9.0),),
+        dies_at="head .parquet",
+        events=("expire:w1",),
+        is_object_store=True,
+        options=FENCED,
+    ),
     "three-fenced": Scenario(
         about="three writers that try again on a conflict, one of whom stands still for longer than its lease",
         actors={"w1": (ONE,), "w2": (OTHER,), "w3": (upsert(k0_a=6.0),)},
