@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import nullcontext
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -100,12 +101,50 @@ def table(request, builder):
 # written again in place
 
 
+def merge(*rows, on="t.uuid = s.uuid and t.city = s.city", **options):
+    def begun(table):
+        return table.merge(pa.Table.from_pylist(list(rows), schema=TRIPS), on, options={**TINY_FILTERS, **options})
+
+    return begun
+
+
+GLOBAL = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+STAYING = {**GLOBAL, "hoodie.simple.index.update.partition.path": False}
+SEVEN = trip("a2", "a", ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0)
+NEW = trip("a3", "a", fare=7.0)
+
+
+def merge_and_insert(table, **said):
+    merging = merge(*SEVEN, NEW, **said)(table).when_matched_update({"fare": "t.fare + s.fare"})
+    return merging.when_not_matched_insert_all().execute()
+
+
+def merge_by_source(table):
+    merging = merge(SEVEN[1])(table).when_matched_update_all()
+    return merging.when_not_matched_by_source_update({"fare": "t.fare + 7"}).execute()
+
+
 LATE = {
     "upsert": (upsert(trip("a2", "a", ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0)), {"a2": 7.0, "b1": 7.0}, 2),
     "update": (lambda table: table.update(set={"fare": "fare + 7"}), {"a1": 12.0, "a2": 8.0, "b1": 8.0}, 2),
     "delete keys": (lambda table: table.delete(keys=["a2", "b1"], options=TINY_FILTERS), {"a2": None, "b1": None}, 2),
     "delete where": (lambda table: table.delete(where="uuid <> 'a1'"), {"a2": None, "b1": None}, 2),
-    "insert": (lambda table: table.insert([trip("a3", "a"), trip("b3", "b")], options=TINY_FILTERS), {}, 2),
+    "insert": (
+        lambda table: table.insert([trip("a3", "a"), trip("b3", "b")], options=TINY_FILTERS),
+        {"a3": 1.0, "b3": 1.0},
+        2,
+    ),
+    "insert without duplicates": (
+        lambda table: table.insert([*SEVEN, NEW, trip("b3", "b")], duplicates="drop", options=TINY_FILTERS),
+        {"a3": 7.0, "b3": 1.0},
+        2,
+    ),
+    "merge": (merge_and_insert, {"a2": 8.0, "b1": 8.0, "a3": 7.0}, 2),
+    "merge anywhere": (partial(merge_and_insert, on="t.uuid = s.uuid"), {"a2": 8.0, "b1": 8.0, "a3": 7.0}, 2),
+    "merge by source": (merge_by_source, {"a1": 12.0, "a2": 8.0, "b1": 7.0}, 2),
+    "upsert that moves": (upsert(trip("a2", "b", ts=2, fare=7.0), **GLOBAL), {"a2": 7.0}, 2),
+    "upsert that stays": (upsert(trip("a2", "b", ts=2, fare=7.0), SEVEN[1], **STAYING), {"a2": 7.0, "b1": 7.0}, 2),
+    "global delete": (lambda table: table.delete(keys=["a2", "b1"], options=GLOBAL), {"a2": None, "b1": None}, 2),
 }
 
 
@@ -115,7 +154,7 @@ def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(b
     before = fares(builder, table)
     first, second = overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0)), late)
     assert first.instant < second.instant < first.completion_time or table.state.layout.table_version == 6
-    wanted = {**before, "a1": 5.0, **({"a3": 1.0, "b3": 1.0} if verb == "insert" else {}), **expected}
+    wanted = {**before, "a1": 5.0, **expected}
     assert fares(builder, table) == {key: fare for key, fare in wanted.items() if fare is not None}
     assert instants(table) == [("commit", "completed")] * 3
     assert len(second.files) == files_count
@@ -181,6 +220,49 @@ def test_a_record_that_changes_partition_is_compared_with_what_came_meanwhile(bu
     newest, moving = trip("a1", "a", ts=9, fare=9.0), trip("a1", "b", ts=5, fare=5.0)
     overlapping(builder, table, upsert(newest, **options), upsert(moving, **options))
     assert builder.rows_of(table, "city", "fare", filter="uuid = 'a1'") == [("a", 9.0)]
+
+
+def instants_in_place(table):
+    """Tell whether nothing was done from the start."""
+    return instants(table) == [("commit", "completed")] * 3
+
+
+def test_a_condition_of_a_merge_is_evaluated_on_what_others_wrote(builder, table):
+    def late(one):
+        merging = merge(*SEVEN, trip("a1", "a", ts=2, fare=7.0))(one).when_matched_delete("t.fare >= 5")
+        return merging.when_matched_update({"fare": "t.fare + s.fare"}).execute()
+
+    _, second = overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0)), late)
+    assert (second.deleted, second.updated) == (1, 2)
+    assert fares(builder, table) == {"a2": 8.0, "b1": 8.0}
+    assert instants_in_place(table)
+
+
+NOW_ELSEWHERE = {
+    "merge": merge_and_insert,
+    "merge anywhere": partial(merge_and_insert, on="t.uuid = s.uuid"),
+    "insert without duplicates": lambda table: table.insert([NEW], duplicates="drop", options=TINY_FILTERS),
+}
+
+
+@pytest.mark.parametrize("verb", NOW_ELSEWHERE)
+def test_a_new_key_that_came_into_a_rewritten_file_is_met_there(builder, table, verb):
+    early = upsert(trip("a1", "a", ts=2, fare=5.0), trip("a3", "a", fare=3.0))
+    overlapping(builder, table, early, NOW_ELSEWHERE[verb])
+    rows = builder.rows_of(table, "uuid", "fare", filter="uuid = 'a3'")
+    assert rows == [("a3", 3.0 if verb.startswith("insert") else 10.0)]
+
+
+@pytest.mark.parametrize("verb", ["upsert that moves", "upsert that stays"])
+def test_a_record_that_went_meanwhile_is_new_where_its_row_says(builder, table, verb):
+    early = partial(table_delete, "a2")
+    overlapping(builder, table, early, LATE[verb][0])
+    assert builder.rows_of(table, "city", "fare", filter="uuid = 'a2'") == [("b", 7.0)]
+    assert not instants_in_place(table)
+
+
+def table_delete(key, table):
+    return table.delete(keys=[key], options=TINY_FILTERS)
 
 
 # keys

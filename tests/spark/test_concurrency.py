@@ -46,7 +46,22 @@ def test_a_new_key_that_another_inserted_meanwhile_stays_one_row(builder, table,
     assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 7.0)]
 
 
-def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, meddle):
+def merge(table, rows):
+    merging = table.merge(rows, "t.uuid = s.uuid and t.city = s.city", options=TINY_FILTERS)
+    return merging.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+MOVING = {**TINY_FILTERS, "hoodie.index.type": "GLOBAL_SIMPLE"}
+VERBS = {
+    "upsert": lambda table, rows: table.upsert(rows, options=TINY_FILTERS),
+    "merge": merge,
+    "upsert that moves": lambda table, rows: table.upsert(rows, options=MOVING),
+    "insert without duplicates": lambda table, rows: table.insert(rows, duplicates="drop", options=TINY_FILTERS),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, meddle, verb):
     began, may_go = threading.Event(), threading.Event()
 
     def stop():
@@ -63,10 +78,12 @@ def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(b
         thread.join(60)
 
     meddle(finish)
-    rows = builder.rows([trip("a2", "a", ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0)])
-    result = table.upsert(rows, options=TINY_FILTERS)
+    city = "b" if verb == "upsert that moves" else "a"
+    rows = [trip("a2", city, ts=2, fare=7.0), trip("b1", "b", ts=2, fare=7.0), trip("a3", "a"), trip("b3", "b")]
+    result = VERBS[verb](table, builder.rows(rows))
     assert sorted(token.split("-")[1] for token in tokens(result)) == ["0", "1"]
-    assert dict(builder.rows_of(table, "uuid", "fare")) == {"a1": 5.0, "a2": 7.0, "b1": 7.0}
+    fare = 1.0 if verb.startswith("insert") else 7.0
+    assert dict(builder.rows_of(table, "uuid", "fare")) == {"a1": 5.0, "a2": fare, "b1": fare, "a3": 1.0, "b3": 1.0}
     assert all(one.is_completed and one.action == "commit" for one in table.timeline.instants)
 
 

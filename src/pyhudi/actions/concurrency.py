@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.opening import Opened
-from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, Frame, ScanFile
+from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, ScanFile
 from pyhudi.filegroup.model import BaseFile, FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
@@ -24,7 +25,7 @@ from pyhudi.state.model import TableState
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.commit import Mend
 
-__all__ = ["group_of", "groups_of", "have_moved", "keys_in", "mended_tasks"]
+__all__ = ["group_of", "groups_of", "have_moved", "hold_the_same", "keys_in", "mended_tasks"]
 
 _MOST_COMPARED: Final = 1_000_000
 """Keys that are brought to this process at most, to see whether a write can be saved."""
@@ -88,17 +89,57 @@ def have_moved(write: Opened, routed: Frame, tasks: Sequence[FileTask]) -> bool:
     Cost: the keys of the rows and of the files, in this process; a write of more rows counts as moved.
     """
     call = write.call
-    if sum(write.rows_by_partition.values()) > _MOST_COMPARED:
+    if _are_too_many(write):
         return True
-    files = [one.base for one in tasks if one.base is not None]
-    scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
-    index = _looking_in_footers(index_plan(call.settings, call.state.config.record_key), write)
-    found = call.engine.locate(write.rows, scanned, write.keys, by_partition=not index.is_global)
-    stored: pa.Table = call.engine.collect(found)
+    stored: pa.Table = call.engine.collect(_locate_anew(write, tasks))
     ours: pa.Table = call.engine.collect(call.engine.select(routed, {name: column(name) for name in (KEY, BUCKET)}))
     buckets = pa.array([task.number for task in tasks], pa.int32())
     where = pa.table({KEY: stored.column(KEY), BUCKET: buckets.take(stored.column(FILE_INDEX))})
     return bool(where.join(ours, keys=[KEY, BUCKET], join_type="left anti").num_rows)
+
+
+def hold_the_same(write: Opened, found: Frame | None, files: Sequence[BaseFile], tasks: Sequence[FileTask]) -> bool:
+    """Tell whether these rewritten files hold the same of our keys as before, and the stored rows are no newer.
+
+    `found` says which of `files` held which key. If it still is so, the rows go where they were to go, whatever was
+    decided by what was found: to leave a row out, to move it, or to keep it where it is.
+
+    Cost: as `have_moved`; a write of more rows counts as changed.
+    """
+    if _are_too_many(write):
+        return False
+    engine = write.call.engine
+    numbers = {group: number for number, group in enumerate({group_of(task): None for task in tasks})}
+    stored = [] if found is None else [name for name in engine.schema(found).names if name.startswith(STORED)]
+    fresh = _locate_anew(write, tasks, [name.removeprefix(STORED) for name in stored])
+    now = _keys_by_group(engine, fresh, stored, [numbers[group_of(task)] for task in tasks])
+    if found is None:
+        return not now.num_rows
+    groups = [numbers.get(FileGroupId(partition=one.partition, file_id=one.file_id), -1) for one in files]
+    return bool(now.equals(_keys_by_group(engine, found, stored, groups)))
+
+
+def _are_too_many(write: Opened) -> bool:
+    return sum(write.rows_by_partition.values()) > _MOST_COMPARED
+
+
+def _locate_anew(write: Opened, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Frame:
+    """Find which task's newest file holds which of the rows' keys."""
+    call = write.call
+    files = [one.base for one in tasks if one.base is not None]
+    scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
+    index = _looking_in_footers(index_plan(call.settings, call.state.config.record_key), write)
+    return call.engine.locate(write.rows, scanned, write.keys, by_partition=not index.is_global, columns=columns)
+
+
+def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:
+    """Give keys, stored values and groups in order, without those of no group."""
+    names = [KEY, FILE_INDEX, *stored]
+    table: pa.Table = engine.collect(found).select(names)
+    group = pa.array(groups, pa.int32()).take(table.column(FILE_INDEX).combine_chunks())
+    table = table.set_column(table.column_names.index(FILE_INDEX), FILE_INDEX, group)
+    kept = table.filter(pc.greater_equal(table.column(FILE_INDEX), 0)).select(names)
+    return kept.group_by(names).aggregate([]).sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
 def _looking_in_footers(index: IndexPlan, write: Opened) -> IndexPlan:

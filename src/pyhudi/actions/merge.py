@@ -4,7 +4,7 @@
 the clauses to one file group after the other. Start at `MergeBuilder`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
-from pyhudi.actions.concurrency import groups_of, keys_in
+from pyhudi.actions.concurrency import groups_of, keys_in, mended_tasks
 from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.actions.merge_task import merge_bucket, merge_buckets
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
-from pyhudi.actions.write import Located, locate, plan_for
+from pyhudi.actions.write import Located, locate, plan_for, still_belong
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.actions.write_task import to_statuses
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
@@ -35,6 +35,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.txn.commit import Mend
 from pyhudi.txn.conflicts import Reads
 
 __all__ = ["MergeBuilder"]
@@ -196,15 +197,16 @@ def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | Wri
     with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True) as write:
         if merge.clauses.has_inserts and index_plan(call.settings, call.state.config.record_key).is_global:
             _require_one_row_a_key(call, write)
-        located = locate(_in_all_partitions(write) if not merge.knows_partition else write)
+        looking = write if merge.knows_partition else _in_all_partitions(write)
+        located = locate(looking)
         plan = plan_for(write, located, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
         if call.is_dry_run:
             return plan
         groups = groups_of(plan.files, located.index)
         write.txn.start(profile(WriteOperation.UPSERT, plan), groups)
         statuses = _write(write, located, plan, merge.clauses)
-        if merge.clauses.has_by_source:
-            statuses += _write_untouched(write, statuses, merge.clauses, len(plan.files))
+        unreached = _unreached(write, statuses, len(plan.files)) if merge.clauses.has_by_source else []
+        statuses += _write_unreached(write, unreached, merge.clauses)
         reads = Reads(groups=groups, covers=_everything if merge.clauses.has_by_source else None)
         return publish(
             call,
@@ -213,7 +215,8 @@ def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | Wri
             statuses,
             schema=write.schema,
             phases=write.phases,
-            rests_on=RestsOn(find_keys=keys_in(write), reads=reads if call.is_serializable else None),
+            rests_on=RestsOn(find_keys=keys_in(looking), reads=reads if call.is_serializable else None),
+            again=partial(_write_again, looking, located, plan, clauses=merge.clauses, unreached=unreached),
         )
 
 
@@ -236,7 +239,9 @@ def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
     return engine.with_keys(fields, call.keys())
 
 
-def _write(write: Opened, located: Located, plan: WritePlan, clauses: MergeClauses) -> list[WriteStatus]:
+def _write(
+    write: Opened, located: Located, plan: WritePlan, clauses: MergeClauses, only: frozenset[int] | None = None
+) -> list[WriteStatus]:
     call, engine = write.call, write.call.engine
     with write.phases.step("write files"):
         routed = engine.exchange(engine.route(write.rows, located.frame, plan.routes), plan.tasks_count)
@@ -246,17 +251,38 @@ def _write(write: Opened, located: Located, plan: WritePlan, clauses: MergeClaus
             spec=write_spec(call, write.time, write.schema),
             files=plan.files,
             clauses=clauses,
+            only=only,
         )
         return to_statuses(engine.collect(engine.map(routed, task, WRITE_STATUS)))
 
 
-def _write_untouched(
-    write: Opened, statuses: list[WriteStatus], clauses: MergeClauses, first: int
-) -> list[WriteStatus]:
-    """Apply the clauses for rows without a source row to the file groups that no source row reached."""
+def _write_again(
+    write: Opened,
+    located: Located,
+    plan: WritePlan,
+    mend: Mend,
+    *,
+    clauses: MergeClauses,
+    unreached: Sequence[FileTask],
+) -> Sequence[WriteStatus] | None:
+    """Merge into some file groups anew: every condition is evaluated on what others wrote there.
+
+    None where source rows match other file groups than before.
+    """
+    tasks = mended_tasks(write.call.state, mend, [*plan.files, *unreached])
+    if tasks is None or not still_belong(write, located, plan, tasks):
+        return None
+    reached = {task.number: task for task in tasks if task.number < len(plan.files)}
+    changed = replace(plan, files=tuple(reached.get(task.number, task) for task in plan.files))
+    statuses = _write(write, located, changed, clauses, frozenset(reached))
+    return statuses + _write_unreached(write, [task for task in tasks if task.number not in reached], clauses)
+
+
+def _unreached(write: Opened, statuses: Sequence[WriteStatus], first: int) -> list[FileTask]:
+    """Make tasks, numbered from `first`, of the file groups that no source row reached."""
     reached = {(status.partition, status.file_id) for status in statuses}
     left = [one for one in slices_at(write.call.state, write.snapshot) if one.base is not None]
-    tasks = [
+    return [
         FileTask(
             partition=one.group.partition,
             file_id=one.group.file_id,
@@ -267,6 +293,10 @@ def _write_untouched(
         for number, one in enumerate(left)
         if (one.group.partition, one.group.file_id) not in reached
     ]
+
+
+def _write_unreached(write: Opened, tasks: Sequence[FileTask], clauses: MergeClauses) -> list[WriteStatus]:
+    """Apply the clauses for rows without a source row."""
     spec = write_spec(write.call, write.time, write.schema)
     work = partial(merge_bucket, storage=write.call.state.storage, spec=spec, rows=None, clauses=clauses)
     return write.call.engine.run(work, tasks)

@@ -37,14 +37,16 @@ def merge_buckets(
     spec: WriteSpec,
     files: tuple[FileTask, ...],
     clauses: MergeClauses,
+    only: frozenset[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Merge every bucket of one task.
+    """Merge every bucket of one task, or those of `only`.
 
     Shape: keyed source rows, ordered by BUCKET -> one WRITE_STATUS row a bucket.
     """
     spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
-        yield status_batch(merge_bucket(files[bucket], storage=storage, spec=spec, rows=rows, clauses=clauses))
+        if only is None or bucket in only:
+            yield status_batch(merge_bucket(files[bucket], storage=storage, spec=spec, rows=rows, clauses=clauses))
 
 
 def merge_bucket(

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
-from pyhudi.actions.concurrency import groups_of, have_moved, keys_in, mended_tasks
+from pyhudi.actions.concurrency import groups_of, have_moved, hold_the_same, keys_in, mended_tasks
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
@@ -25,7 +25,7 @@ from pyhudi.actions.write_task import Kind, to_statuses, write_buckets
 from pyhudi.engine.api import FILE_INDEX, STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
-from pyhudi.filegroup.writer import WRITE_STATUS, WriteStatus
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
 from pyhudi.index.tag import Found, IndexKind, IndexPlan, find_keys, index_plan
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
@@ -45,6 +45,7 @@ __all__ = [
     "insert_overwrite",
     "locate",
     "plan_for",
+    "still_belong",
     "upsert",
 ]
 
@@ -109,7 +110,7 @@ def insert(
             phases=write.phases,
             rejected_count=rejected_count,
             rests_on=_rests_on(write, located) if policy != "none" else None,
-            again=partial(_write_again, write, located, plan, kind) if policy == "none" else None,
+            again=partial(_write_again, write, located, plan, kind, is_blind=policy == "none"),
         )
 
 
@@ -299,25 +300,35 @@ def _write(
 
 
 def _write_again(
-    write: Opened, located: Located, plan: WritePlan, kind: Kind, mend: Mend
+    write: Opened, located: Located, plan: WritePlan, kind: Kind, mend: Mend, *, is_blind: bool = False
 ) -> Sequence[WriteStatus] | None:
-    """Write the rows of some file groups anew, on top of what others wrote; None where keys have moved between groups.
+    """Write the rows of some file groups anew, on top of what others wrote; None where other rows belong there now.
 
-    A record that changes its partition was compared with the stored one when it was looked up, so it is looked up anew.
+    `is_blind` is for a write that looks no key up.
     """
-    call = write.call
-    if located.index.moves is Moves.DELETE_AND_INSERT:
-        return None
-    tasks = mended_tasks(call.state, mend, plan.files)
+    tasks = mended_tasks(write.call.state, mend, plan.files)
     if tasks is None:
         return None
-    if kind is not Kind.INSERT:
-        routed = call.engine.route(write.rows, located.frame, plan.routes)
-        if have_moved(write, routed, tasks):
-            return None
+    is_insert = kind in {Kind.INSERT, Kind.INSERT_ONE}
+    if not is_blind and not still_belong(write, located, plan, tasks, is_insert=is_insert):
+        return None
     fresh = {task.number: task for task in tasks}
     changed = replace(plan, files=tuple(fresh.get(task.number, task) for task in plan.files))
     return _write(write, located, changed, kind, frozenset(fresh))
+
+
+def still_belong(
+    write: Opened, located: Located, plan: WritePlan, tasks: Sequence[FileTask], *, is_insert: bool = False
+) -> bool:
+    """Tell whether file groups that others rewrote are still where the plan's rows for them belong.
+
+    Where a row stays out, or goes, by what was stored of its key (an insert that minds duplicates, a global index), the
+    same has to be stored there now. Elsewhere a row goes by its key alone, so only keys that came are in the way.
+    """
+    if is_insert or located.index.is_global or write.has_unknown_partitions:
+        return hold_the_same(write, located.frame, located.files, tasks)
+    routed = write.call.engine.route(write.rows, located.frame, plan.routes)
+    return not have_moved(write, routed, tasks)
 
 
 def _hashing(write: Opened, located: Located) -> Hashing | None:
