@@ -30,9 +30,11 @@ JOBS = {
         "soak": [*PYTEST, "tests/soak"],
         "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
         "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
+        "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py"],
         "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
         "model": [*PYTEST, f"{SIMULATION}test_model.py"],
         "faults": [*PYTEST, f"{SIMULATION}test_faults.py", f"{SIMULATION}test_power.py", f"{SIMULATION}test_clocks.py"],
+        "checks": [*PYTEST, f"{SIMULATION}test_checks.py", f"{SIMULATION}test_recovery.py"],
         "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
     },
 }
@@ -44,8 +46,9 @@ JOBS["full"] = {
 """Longest first. A command that ends in --seed is given the run's."""
 
 ROWS = {
-    "interleavings of the real code, all different": ("different interleavings", 5_000, 200_000),
-    "pairs of actions, every order of each": ("action pairs, exhaustive", 1, 1),
+    "interleavings of the real code, all different": ("distinct interleavings", 5_000, 200_000),
+    "pairs of actions beside each other": ("action pairs", 1, 1),
+    "of them in every order": ("action pairs, every order", 1, 1),
     "random schedules of three to five actors": ("random schedules of 3-5 actors", 500, 50_000),
     "crash points recovered": ("crash points", 2_000, 2_000),
     "crash points inside recovery, recovered": ("crash points inside recovery", 1, 23_000),
