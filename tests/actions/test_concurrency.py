@@ -14,8 +14,10 @@ from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.tag import index_plan
 from pyhudi.options import Settings
+from pyhudi.queries.slices import slices_at
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import FaultyStorage
+from pyhudi.txn.group_locks import GroupLocks
 
 ONCE = {**TINY_FILTERS, "hoodie.write.num.retries.on.conflict.failures": 0}
 NEVER_SMALL = {**TINY_FILTERS, "hoodie.parquet.small.file.limit": 0}
@@ -380,6 +382,31 @@ def test_pessimistic_writers_of_one_file_group_write_one_after_the_other(builder
     written = [one.path for one in watched.operations if one.name == "open_output"]
     assert written == list(result.files)  # nothing was written in vain
     assert fares(builder, table) == {"a1": 5.0, "a2": 7.0, "b1": 1.0}
+
+
+def test_a_pessimistic_writer_keeps_its_locks_while_it_is_done_again(builder, table):
+    """Whoever it waited for has changed the file group; nobody comes before it a second time."""
+    turned_away = []
+    (group,) = {one.group for one in slices_at(table.state, table.timeline, ["a"])}
+    no_wait = Settings({"hoodie.write.lock.wait_time_ms": "0"})
+
+    class Twice(Waiting):
+        """A store at which somebody else tries to come in between, when the write begins a second time."""
+
+        def put(self, path, data, mode=PutMode.OVERWRITE):
+            super().put(path, data, mode)
+            if self._is_done and path.endswith(".commit.requested"):
+                with pytest.raises(LockNotAcquired), GroupLocks() as others:
+                    others.hold(table.state, no_wait, {group})
+                turned_away.append(path)
+
+    store = Twice(table.state.storage, lambda: upsert(trip("a1", "a", ts=2, fare=5.0), **PESSIMISTIC)(table))
+    once_more = {**PESSIMISTIC, "hoodie.write.num.retries.on.conflict.failures": 1}
+    result = upsert(trip("a2", "a", ts=2, fare=7.0), **once_more)(builder.reopen(table, store))
+    assert len(turned_away) == 1
+    assert result.updated == 1
+    assert fares(builder, table) == {"a1": 5.0, "a2": 7.0, "b1": 1.0}
+    upsert(trip("a2", "a", ts=3, fare=9.0), **PESSIMISTIC)(table)  # and they are given back
 
 
 # isolation

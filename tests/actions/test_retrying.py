@@ -92,4 +92,4 @@ def test_a_write_that_is_still_under_way_is_not_waited_for():
     call = WriteCall(state=None, settings=Settings(), engine=None)
     with pytest.raises(WriteConflict):
         verb(call)
-    assert calls == [call]
+    assert len(calls) == 1

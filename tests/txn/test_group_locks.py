@@ -1,17 +1,20 @@
-import threading
+from contextlib import contextmanager
 
 import pytest
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, proposal_of, write
 
+from pyhudi.actions.rollback import recover, undo
 from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.storage.api import StorageTraits
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.instant import Action
+from pyhudi.txn.commit import begin
 from pyhudi.txn.conflicts import Resolution
-from pyhudi.txn.group_locks import LOCKS_COUNT, group_lock, hold_groups, lock_number
+from pyhudi.txn.group_locks import LOCKS_COUNT, GroupLocks, group_lock, lock_number
 from pyhudi.txn.locks.dynamodb import DynamoDbLock
 from pyhudi.txn.locks.zookeeper import ZooKeeperLock
 
@@ -25,6 +28,13 @@ PESSIMISTIC = {
 @pytest.fixture
 def state():
     return new_state()
+
+
+@contextmanager
+def hold_groups(state, settings, wanted):
+    with GroupLocks() as locks:
+        locks.hold(state, settings, wanted)
+        yield locks
 
 
 def groups(*ids, partition="sf"):
@@ -50,17 +60,48 @@ def test_a_lock_that_cannot_be_had_gives_the_others_back(state):
             pass
 
 
-def test_locks_are_taken_in_order_of_their_numbers(state, monkeypatch):
-    taken = []
+@pytest.fixture
+def events(monkeypatch):
+    """Give what happens to locks, as (taken or given back, number)."""
+    seen = []
 
+    @contextmanager
     def remember(state, settings, table_lock, number):
-        taken.append(number)
-        return threading.Lock()
+        seen.append(("taken", number))
+        yield
+        seen.append(("back", number))
 
     monkeypatch.setattr("pyhudi.txn.group_locks.group_lock", remember)
-    wanted = groups(*(f"g{n}" for n in range(20)))
-    with hold_groups(state, NO_WAIT, wanted):
-        assert taken == sorted({lock_number(one, Resolution.SIMPLE) for one in wanted})
+    return seen
+
+
+def in_order(*ids):
+    """Give file groups in order of their locks, and these numbers."""
+    ordered = sorted(groups(*ids), key=lambda group: lock_number(group, Resolution.SIMPLE))
+    return ordered, [lock_number(group, Resolution.SIMPLE) for group in ordered]
+
+
+def test_locks_are_taken_in_order_of_their_numbers(state, events):
+    ordered, numbers = in_order(*(f"g{n}" for n in range(20)))
+    with hold_groups(state, NO_WAIT, ordered):
+        assert events == [("taken", number) for number in numbers]
+
+
+def test_locks_that_are_held_are_not_taken_again(state, events):
+    (one, two, three), numbers = in_order("g1", "g2", "g3")
+    with hold_groups(state, NO_WAIT, {one, two}) as locks:
+        locks.hold(state, NO_WAIT, {two})
+        locks.hold(state, NO_WAIT, {two, three})
+        assert events == [("taken", number) for number in numbers]
+
+
+def test_an_earlier_lock_is_taken_only_after_all_others_were_given_back(state, events):
+    (one, two, three), numbers = in_order("g1", "g2", "g3")
+    with hold_groups(state, NO_WAIT, {two, three}) as locks:
+        events.clear()
+        locks.hold(state, NO_WAIT, {one})
+        assert events[:2] == [("back", numbers[2]), ("back", numbers[1])]
+        assert events[2:] == [("taken", number) for number in numbers]
 
 
 def test_a_number_is_the_same_for_every_writer_and_one_of_a_bucket():
@@ -103,6 +144,16 @@ def test_a_service_keeps_them_beside_the_table_lock(state, monkeypatch, kind, sa
 
 
 # in a write
+
+
+def test_locks_of_the_caller_outlast_the_action(state):
+    with GroupLocks() as locks:
+        with begin(state, Action.COMMIT, Settings(PESSIMISTIC), recover=recover, undo=undo, group_locks=locks) as txn:
+            txn.start(None, groups("g1"))
+        with pytest.raises(LockNotAcquired), hold_groups(state, NO_WAIT, groups("g1")):
+            pass
+    with hold_groups(state, NO_WAIT, groups("g1")):
+        pass
 
 
 def test_a_pessimistic_writer_keeps_others_of_its_kind_off_until_it_is_done(state):

@@ -24,6 +24,7 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes
+from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = ["ISOLATION", "Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
 
@@ -52,6 +53,8 @@ class WriteCall:
     is_dry_run: bool = False
     is_serializable: bool = False
     """What the write read must not have changed when it commits."""
+    group_locks: GroupLocks | None = None
+    """Of a pessimistic write: they outlast the attempts. None: each attempt has its own."""
     key_encoding: bool | None = None
     """The single-field complex key is prefixed, as the table's own keys show; None where it does not matter."""
 

@@ -6,12 +6,14 @@ old one, `actions.publish` has tried to save before. Start at `retrying`.
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.errors import WriteConflict
 from pyhudi.options import option
+from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = ["RETRIES", "retrying"]
 
@@ -30,13 +32,18 @@ _log = logging.getLogger("pyhudi.actions")
 def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
     """Make a verb that is done again, as often as the call's options say, while it meets a conflict.
 
-    A conflict with a write that is still under way is not waited for.
+    A conflict with a write that is still under way is not waited for. File groups that a pessimistic write has locked
+    stay locked until it is done: what it waited for has changed them, and nobody else shall before it.
 
     Raises: WriteConflict of the last attempt.
     """
 
     @wraps(verb)
     def run(call: WriteCall, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with GroupLocks() as locks:
+            return attempts(replace(call, group_locks=locks), *args, **kwargs)
+
+    def attempts(call: WriteCall, /, *args: P.args, **kwargs: P.kwargs) -> R:
         for left in range(call.settings.get(RETRIES), -1, -1):
             try:
                 return verb(call, *args, **kwargs)

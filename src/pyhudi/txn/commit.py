@@ -55,7 +55,7 @@ from pyhudi.txn.checks import (
 from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, resolution_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, fence_of
-from pyhudi.txn.group_locks import hold_groups
+from pyhudi.txn.group_locks import GroupLocks
 from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
@@ -91,6 +91,7 @@ class Txn:
     pulse: Pulse = field(repr=False)
     _alive: ExitStack = field(repr=False)
     _undo: Callable[[TableState, Instant, Settings], bool] = field(repr=False)
+    _locks: GroupLocks = field(repr=False)
     revision: int = 0
     """How often something was written again under this instant."""
 
@@ -132,13 +133,14 @@ class Txn:
         """Announce what is about to be written: the inflight file with the workload profile.
 
         `groups` are the file groups that are going to be rewritten or replaced. Where the mode is pessimistic they are
-        locked from here to the end; where conflicts are looked for early, they are looked for here.
+        locked from here to the end of the write, however often it is begun; where conflicts are looked for early, they
+        are looked for here.
 
         Raises: HeartbeatExpired if somebody rolled the request back; WriteConflict, LockNotAcquired.
         """
         is_early = self.settings.get(EARLY_DETECTION)
         if is_pessimistic(self.settings):
-            self._alive.enter_context(hold_groups(self.state, self.settings, groups))
+            self._locks.hold(self.state, self.settings, groups)
         if is_early or is_pessimistic(self.settings):
             require_untouched(self.state, self.time, self.snapshot, groups, self.settings)
         if is_early:
@@ -280,11 +282,13 @@ def begin(
     plan: bytes = b"",
     recover: Callable[[TableState, Timeline, Settings], Timeline],
     undo: Callable[[TableState, Instant, Settings], bool],
+    group_locks: GroupLocks | None = None,
 ) -> Txn:
     """Issue an instant and request it.
 
     `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back, and
     tells whether somebody else had.
+    `group_locks` are the caller's, where they are to outlast the action.
 
     Locks:  takes the table lock, for as long as the time that is issued needs.
     Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
@@ -308,7 +312,8 @@ def begin(
         on_error.callback(_withdraw, state, instant)
         times.settle(instant.requested_time)
         on_error.pop_all()
-    return Txn(state, settings, snapshot, instant, pulse, alive, undo)
+    locks = alive.enter_context(GroupLocks()) if group_locks is None else group_locks
+    return Txn(state, settings, snapshot, instant, pulse, alive, undo, locks)
 
 
 def announce(

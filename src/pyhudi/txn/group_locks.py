@@ -2,16 +2,16 @@
 
 They are kept by whatever keeps the table lock. A table has a fixed number of them, which its file groups share, so that
 nothing is left behind for each group; they are taken in one order, so that nobody waits in a circle. The checks at
-commit stay as they are: a lock that is lost costs work, never rows. Start at `hold_groups`.
+commit stay as they are: a lock that is lost costs work, never rows. Start at `GroupLocks`.
 
 Spec: consistency model, pessimistic locking.
 """
 
 import zlib
-from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
@@ -23,23 +23,46 @@ from pyhudi.txn.locks.dynamodb import DynamoDbLock
 from pyhudi.txn.locks.storage import StorageLock
 from pyhudi.txn.locks.zookeeper import ZooKeeperLock
 
-__all__ = ["LOCKS_COUNT", "group_lock", "hold_groups", "lock_number"]
+__all__ = ["LOCKS_COUNT", "GroupLocks", "group_lock", "lock_number"]
 
 LOCKS_COUNT: Final = 1024
 _DIRECTORY: Final = ".hoodie/.locks/groups"
 
 
-@contextmanager
-def hold_groups(state: TableState, settings: Settings, groups: Collection[FileGroupId]) -> Iterator[None]:
-    """Hold the locks of these file groups, taken in order of their numbers.
+class GroupLocks:
+    """The locks of one write: they stay while it is done again, so that nobody comes before it a second time."""
 
-    Raises: LockNotAcquired when the wait for one is over.
-    """
-    table_lock, resolution = lock_for(state, settings), resolution_for(settings)
-    with ExitStack() as held:
-        for number in sorted({lock_number(group, resolution) for group in groups}):
-            held.enter_context(group_lock(state, settings, table_lock, number))
-        yield
+    def __init__(self) -> None:
+        self._held = ExitStack()
+        self._numbers: frozenset[int] = frozenset()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give all back."""
+        self._held.close()
+        self._numbers = frozenset()
+
+    def hold(self, state: TableState, settings: Settings, groups: Collection[FileGroupId]) -> None:
+        """Lock these file groups too, in order of their numbers.
+
+        One whose turn was earlier is taken only after all others were given back: to wait for it with them in hand
+        could make two writers wait for each other.
+
+        Raises: LockNotAcquired when the wait for one is over; none is held then.
+        """
+        table_lock, resolution = lock_for(state, settings), resolution_for(settings)
+        missing = frozenset(lock_number(group, resolution) for group in groups) - self._numbers
+        if missing and self._numbers and min(missing) < max(self._numbers):
+            missing |= self._numbers
+            self.__exit__()
+        with ExitStack() as on_error:
+            on_error.push(self.__exit__)
+            for number in sorted(missing):
+                self._held.enter_context(group_lock(state, settings, table_lock, number))
+            on_error.pop_all()
+        self._numbers |= missing
 
 
 def lock_number(group: FileGroupId, resolution: Resolution) -> int:
