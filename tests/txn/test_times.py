@@ -1,3 +1,5 @@
+# ruff: noqa: PT012 - writes that end by an error inside are the subject
+
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -7,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.new_states import new_state
 from tests.txn.clocks import World
-from tests.txn.writing import begun, committed, metadata_of
+from tests.txn.writing import begun, committed, data_files, metadata_of, proposal_of, remains, write
 
 from pyhudi.env import FixedEnv, SystemEnv
 from pyhudi.errors import ClockBehindTimeline, CorruptData, OptionError, Unsupported
 from pyhudi.options import Settings
 from pyhudi.storage.api import StorageTraits
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, remove_pending
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.txn.locks import remember_lock
@@ -227,3 +229,77 @@ def test_a_commit_beside_a_clock_that_is_ahead_comes_after_its_commits(world, ah
         assert txn.time > theirs
         is_past = format_instant(world.now_ms, UTC) > txn.time
         assert is_past or not is_declared
+
+
+@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER"])
+def test_more_than_a_thousand_writes_begin_in_a_second(world, generator):
+    """Whole begins, under the lock, on a clock that only moves when somebody waits for it."""
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    started_ms, times, last = world.now_ms, [], None
+    for _ in range(1_200):
+        txn = begun(state, **{GENERATOR: generator, "hoodie.clean.failed.writes.policy": "NEVER"})
+        if last is not None:
+            remove_pending(state, last)  # as if it were archived: the timeline stays small, and its newest instant
+        last = txn.instant
+        times.append(txn.time)
+    assert times == sorted(set(times))
+    assert world.now_ms - started_ms <= 1_000
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_timeline_too_far_ahead_is_an_error_and_nothing_is_left(world, is_declared):
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    state = remember_lock(state, Settings(FILE_LOCK if is_declared else {}))
+    java_commit(state, world.now_ms + 5_000)
+    before = {one.path for one in state.storage.list("")}
+    with pytest.raises(ClockBehindTimeline):
+        begun(state)
+    assert {one.path for one in state.storage.list("")} == before
+    world.pass_ms(5_000)
+    committed(state)
+
+
+@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER", "WAIT_TO_ADJUST_SKEW"])
+def test_a_clock_that_goes_back_a_little_while_a_write_works_changes_no_order(world, generator):
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    points = []
+    for back_ms in (0, 300, 600):
+        with begun(state, **{GENERATOR: generator, SKEW: "20"}) as txn:
+            txn.start(None)
+            path = write(txn, f"g{back_ms}")
+            env.skew_ms -= back_ms
+            done = txn.commit(proposal_of(path))
+        points += [txn.time, done.completion_time]
+    assert points == sorted(set(points))
+
+
+@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER", "WAIT_TO_ADJUST_SKEW"])
+def test_a_clock_that_goes_back_far_while_a_write_works_fails_it_and_the_next_writer_rolls_it_back(world, generator):
+    env, options = world.host(), {GENERATOR: generator, SKEW: "20"}
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    committed(state, "kept")
+    with pytest.raises(ClockBehindTimeline), begun(state, **options) as txn:
+        txn.start(None)
+        path = write(txn)
+        env.skew_ms = -10_000
+        txn.commit(proposal_of(path))
+    assert sum(one.is_completed for one in load_timeline(state).instants) == 1
+    env.skew_ms = 0
+    world.pass_ms(130_000)
+    done = committed(state, "later")
+    assert [one.rsplit("/", 1)[-1].split("_")[0] for one in data_files(state)] == ["kept", "later"]
+    assert done.requested_time > txn.time
+    assert remains(state) == []
+
+
+def test_two_who_do_not_see_each_other_begin_apart_with_a_counter(world):
+    """The lock ended under its holder: nothing but the counter keeps their instants apart."""
+    env = world.host()
+    state = new_state(storage=MemoryStorage(env=env), env=env)
+    first = begun(state, **{GENERATOR: "COUNTER"})
+    remove_pending(state, first.instant)
+    second = begun(state, **{GENERATOR: "COUNTER"})
+    assert second.time > first.time
