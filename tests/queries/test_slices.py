@@ -7,14 +7,15 @@ import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
 
-from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
+from pyhudi.errors import CorruptData, NotBuilt, OptionError, SnapshotExpired
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.avro import encode_container
 from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.queries.snapshot import pin_requested
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.instant import Action, Instant, State, file_name
-from pyhudi.timeline.view import as_of
+from pyhudi.timeline.view import as_of, completed_writes
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
 STYLE = "hoodie.datasource.write.hive_style_partitioning"
@@ -144,6 +145,31 @@ def test_a_savepoint_keeps_its_own_moment(engine, version):
     assert engine.rows_of(table, "ts", as_of=instants[0]) == [(1,)]
     with pytest.raises(SnapshotExpired):
         table.scan(as_of=instants[1])
+
+
+def put_pending(table, time, action):
+    waiting = Instant(requested_time=time, action=action, state=State.REQUESTED)
+    name = file_name(waiting, table.state.layout.timeline_layout)
+    table.state.storage.put(f"{table.state.layout.timeline_path}/{name}", b"")
+
+
+def test_hudis_as_of_is_refused_at_and_behind_a_pending_write_which_may_yet_be_seen(engine, version):
+    table, instants = three_states(engine, version)
+    between = f"{int(instants[1]) + 1:017d}"
+    assert between < instants[2]
+    put_pending(table, between, Action.COMMIT)
+    for time in (between, instants[2], "2999-01-01"):
+        with pytest.raises(OptionError, match=between):
+            pin_requested(table.state, time)
+    seen = pin_requested(table.state, instants[1])
+    assert [one.requested_time for one in completed_writes(seen)] == instants[:2]
+    assert engine.rows_of(table, "ts", as_of=instants[2]) == [(3,)]
+
+
+def test_hudis_as_of_passes_over_a_pending_clustering_which_leaves_rows_as_they_are(engine):
+    table, instants = three_states(engine, 9)
+    put_pending(table, f"{int(instants[1]) + 1:017d}", Action.CLUSTERING)
+    assert [one.requested_time for one in completed_writes(pin_requested(table.state, "2999-01-01"))] == instants
 
 
 def with_ids(version_id, **ids):

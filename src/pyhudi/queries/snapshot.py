@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.engine.api import Engine, Frame, ScanFile
-from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt
+from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.predicate import Expression, check
@@ -26,7 +26,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time
-from pyhudi.timeline.view import Timeline, as_of, as_of_requested, latest_write, resolve_as_of
+from pyhudi.timeline.view import Timeline, as_of, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
 __all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "read_plan"]
 
@@ -75,9 +75,21 @@ def pin(state: TableState, moment: Moment | None) -> Timeline:
 
 
 def pin_requested(state: TableState, time: str) -> Timeline:
-    """Cut the timeline as Hudi's `as.of.instant` does: by requested time."""
+    """Cut the timeline as Hudi's `as.of.instant` does: by requested time.
+
+    Raises: OptionError at or behind a pending write, which the next such read may see; InvalidInput for no time.
+    """
     timeline = load_timeline(state)
-    return as_of_requested(timeline, parse_query_time(time, timeline_zone(state)))
+    until = parse_query_time(time, timeline_zone(state))
+    waiting = first_pending_write(timeline)
+    if waiting is not None and waiting.requested_time <= until:
+        raise OptionError(
+            "a write at or before this time is pending, so the next such read may see more rows; read an earlier time,"
+            " or wait for it or roll it back",
+            until=until,
+            pending=waiting.requested_time,
+        )
+    return as_of_requested(timeline, until)
 
 
 def plan_snapshot(

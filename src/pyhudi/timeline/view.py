@@ -29,6 +29,7 @@ __all__ = [
     "completed_after",
     "completed_writes",
     "find_instant",
+    "first_pending_write",
     "hidden_writes",
     "is_committed",
     "latest_completion",
@@ -121,6 +122,11 @@ def hidden_writes(timeline: Timeline) -> frozenset[InstantTime]:
     return timeline.pending_times - {one.requested_time for one in pending(timeline)}
 
 
+def first_pending_write(timeline: Timeline) -> Instant | None:
+    """Give the first action that may yet put or take rows; compactions and clusterings leave them as they are."""
+    return next((one for one in timeline.instants if not one.is_completed and one.action in WRITE_ACTIONS), None)
+
+
 def find_instant(timeline: Timeline, time: str) -> Instant | None:
     """Find the write with this requested time, in whatever state; else any action with it."""
     same = [one for one in timeline.instants if one.requested_time == time]
@@ -197,7 +203,7 @@ def changed_between_requested(
     if holes is HollowCommits.USE_TRANSITION_TIME:
         inside = [one for one in _writes(timeline) if _is_between(one.completion_time or "", after, until)]
         return tuple(sorted(inside, key=lambda one: (one.completion_time or "", one.requested_time)))
-    hollow = _first_pending(timeline)
+    hollow = first_pending_write(timeline)
     visible = _writes(timeline)
     if hollow is not None and any(one.requested_time > hollow.requested_time for one in visible):
         if holes is HollowCommits.FAIL:
@@ -261,10 +267,6 @@ def _cut(timeline: Timeline, until: InstantTime, kept: set[InstantTime]) -> Time
         completed={time: one for time, one in timeline.completed.items() if time in kept},
         pending_times=timeline.pending_times | hidden,
     )
-
-
-def _first_pending(timeline: Timeline) -> Instant | None:
-    return next((one for one in timeline.instants if not one.is_completed and one.action in WRITE_ACTIONS), None)
 
 
 def _is_between(time: str, after: str | None, until: str | None) -> bool:

@@ -132,6 +132,15 @@ def test_as_of_is_refused_at_and_behind_a_pending_commit(craft):
         assert "must be earlier than the first incomplete commit timestamp" in said
 
 
+@asked_of()
+def test_as_of_passes_over_a_pending_clustering(craft):
+    table = three_commits(craft)
+    table.write([{"id": "4"}], **{"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"})
+    (clustering,) = table.completed("replacecommit")
+    clustering.unlink()
+    assert table.ids({"as.of.instant": "20990101000000000"}) == "1234"
+
+
 @asked_of(9, 8)
 def test_incremental_bounds_are_completion_times_and_rows_are_found_by_requested_ones(craft):
     table = three_commits(craft)
