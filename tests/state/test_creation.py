@@ -111,6 +111,7 @@ KEYGEN = "hoodie.datasource.write.keygenerator.type"
         ({"hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING"}, {}, OptionError, "ordering field"),
         ({"hoodie.write.record.merge.mode": "CUSTOM"}, {}, NotBuilt, "custom merge"),
         ({"hoodie.populate.meta.fields": "false"}, {"record_key": []}, OptionError, "virtual keys"),
+        ({"hoodie.populate.meta.fields": "false", KEYGEN: "GLOBAL_DELETE"}, {}, OptionError, "virtual.*GLOBAL_DELETE"),
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, {}, OptionError, "no partition columns"),
         (
             {

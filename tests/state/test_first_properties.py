@@ -125,6 +125,7 @@ def test_a_table_reads_back_as_what_was_asked(version, mode, kind):
         KeyGenerator.NON_PARTITION: (), KeyGenerator.GLOBAL_DELETE: (),
         KeyGenerator.CUSTOM: ("day:simple", "ts:timestamp"),
     }.get(kind, ("day",))  # fmt: skip
+    has_meta_columns = kind not in {KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION}
     table = new(
         version,
         ordering=("ts",),
@@ -137,7 +138,7 @@ def test_a_table_reads_back_as_what_was_asked(version, mode, kind):
         if kind is KeyGenerator.TIMESTAMP
         else {},
         is_url_encoded=True,
-        populates_meta_fields=False,
+        populates_meta_fields=has_meta_columns,
     )
     read = TableConfig.of(new_properties(table))
     assert (read.merge_mode, read.key_generator, read.ordering_fields, read.record_key) == (
@@ -146,6 +147,6 @@ def test_a_table_reads_back_as_what_was_asked(version, mode, kind):
         ("ts",),
         ("id",),
     )
-    assert (read.is_url_encoded, read.populates_meta_fields, read.is_hive_style) == (True, False, False)
+    assert (read.is_url_encoded, read.populates_meta_fields, read.is_hive_style) == (True, has_meta_columns, False)
     assert [one.partition(":")[0] for one in read.partition_fields] == [one.partition(":")[0] for one in fields]
     assert (read.timestamp is not None) == (kind is KeyGenerator.TIMESTAMP)

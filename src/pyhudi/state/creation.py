@@ -108,6 +108,7 @@ TIMELINE_ZONE: Final = option(
     "hoodie.table.timeline.timezone", "UTC", "Zone of a new table's instants.", parse=one_of("UTC", "LOCAL")
 )
 
+_MADE_AGAIN: Final = frozenset({KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION})
 _TIMEBASED: Final = TIMEBASED.key.removesuffix("*")
 
 
@@ -307,6 +308,9 @@ def _require_agreement(new: NewTable) -> None:
          "event-time ordering needs an ordering field", {MERGE_MODE.key: str(new.merge_mode), "ordering": []}),
         (not new.populates_meta_fields and not new.record_key,
          "virtual keys need record key fields", {META_FIELDS_POPULATED.key: False, "record_key": []}),
+        (not new.populates_meta_fields and new.key_generator not in _MADE_AGAIN,
+         "Apache Hudi makes virtual keys by SIMPLE, COMPLEX or NON_PARTITION only",
+         {META_FIELDS_POPULATED.key: False, "key_generator": str(new.key_generator)}),
         (new.has_slash_dates and new.is_hive_style,
          "slash-separated dates and hive style exclude each other", {SLASH_DATES.key: True, HIVE_STYLE.key: True}),
         (new.has_slash_dates and len(new.partition_by) != 1,
