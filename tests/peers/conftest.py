@@ -6,7 +6,7 @@ import random
 import pytest
 from tests.storage.conftest import s3_server
 
-__all__ = ["hudi_1_2", "is_full", "lane", "s3_server", "seed"]
+__all__ = ["hudi", "hudi_1_2", "is_full", "lane", "s3_server", "seed", "uncompiled_spark"]
 
 BEYOND_SLICE = {"test_judged_releases.py"}
 _DRAWN = 1 if os.environ.get("CI") == "true" else random.randrange(1_000_000)
@@ -53,7 +53,31 @@ def is_full():
 def hudi_1_2(s3_server):
     """Give Apache Hudi's newest release, which reaches the S3 emulator too."""
     from tests.peers.on_s3 import s3_jars, s3_settings
-    from tests.peers.peer import NEWEST, Peer
+    from tests.peers.peer import NEWEST, UNCOMPILED, Peer
 
-    with Peer(NEWEST, s3_jars(), s3_settings(s3_server)) as peer:
+    with Peer(NEWEST, s3_jars(), UNCOMPILED | s3_settings(s3_server)) as peer:
+        yield peer
+
+
+@pytest.fixture(scope="session")
+def uncompiled_spark(spark):
+    """Give our Spark, which does not compile plans then."""
+    from tests.peers.peer import UNCOMPILED
+
+    for name, value in UNCOMPILED.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in UNCOMPILED:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(scope="session")
+def hudi(request):
+    """Give the release that a test names by `crafted.asked_of`."""
+    from tests.peers.peer import NEWEST, UNCOMPILED, Peer
+
+    if request.param == NEWEST:
+        yield request.getfixturevalue("hudi_1_2")
+        return
+    with Peer(request.param, settings=UNCOMPILED) as peer:
         yield peer

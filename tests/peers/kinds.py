@@ -1,15 +1,29 @@
 """Kinds of tables that the matrix crosses, each spelled for both sides.
 
-A kind is a layout (keys, partitions, how paths are spelled) crossed with how rows merge and how keys are found. Start
-at `KINDS`, the layouts, and `crossed`.
+A kind is keys, how their partition paths are spelled, what is stored of them, how rows merge and how keys are found.
+Start at `laid_out`, which makes a layout, and `crossed`; `KINDS` are the layouts.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "INDEXES", "KINDS", "MERGINGS", "Kind", "can_cross", "crossed"]
+__all__ = [
+    "COLUMNS",
+    "INDEXES",
+    "KEYS",
+    "KINDS",
+    "MERGINGS",
+    "PATHS",
+    "STORED",
+    "Kind",
+    "can_cross",
+    "can_lay_out",
+    "crossed",
+    "laid_out",
+]
 
 COLUMNS = pa.schema(
     [
@@ -41,6 +55,8 @@ class Kind:
     cities: tuple[str | None, ...] = ("sf", "rio")
     beyond_hudi: frozenset[str] = frozenset()
     """What Apache Hudi cannot do with such a table, even one that only it has written."""
+    has_generated_keys: bool = False
+    """Rows come without keys; `key` only tells them apart here."""
 
     @property
     def is_global(self) -> bool:
@@ -69,7 +85,7 @@ class Kind:
             | self.write
             | {
                 "hoodie.table.name": "trips",
-                "hoodie.datasource.write.recordkey.field": ",".join(self.key),
+                **({} if self.has_generated_keys else {"hoodie.datasource.write.recordkey.field": ",".join(self.key)}),
                 "hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by),
                 **({"hoodie.datasource.write.precombine.field": ",".join(self.ordering)} if self.ordering else {}),
                 "hoodie.datasource.write.keygenerator.class": _KEYGEN + self.generator,
@@ -101,41 +117,25 @@ _DATES = {
     "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
     "hoodie.keygen.timebased.timezone": "UTC",
 }
-
 _BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+_HASH_FIELD = "hoodie.bucket.index.hash.field"
 
 # Into a hash bucket that has a file group bulk_insert puts a second one, which we refuse to write to; where
 # partition columns are dropped it fails, unless they are the last ones.
 _NO_BULK = frozenset({"bulk_insert"})
-_HASH_FIELD = "hoodie.bucket.index.hash.field"
+# Rows that are written through the data source bring no generated keys, so there these only ever put rows in. Nor does
+# Apache Hudi find its own stored rows by a complex key of one field that no meta column holds.
+_BY_KEY = frozenset({"upsert", "delete", "move", "evolve"})
 
-KINDS = (
+_SIMPLE = Kind("simple", partition_by=("city",), generator="SimpleKeyGenerator")
+_ALL_KEYS = (
     Kind("plain"),
     Kind("wide_key", key=("id", "line")),
-    Kind("simple", partition_by=("city",), generator="SimpleKeyGenerator"),
-    Kind("simple_hive", partition_by=("city",), generator="SimpleKeyGenerator", options=_HIVE),
-    Kind(
-        "simple_hive_url",
-        partition_by=("city",),
-        generator="SimpleKeyGenerator",
-        options=_HIVE | _URL,
-        cities=("a b/c:d%", "Zürich=1", None),
-    ),
+    Kind("global_delete", generator="GlobalDeleteKeyGenerator"),
+    _SIMPLE,
     Kind("complex", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator"),
-    Kind(
-        "complex_hive", key=("id", "line"), partition_by=("city", "day"), generator="ComplexKeyGenerator", options=_HIVE
-    ),
-    Kind(
-        "complex_url",
-        key=("id", "line"),
-        partition_by=("city", "day"),
-        generator="ComplexKeyGenerator",
-        options=_URL,
-        cities=("a,b c", "東京/%41"),
-    ),
     Kind("one_complex", partition_by=("city", "day"), generator="ComplexKeyGenerator"),
     Kind("dates", partition_by=("at",), generator="TimestampBasedKeyGenerator", options=_DATES),
-    Kind("dates_hive_url", partition_by=("at",), generator="TimestampBasedKeyGenerator", options=_DATES | _HIVE | _URL),
     Kind(
         "custom",
         key=("id", "line"),
@@ -143,22 +143,25 @@ KINDS = (
         generator="CustomKeyGenerator",
         options=_DATES | {"hoodie.keygen.timebased.output.dateformat": "yyyyMMdd"},
     ),
-    Kind(
-        "virtual_keys",
-        partition_by=("city",),
-        generator="SimpleKeyGenerator",
-        options={"hoodie.populate.meta.fields": "false"},
-        write={"hoodie.index.type": "SIMPLE"},
-    ),
-    Kind(
-        "no_partition_columns",
-        partition_by=("city",),
-        generator="SimpleKeyGenerator",
-        options={"hoodie.datasource.write.drop.partition.columns": "true"},
-        beyond_hudi=_NO_BULK,
-    ),
+    replace(_SIMPLE, name="generated", has_generated_keys=True, beyond_hudi=_BY_KEY),
 )
-"""Layouts."""
+KEYS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL_KEYS}
+"""Key generators, each with the partition columns it takes."""
+
+PATHS: Mapping[str, tuple[dict[str, str], tuple[str | None, ...]]] = {
+    "flat": ({}, ("sf", "São Paulo", None)),
+    "hive": (_HIVE, ("rio", "東京 1")),
+    "url": (_URL, ("a,b c", "東京/%41")),
+    "hive_url": (_HIVE | _URL, ("a b/c:d%", "Zürich=1", None)),
+}
+"""How partition paths are spelled, and cities that are hard to spell so."""
+
+STORED: Mapping[str, tuple[dict[str, str], dict[str, str]]] = {
+    "all": ({}, {}),
+    "no_meta_columns": ({"hoodie.populate.meta.fields": "false"}, {"hoodie.index.type": "SIMPLE"}),
+    "no_partition_columns": ({"hoodie.datasource.write.drop.partition.columns": "true"}, {}),
+}
+"""What a row has besides its other columns: options of the table, and what every write is told."""
 
 MERGINGS: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "event_time": (("ts",), {}),
@@ -168,33 +171,66 @@ MERGINGS: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
 """Ordering fields and options; the last has a field that nobody heeds."""
 
 INDEXES: Mapping[str, dict[str, str]] = {
-    "default": {},
-    "SIMPLE": {"hoodie.index.type": "SIMPLE"},
+    "SIMPLE": {},
     "BLOOM": {"hoodie.index.type": "BLOOM"},
     "GLOBAL_SIMPLE": {"hoodie.index.type": "GLOBAL_SIMPLE"},
     "GLOBAL_BLOOM": {"hoodie.index.type": "GLOBAL_BLOOM"},
     "BUCKET": _BUCKET,
     "BUCKET_LINE": _BUCKET | {_HASH_FIELD: "line"},
 }
-"""What every write is told about how keys are found."""
+"""What every write is told about how keys are found; the first is what both sides do where nothing is said."""
+
+
+def laid_out(keys: str, paths: str, stored: str) -> Kind:
+    """Make a layout; it is named after what is not the usual."""
+    kind, (spelling, cities), (storing, write) = KEYS[keys], PATHS[paths], STORED[stored]
+    parts = (keys, "" if paths == "flat" else paths, "" if stored == "all" else stored)
+    beyond = _NO_BULK if stored == "no_partition_columns" else frozenset()
+    if (keys, stored) == ("one_complex", "no_meta_columns"):
+        beyond = _BY_KEY
+    return replace(
+        kind,
+        name="_".join(part for part in parts if part),
+        options=kind.options | spelling | storing,
+        write=kind.write | write,
+        cities=cities,
+        beyond_hudi=kind.beyond_hudi | beyond,
+    )
+
+
+def can_lay_out(keys: str, paths: str, stored: str) -> bool:
+    """Tell whether both sides make such tables: Apache Hudi leaves meta columns out with three key generators only."""
+    kind = KEYS[keys]
+    if not kind.partition_by and (paths != "flat" or stored == "no_partition_columns"):
+        return False
+    is_special = kind.has_generated_keys or kind.name in {"global_delete", "dates", "custom"}
+    return stored == "all" or not is_special
 
 
 def crossed(layout: Kind, merging: str, index: str) -> Kind:
     """Give a layout a way to merge rows and to find keys."""
     ordering, options = MERGINGS[merging]
-    write = layout.write | INDEXES[index]
     return replace(
         layout,
         name=f"{layout.name}-{merging}-{index}",
         ordering=ordering,
         options=layout.options | options,
-        write=write,
+        write=layout.write | INDEXES[index],
         beyond_hudi=layout.beyond_hudi | (_NO_BULK if index.startswith("BUCKET") else frozenset()),
     )
 
 
 def can_cross(layout: Kind, index: str) -> bool:
-    """Tell whether keys of such a table can be found so: files of virtual keys have no bloom filters."""
+    """Tell whether keys of such a table can be found so.
+
+    Files without meta columns have no bloom filters, and generated keys have no field that makes a hash bucket.
+    """
     if not layout.has_meta_columns and "BLOOM" in index:
         return False
+    if layout.has_generated_keys and index.startswith("BUCKET"):
+        return False
     return index != "BUCKET_LINE" or "line" in layout.key
+
+
+KINDS = tuple(laid_out(*said) for said in itertools.product(KEYS, PATHS, STORED) if can_lay_out(*said))
+"""Layouts."""

@@ -1,35 +1,66 @@
 """The matrix: which histories are judged, drawn from a seed.
 
 A case is a kind of table, a table version, who writes first, the place, and whose turn it is to do what. Every value of
-every factor is in the short slice; the full lane has every three values of different factors together; `everything`
-has them all, which takes days. What writers do is dealt from a deck, so that each does everything. Start at `cases`.
+every factor is in the short slice; the full lane has every two values of different factors together, but for each way
+to make keys with each index; `everything` has all combinations, which takes months. What writers do is dealt so that
+each does everything, and in the full lane everything with every value of every factor. Start at `cases`.
 """
 
 import itertools
 import random
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.peers.histories import Turn, can_do, verbs_of
-from tests.peers.kinds import INDEXES, KINDS, MERGINGS, Kind, can_cross, crossed
+from tests.peers.kinds import (
+    INDEXES,
+    KEYS,
+    KINDS,
+    MERGINGS,
+    PATHS,
+    STORED,
+    Kind,
+    can_cross,
+    can_lay_out,
+    crossed,
+    laid_out,
+)
 
-__all__ = ["FACTORS", "SIZES", "WRITERS", "Case", "Size", "cases", "covering", "fits", "groups_of"]
+__all__ = [
+    "FACTORS",
+    "SIZES",
+    "WRITERS",
+    "Case",
+    "Size",
+    "cases",
+    "covering",
+    "deeds_of",
+    "fits",
+    "groups_of",
+    "kind_of",
+]
 
 WRITERS = ("ours", "spark", "hudi")
 _S3 = "s3"
-LAYOUTS = {kind.name: kind for kind in KINDS}
 FACTORS: Mapping[str, Sequence[str]] = {
-    "layout": tuple(LAYOUTS),
+    "keys": tuple(KEYS),
+    "paths": tuple(PATHS),
+    "stored": tuple(STORED),
     "version": ("9", "8", "6"),
     "merging": tuple(MERGINGS),
     "index": tuple(INDEXES),
     "first": WRITERS,
     "place": ("local", _S3),
 }
-_TRIED = 20
+_TRIED = 60
+_APART = (list(FACTORS).index("keys"), list(FACTORS).index("index"))
+"""Two factors whose values need not all meet: they alone would double the full lane."""
 Choice = tuple[str, ...]
 """A value of each factor."""
+Group = tuple[tuple[int, str], ...]
+"""Some values of a choice, each with its factor's number."""
+Deed = tuple[str, str, int, str]
+"""Who does what, and the number and value of a factor it is done with."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +72,27 @@ class Size:
     steps: int
 
 
-SIZES = {"short": Size(1, 6), "full": Size(3, 20), "everything": Size(len(FACTORS), 20)}
+SIZES = {"short": Size(1, 6), "full": Size(2, 20), "everything": Size(len(FACTORS), 20)}
 
 
 @dataclass(frozen=True)
 class Case:
     """One history."""
 
+    choice: Choice
     kind: Kind
-    version: int
-    place: str
     turns: tuple[Turn, ...]
     seed: int
+
+    @property
+    def version(self) -> int:
+        """Give the table version."""
+        return int(_said(self.choice)["version"])
+
+    @property
+    def place(self) -> str:
+        """Say where the table is."""
+        return _said(self.choice)["place"]
 
     @property
     def name(self) -> str:
@@ -63,9 +103,8 @@ class Case:
 def cases(size: Size, seed: int) -> list[Case]:
     """Draw the histories of a run."""
     luck = random.Random(seed)
-    verbs = verbs_of(LAYOUTS["simple"])
-    decks = {actor: deque(luck.sample(verbs, len(verbs))) for actor in WRITERS}
-    return [_case(choice, size, decks, luck, seed) for choice in covering(FACTORS, size.strength, fits, luck)]
+    done: set[Deed] = set()
+    return [_case(choice, size, done, luck, seed) for choice in covering(FACTORS, size.strength, fits, luck)]
 
 
 def covering(
@@ -73,6 +112,8 @@ def covering(
 ) -> list[Choice]:
     """Choose few combinations so that every so many values of different factors that can meet do meet in one."""
     product = [choice for choice in itertools.product(*factors.values()) if fits(choice)]
+    if strength == len(factors):
+        return product
     missing = {group for choice in product for group in groups_of(choice, strength)}
     chosen = []
     while missing:
@@ -86,29 +127,56 @@ def covering(
     return chosen
 
 
-def groups_of(choice: Choice, strength: int) -> Iterator[tuple[tuple[int, str], ...]]:
-    """Yield every so many values of a choice, each with its factor's number."""
-    return itertools.combinations(enumerate(choice), strength)
+def groups_of(choice: Choice, strength: int) -> Iterator[Group]:
+    """Yield every so many values of a choice, each with its factor's number, but for those left apart."""
+    return (group for group in itertools.combinations(enumerate(choice), strength) if _numbers(group) != _APART)
+
+
+def _numbers(group: Group) -> tuple[int, ...]:
+    return tuple(number for number, _ in group)
+
+
+def deeds_of(turn: Turn, choice: Choice) -> set[Deed]:
+    """Give what a turn does with each value of a choice."""
+    return {(*turn, number, value) for number, value in enumerate(choice)}
 
 
 def fits(choice: Choice) -> bool:
     """Tell whether such a table can be."""
-    said = dict(zip(FACTORS, choice, strict=True))
-    return can_cross(LAYOUTS[said["layout"]], said["index"])
+    said = _said(choice)
+    layout = said["keys"], said["paths"], said["stored"]
+    return can_lay_out(*layout) and can_cross(laid_out(*layout), said["index"])
 
 
-def _case(choice: Choice, size: Size, decks: Mapping[str, deque[str]], luck: random.Random, seed: int) -> Case:
-    said = dict(zip(FACTORS, choice, strict=True))
-    kind = crossed(LAYOUTS[said["layout"]], said["merging"], said["index"])
-    others = luck.sample([actor for actor in WRITERS if actor != said["first"]], len(WRITERS) - 1)
-    actors = itertools.islice(itertools.cycle([said["first"], *others]), size.steps)
-    turns = [(actor, _dealt(decks[actor], actor, kind) if number else "insert") for number, actor in enumerate(actors)]
-    return Case(kind, int(said["version"]), said["place"], tuple(turns), seed)
+def kind_of(choice: Choice) -> Kind:
+    """Make the kind of table that was chosen."""
+    said = _said(choice)
+    return crossed(laid_out(said["keys"], said["paths"], said["stored"]), said["merging"], said["index"])
 
 
-def _dealt(deck: deque[str], actor: str, kind: Kind) -> str:
-    """Take the first verb that can be done, and put it last."""
-    verb = next(verb for verb in deck if can_do(actor, verb, kind))
-    deck.remove(verb)
-    deck.append(verb)
-    return verb
+def _said(choice: Choice) -> dict[str, str]:
+    return dict(zip(FACTORS, choice, strict=True))
+
+
+def _case(choice: Choice, size: Size, done: set[Deed], luck: random.Random, seed: int) -> Case:
+    kind, first = kind_of(choice), _said(choice)["first"]
+    others = luck.sample([actor for actor in WRITERS if actor != first], len(WRITERS) - 1)
+    actors = itertools.islice(itertools.cycle([first, *others]), size.steps)
+    turns = tuple(
+        _dealt(actor, kind, choice, done, luck) if number else (actor, "insert") for number, actor in enumerate(actors)
+    )
+    return Case(choice, kind, turns, seed)
+
+
+def _dealt(actor: str, kind: Kind, choice: Choice, done: set[Deed], luck: random.Random) -> Turn:
+    """Let a writer do what it never did, first what few tables allow; else what is newest with such a table."""
+    able = [(actor, verb) for verb in verbs_of(kind) if can_do(actor, verb, kind)]
+    never = set(able) - {(who, verb) for who, verb, _, _ in done}
+
+    def worth(turn: Turn) -> tuple[int, int]:
+        rarity = len(KINDS) - sum(can_do(*turn, one) for one in KINDS) + 1
+        return rarity if turn in never else 0, len(deeds_of(turn, choice) - done)
+
+    turn = max(luck.sample(able, len(able)), key=worth)
+    done |= deeds_of(turn, choice)
+    return turn

@@ -17,9 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tools.peers import PYTHON, jar_of
 
-__all__ = ["NEWEST", "Peer", "PeerError"]
+__all__ = ["NEWEST", "UNCOMPILED", "Peer", "PeerError"]
 
 NEWEST = "1.2.0"
+UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Settings for judging, where a few rows are read sooner than a plan is compiled; never for measuring."""
 _SERVER = Path(__file__).with_name("server.py")
 
 
@@ -102,9 +108,13 @@ class Peer:
 
     def read(self, path: str | Path, options: Mapping[str, str] | None = None) -> pa.Table:
         """Read the table at a path through the Spark data source, meta columns and all."""
-        out = self._path()
-        self._tell(do="read", path=str(path), options=dict(options or {}), out=out)
-        return pq.read_table(out)
+        return self.reads(path, [options or {}])[0]
+
+    def reads(self, path: str | Path, options: Sequence[Mapping[str, str]]) -> list[pa.Table]:
+        """Read the table at a path in several ways, as one order."""
+        out = [self._path() for _ in options]
+        self._tell(do="read", path=str(path), options=[dict(one) for one in options], out=out)
+        return [pq.read_table(one) for one in out]
 
     def scan(self, path: str | Path, options: Mapping[str, str] | None = None) -> float:
         """Compute every column of every row, and throw them away; say how many seconds it took there."""

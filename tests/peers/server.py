@@ -16,6 +16,7 @@ __all__ = ["main"]
 
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.session.timeZone": "UTC",
@@ -73,7 +74,8 @@ def _serve(spark: SparkSession, order: dict[str, Any]) -> str | None:
             rows = spark.read.parquet(order["rows"])
             rows.write.format("hudi").options(**order["options"]).mode(order["mode"]).save(order["path"])
         case "read":
-            _put(spark.read.format("hudi").options(**order["options"]).load(order["path"]), order["out"])
+            for options, out in zip(order["options"], order["out"], strict=True):
+                _put(spark.read.format("hudi").options(**options).load(order["path"]), out)
         case "scan":
             frame = spark.read.format("hudi").options(**order["options"]).load(order["path"])
             frame.write.format("noop").mode("overwrite").save()

@@ -1,10 +1,11 @@
-"""The sides of a history: writers with the same verbs, readers that are asked the same.
+"""The sides of a history: writers with the same verbs, readers that are asked the same questions.
 
-A reader gives the newest rows, the rows as of a commit, and the rows that came after one. Start at `Ours` and `Hudi`.
+Start at `Ours`, `Hudi` and `Question`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,13 +17,54 @@ from tests.peers.kinds import COLUMNS, Kind
 from tests.peers.peer import Peer
 
 import pyhudi.spark
+from pyhudi.kernels.keys import partition_paths
+from pyhudi.options import Settings
+from pyhudi.state.config import key_spec
 from pyhudi.table import Table, create_table, open_table, table_exists
 from pyhudi.timeline.instant import Instant
 
-__all__ = ["Hudi", "HudiRs", "Ours", "OursOnSpark", "Place", "partition_path", "plain", "rows_of"]
+__all__ = [
+    "Hudi",
+    "HudiRs",
+    "Ours",
+    "OursOnSpark",
+    "Place",
+    "Question",
+    "Which",
+    "partition_path",
+    "plain",
+    "rows_of",
+]
 
 _BEGIN = "hoodie.datasource.read.begin.instanttime"
-_INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
+_KEY_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")
+
+
+class Which(StrEnum):
+    """Which rows a reader is asked for."""
+
+    NEWEST = "newest"
+    AS_OF = "as of"
+    """Those that were there after a commit."""
+    SINCE = "since"
+    """Those that came after a commit."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What every reader is asked."""
+
+    which: Which
+    commit: Instant
+
+    def options(self, version: int) -> dict[str, str]:
+        """Spell it for a Spark data source."""
+        match self.which:
+            case Which.AS_OF:
+                return {"as.of.instant": self.commit.requested_time}
+            case Which.SINCE:
+                return {"hoodie.datasource.query.type": "incremental", _BEGIN: _moment(self.commit, version)}
+        return {}
 
 
 @dataclass(frozen=True)
@@ -50,21 +92,25 @@ class Ours:
         """Commit a step; the first makes the table."""
         table = self._table()
         if step.verb == "delete_partition":
-            table.delete_partitions([partition_path(table, step)], options=self.options)
+            table.delete_partitions([partition_path(table, step, self.kind)], options=self.options)
             return
-        getattr(table, step.operation)(step.table, options=self.options)
+        getattr(table, step.operation)(_rows(step, self.kind, table), options=self.options)
 
     def read(self, **how: Any) -> pa.Table:
         """Read a snapshot."""
         return self.place.open().scan(**how).to_arrow()
 
-    def as_of(self, commit: Instant) -> pa.Table:
-        """Read what was there after a commit."""
-        return self.read(as_of=commit.requested_time)
+    def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
+        """Answer each."""
+        return [self._answer(one) for one in questions]
 
-    def since(self, commit: Instant) -> pa.Table:
-        """Read what came after a commit."""
-        return self.place.open().changes(after=commit.requested_time).to_arrow()
+    def _answer(self, question: Question) -> pa.Table:
+        match question.which:
+            case Which.AS_OF:
+                return self.read(as_of=question.commit.requested_time)
+            case Which.SINCE:
+                return self.place.open().changes(after=question.commit.requested_time).to_arrow()
+        return self.read()
 
     def _table(self) -> Table:
         if table_exists(self.place.path, storage_options=self.place.storage_options):
@@ -73,7 +119,7 @@ class Ours:
             self.place.path,
             COLUMNS,
             name="trips",
-            record_key=self.kind.key,
+            record_key=None if self.kind.has_generated_keys else self.kind.key,
             partition_by=self.kind.partition_by or None,
             ordering=self.kind.ordering or None,
             table_version=self.version,
@@ -86,14 +132,15 @@ class OursOnSpark:
     """pyhudi's Spark engine, told what Apache Hudi is told."""
 
     def __init__(self, spark: Any, place: Place, kind: Kind, version: int) -> None:
-        self.spark, self.place, self.version = spark, place, version
+        self.spark, self.place, self.kind, self.version = spark, place, kind, version
         self.options = kind.hudi_options(version)
 
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
-        options = self.options | _partitions_to_delete(step, self.place)
-        frame = self.spark.createDataFrame(step.table)
         storage_options = self.place.storage_options
+        options = self.options | _partitions_to_delete(step, self.place, self.kind)
+        is_there = table_exists(self.place.path, storage_options=storage_options)
+        frame = self.spark.createDataFrame(_rows(step, self.kind, self.place.open()) if is_there else step.table)
         pyhudi.spark.write(frame, self.place.path, step.operation, options=options, storage_options=storage_options)
 
     def read(self, **options: str) -> pa.Table:
@@ -101,13 +148,9 @@ class OursOnSpark:
         frame = pyhudi.spark.read(self.spark, self.place.path, options, storage_options=self.place.storage_options)
         return frame.toArrow()
 
-    def as_of(self, commit: Instant) -> pa.Table:
-        """Read what was there after a commit."""
-        return self.read(**{"as.of.instant": commit.requested_time})
-
-    def since(self, commit: Instant) -> pa.Table:
-        """Read what came after a commit."""
-        return self.read(**_INCREMENTAL, **{_BEGIN: _moment(commit, self.version)})
+    def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
+        """Answer each."""
+        return [self.read(**one.options(self.version)) for one in questions]
 
 
 class Hudi:
@@ -122,7 +165,7 @@ class Hudi:
 
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
-        options = self.options | _partitions_to_delete(step, self.place)
+        options = self.options | _partitions_to_delete(step, self.place, self.kind)
         operation = {"hoodie.datasource.write.operation": step.operation}
         self.peer.write(self.place.path, step.table, options | operation)
 
@@ -130,14 +173,14 @@ class Hudi:
         """Read with the data source's options."""
         return plain(self.peer.read(self.place.path, options))
 
-    def as_of(self, commit: Instant) -> pa.Table:
-        """Read what was there after a commit."""
-        return self.read(**{"as.of.instant": commit.requested_time})
+    def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
+        """Answer all at once; what came since a commit has partition columns as paths spell them."""
+        read = self.peer.reads(self.place.path, [one.options(self.version) for one in questions])
+        return [self._decoded(plain(table), one) for table, one in zip(read, questions, strict=True)]
 
-    def since(self, commit: Instant) -> pa.Table:
-        """Read what came after a commit; it gives partition columns as paths spell them then."""
-        read = self.read(**_INCREMENTAL, **{_BEGIN: _moment(commit, self.version)})
-        return _decoded(read, self.kind.partition_by) if self.kind.is_encoded else read
+    def _decoded(self, table: pa.Table, question: Question) -> pa.Table:
+        is_spelled = self.kind.is_encoded and question.which is Which.SINCE
+        return _decoded(table, self.kind.partition_by) if is_spelled else table
 
 
 class HudiRs:
@@ -161,14 +204,18 @@ class HudiRs:
         batches = table.read(options or HudiReadOptions())
         return plain(pa.Table.from_batches(batches)) if batches else self.place.open().scan().schema.empty_table()
 
-    def as_of(self, commit: Instant) -> pa.Table:
-        """Read what was there after a commit."""
-        return self.read(HudiReadOptions().with_as_of_timestamp(commit.requested_time))
+    def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
+        """Answer each."""
+        return [self.read(self._options(one)) for one in questions]
 
-    def since(self, commit: Instant) -> pa.Table:
-        """Read what came after a commit."""
-        asked = HudiReadOptions().with_query_type(HudiQueryType.Incremental)
-        return self.read(asked.with_start_timestamp(_moment(commit, self.version)))
+    def _options(self, question: Question) -> HudiReadOptions:
+        match question.which:
+            case Which.AS_OF:
+                return HudiReadOptions().with_as_of_timestamp(question.commit.requested_time)
+            case Which.SINCE:
+                asked = HudiReadOptions().with_query_type(HudiQueryType.Incremental)
+                return asked.with_start_timestamp(_moment(question.commit, self.version))
+        return HudiReadOptions()
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -178,13 +225,11 @@ def plain(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("at"), "at", table.column("at").cast(pa.int64()))
 
 
-def partition_path(table: Table, step: Step) -> str:
-    """Look up the partition of a step's row, which is stored."""
-    wanted = step.rows[0]
-    for row in table.scan().to_arrow().to_pylist():
-        if all(row[name] == wanted[name] for name in COLUMNS.names):
-            return str(row["_hoodie_partition_path"] or row["city"])
-    raise AssertionError(f"no such row: {wanted}")
+def partition_path(table: Table, step: Step, kind: Kind) -> str:
+    """Say which partition a step's row is in."""
+    spec = key_spec(table.config, Settings.of(kind.untold()))
+    (path,) = partition_paths(spec, step.table.slice(0, 1)).to_pylist()
+    return str(path)
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
@@ -192,17 +237,30 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=repr)
 
 
+def _rows(step: Step, kind: Kind, table: Table) -> pa.Table:
+    """Give a step's rows; those that are stored under a generated key bring it, as rows do that were read."""
+    if not kind.has_generated_keys or step.operation not in {"upsert", "delete"}:
+        return step.table
+    stored = table.scan(["id", *_KEY_COLUMNS]).to_arrow().to_pylist()
+    known = {row["id"]: row for row in stored}
+    rows = step.table
+    for name in _KEY_COLUMNS:
+        said = [known.get(one, {}).get(name) for one in rows["id"].to_pylist()]
+        rows = rows.append_column(name, pa.array(said, pa.string()))
+    return rows
+
+
 def _decoded(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    for name in columns:
+    for name in (column.partition(":")[0] for column in columns):
         values = [None if value is None else unquote(str(value)) for value in table[name].to_pylist()]
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values).cast(table[name].type))
     return table
 
 
-def _partitions_to_delete(step: Step, place: Place) -> dict[str, str]:
+def _partitions_to_delete(step: Step, place: Place, kind: Kind) -> dict[str, str]:
     if step.verb != "delete_partition":
         return {}
-    return {"hoodie.datasource.write.partitions.to.delete": partition_path(place.open(), step)}
+    return {"hoodie.datasource.write.partitions.to.delete": partition_path(place.open(), step, kind)}
 
 
 def _moment(commit: Instant, version: int) -> str:

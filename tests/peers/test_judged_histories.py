@@ -4,7 +4,7 @@
 """
 
 import random
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.peers.conftest import lane, seed
 from tests.peers.histories import Expected, Step, history
 from tests.peers.kinds import Kind
 from tests.peers.matrix import SIZES, cases
-from tests.peers.sides import Hudi, HudiRs, Ours, OursOnSpark, Place, rows_of
+from tests.peers.sides import Hudi, HudiRs, Ours, OursOnSpark, Place, Question, Which, rows_of
 from tests.storage.conftest import s3_options
 
 from pyhudi.timeline.instant import Instant
@@ -43,26 +43,31 @@ class Court:
         """Hold every reader to what must be there, was there, and came since a former commit."""
         self.expected.apply(step)
         rows = list(self.expected.rows.values())
-        self.agree(step, rows, lambda reader: reader.read())
+        newest = completed_writes(self.place.open().timeline)[-1]
+        wanted = {Question(Which.NEWEST, newest): rows}
         if self.past:
             commit, (number, former) = luck.choice(list(self.past.items())[-KEPT:])
-            self.agree(step, former, lambda reader: reader.as_of(commit))
+            wanted[Question(Which.AS_OF, commit)] = former
             if self.kind.has_meta_columns:  # else rows do not say when they came
-                self.agree(step, self.expected.since(number), lambda reader: reader.since(commit))
-        self.past[completed_writes(self.place.open().timeline)[-1]] = self.expected.steps, rows
+                wanted[Question(Which.SINCE, commit)] = self.expected.since(number)
+        with ThreadPoolExecutor(len(self.readers)) as pool:  # they are programs of their own
+            asked = {name: pool.submit(reader.answers, list(wanted)) for name, reader in self.readers.items()}
+            found = {name: answers.result() for name, answers in asked.items()}
+        for number, (question, rows_wanted) in enumerate(wanted.items()):
+            self.agree((question, step), {name: tables[number] for name, tables in found.items()}, rows_wanted)
+        self.past[newest] = self.expected.steps, rows
 
-    def agree(self, step: Step, rows: list[dict[str, Any]], read: Callable[[Any], pa.Table]):
-        """Let everybody read; the rows are compared with meta columns, and then with those that must be there."""
-        found = {name: read(reader) for name, reader in self.readers.items()}
+    def agree(self, why: Any, found: dict[str, pa.Table], rows: list[dict[str, Any]]):
+        """Compare the rows that all read with meta columns, and then with those that must be there."""
         names = found["ours"].schema.names
         if not self.kind.has_meta_columns:
             names = [name for name in names if not name.startswith("_hoodie_")]
         ours = found["ours"].select(names)
         for name, table in found.items():
-            assert rows_of(table.select(names)) == rows_of(ours), (name, step)
+            assert rows_of(table.select(names)) == rows_of(ours), (name, why)
         columns = [name for name in names if not name.startswith("_hoodie_")]
         wanted = [{name: row.get(name) for name in columns} for row in rows]
-        assert rows_of(ours.select(columns)) == sorted(wanted, key=repr), step
+        assert rows_of(ours.select(columns)) == sorted(wanted, key=repr), why
 
 
 @pytest.fixture
@@ -86,11 +91,11 @@ def place_of(s3_server, tmp_path):
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("case", CASES)
-def test_taking_turns(hudi_1_2, spark, place_of, case):
+def test_taking_turns(hudi_1_2, uncompiled_spark, place_of, case):
     place = place_of(case)
     sides = {
         "ours": Ours(place, case.kind, case.version),
-        "spark": OursOnSpark(spark, place, case.kind, case.version),
+        "spark": OursOnSpark(uncompiled_spark, place, case.kind, case.version),
         "hudi": Hudi(hudi_1_2, place, case.kind, case.version),
     }
     rust = HudiRs(place, case.kind, case.version)

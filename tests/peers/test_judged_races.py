@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.peers.conftest import is_full
+from tests.peers.crafted import asked_of
 from tests.peers.on_s3 import peer_on_s3
 from tests.peers.peer import PeerError
 from tests.peers.races import COLUMNS, Dawdling, Racer, race, story
@@ -106,13 +107,13 @@ def make(path, version, lock, **opening):
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("version", [9, 8, 6] if is_full() else [9])
-def test_on_a_local_path_with_the_filesystem_lock(hudi_1_2, tmp_path, version):
+@asked_of(*([] if is_full() else [9]))
+def test_on_a_local_path_with_the_filesystem_lock(hudi, version, tmp_path):
     path = str(tmp_path / "trips")
     make(path, version, FILE_LOCK)
-    sides = racers(hudi_1_2, path, FILE_LOCK | {"hoodie.write.table.version": str(version)})
+    sides = racers(hudi, path, FILE_LOCK | {"hoodie.write.table.version": str(version)})
     race(sides, COUNT)
-    agree(hudi_1_2, path, sides)
+    agree(hudi, path, sides)
 
 
 def test_apache_hudi_takes_the_lock_that_the_table_declares_without_being_told(hudi_1_2, tmp_path):

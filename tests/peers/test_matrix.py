@@ -5,26 +5,43 @@ import random
 
 import pytest
 from tests.peers.histories import Expected, can_do, history, verbs_of
-from tests.peers.kinds import KINDS
-from tests.peers.matrix import FACTORS, SIZES, WRITERS, cases, covering, fits, groups_of
+from tests.peers.kinds import KEYS
+from tests.peers.matrix import FACTORS, SIZES, WRITERS, cases, covering, deeds_of, fits, groups_of, kind_of
 
 SEEDS = range(5)
+POSSIBLE = [choice for choice in itertools.product(*FACTORS.values()) if fits(choice)]
 
 
-@pytest.mark.parametrize(("lane", "strength"), [("short", 1), ("full", 3)])
+@pytest.mark.parametrize(("lane", "strength"), [("short", 1), ("full", 2)])
 def test_all_values_that_can_meet_do(lane, strength):
     chosen = covering(FACTORS, SIZES[lane].strength, fits, random.Random(7))
     met = {group for choice in chosen for group in groups_of(choice, strength)}
-    possible = [choice for choice in itertools.product(*FACTORS.values()) if fits(choice)]
-    assert met == {group for choice in possible for group in groups_of(choice, strength)}
-    assert len(chosen) < len(possible) / 10
+    assert met == {group for choice in POSSIBLE for group in groups_of(choice, strength)}
+    assert len(chosen) < len(POSSIBLE) / 100
+
+
+def test_all_combinations_are_everything():
+    assert covering(FACTORS, SIZES["everything"].strength, fits, random.Random(7)) == POSSIBLE
+
+
+def turns_of(choice):
+    kind = kind_of(choice)
+    return [(actor, verb) for actor in WRITERS for verb in verbs_of(kind) if can_do(actor, verb, kind)]
+
+
+def test_in_the_full_lane_every_writer_does_everything_with_every_value():
+    possible = {deed for choice in POSSIBLE for turn in turns_of(choice) for deed in deeds_of(turn, choice)}
+    drawn = cases(SIZES["full"], 1)
+    steps = [(step, case.choice) for case in drawn for step in history(case.kind, case.turns, case.seed)]
+    assert {deed for step, choice in steps for deed in deeds_of((step.actor, step.verb), choice)} == possible
+    assert all(len(case.turns) == 20 for case in drawn)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_writer_does_everything_even_in_the_slice(seed):
     drawn = cases(SIZES["short"], seed)
     done = {turn for case in drawn for turn in case.turns}
-    assert done == set(itertools.product(WRITERS, verbs_of(KINDS[-1])))
+    assert done == set(itertools.product(WRITERS, verbs_of(KEYS["simple"])))
     assert all(can_do(actor, verb, case.kind) for case in drawn for actor, verb in case.turns)
     assert all(one != other for case in drawn for (one, _), (other, _) in itertools.pairwise(case.turns))
 

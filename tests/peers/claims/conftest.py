@@ -4,22 +4,11 @@ import os
 
 import pytest
 from tests.peers.crafted import Crafted
-from tests.peers.peer import NEWEST, Peer
 
 
 def pytest_ignore_collect(collection_path, config):
     """Leave the claims out of the short slice: they change with Apache Hudi's releases, not with ours."""
     return True if os.environ.get("PYHUDI_PEERS") == "short" else None
-
-
-@pytest.fixture(scope="session")
-def hudi(request):
-    """Give the release that a test names."""
-    if request.param == NEWEST:
-        yield request.getfixturevalue("hudi_1_2")
-        return
-    with Peer(request.param) as peer:
-        yield peer
 
 
 @pytest.fixture
