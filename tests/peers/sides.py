@@ -260,7 +260,9 @@ def _decoded(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 def _partitions_to_delete(step: Step, place: Place, kind: Kind) -> dict[str, str]:
     if step.verb != "delete_partition":
         return {}
-    return {"hoodie.datasource.write.partitions.to.delete": partition_path(place.open(), step, kind)}
+    # A comma parts the paths, which are patterns too.
+    pattern = partition_path(place.open(), step, kind).replace(",", "*")
+    return {"hoodie.datasource.write.partitions.to.delete": pattern}
 
 
 def _moment(commit: Instant, version: int) -> str:
