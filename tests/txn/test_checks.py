@@ -160,6 +160,9 @@ def test_a_clean_that_is_planned_is_no_conflict(state):
 # keys
 
 
+OURS = frozenset(FileGroupId(partition=one, file_id=two) for one, two in (("sf", "g2"), ("sf", "g1"), ("nyc", "g3")))
+
+
 def with_inserts(time, group="new", partition="sf", inserts=2):
     path = path_of(time, group, partition)
     stats = {partition: (WriteStat(file_id=group, path=path, num_inserts=inserts),)}
@@ -179,18 +182,27 @@ class Finding:
 
 def test_a_key_of_ours_that_another_inserted_is_a_conflict():
     others = with_inserts("20260101000000005")
-    require_new_keys("20260101000000001", Finding(0), others)
+    require_new_keys("20260101000000001", Finding(0), others, ours=OURS)
     with pytest.raises(WriteConflict, match="inserted keys") as caught:
-        require_new_keys("20260101000000001", Finding(2), others)
+        require_new_keys("20260101000000001", Finding(2), others, ours=OURS)
     assert caught.value.values["other"] == "20260101000000005"
     assert caught.value.values["their_file_groups"] == ["sf/new"]
+    assert caught.value.values["file_groups"] == ["sf/g1", "sf/g2"]
     assert caught.value.values["keys_count"] == 2
+
+
+def test_under_a_global_index_all_of_our_groups_may_hold_the_key():
+    others = with_inserts("20260101000000005", partition="oslo")
+    with pytest.raises(WriteConflict) as caught:
+        require_new_keys("20260101000000001", Finding(1), others, ours=OURS)
+    assert caught.value.values["file_groups"] == ["nyc/g3", "sf/g1", "sf/g2"]
+    assert caught.value.values["their_file_groups"] == ["oslo/new"]
 
 
 def test_nothing_is_looked_up_where_nothing_was_inserted():
     find = Finding(1)
-    require_new_keys("20260101000000001", find, with_inserts("20260101000000005", inserts=0))
-    require_new_keys("20260101000000001", find, {})
+    require_new_keys("20260101000000001", find, with_inserts("20260101000000005", inserts=0), ours=OURS)
+    require_new_keys("20260101000000001", find, {}, ours=OURS)
     assert find.asked == []
 
 
@@ -198,14 +210,15 @@ def test_a_file_that_is_gone_before_it_was_looked_into_is_a_conflict():
     def find(files):
         raise FileMissing("no such file", path=files[0].path)
 
-    with pytest.raises(WriteConflict, match="gone"):
-        require_new_keys("20260101000000001", find, with_inserts("20260101000000005"))
+    with pytest.raises(WriteConflict, match="gone") as caught:
+        require_new_keys("20260101000000001", find, with_inserts("20260101000000005"), ours=OURS)
+    assert (caught.value.values["other"], caught.value.values["their_file_groups"]) == ("20260101000000005", ["sf/new"])
 
 
 def test_groups_that_are_written_again_are_not_looked_into():
     find = Finding(0)
     others = with_inserts("20260101000000005", "g") | with_inserts("20260101000000006", "new")
-    require_new_keys("20260101000000001", find, others, {FileGroupId(partition="sf", file_id="g")})
+    require_new_keys("20260101000000001", find, others, {FileGroupId(partition="sf", file_id="g")}, ours=OURS)
     assert find.asked == ["new"]
 
 
@@ -249,8 +262,9 @@ def test_columns_that_another_changed_meanwhile_are_a_conflict_unless_they_are_o
     now = committing(state, *theirs)
     metadata = CommitMetadata(operation=WriteOperation.UPSERT, extra={"schema": schema_of(*ours)})
     if is_conflict:
-        with pytest.raises(WriteConflict, match="columns"):
+        with pytest.raises(WriteConflict, match="columns") as caught:
             require_same_schema(state, "20260101000000009", before, now, metadata)
+        assert caught.value.values["other"] == max(now.completed)
     else:
         require_same_schema(state, "20260101000000009", before, now, metadata)
 

@@ -120,13 +120,13 @@ def require_same_schema(
 
     Raises: WriteConflict.
     """
-    theirs = _newest_schema(state, completed_after(now, frozenset(before.completed)), now)
+    theirs, other = _newest_schema(state, completed_after(now, frozenset(before.completed)), now)
     ours = metadata.extra.get("schema", "")
     if not theirs or not ours or _columns(theirs) == _columns(ours):
         return
-    first = _newest_schema(state, completed_writes(before), before) or state.config.create_schema
+    first = _newest_schema(state, completed_writes(before), before)[0] or state.config.create_schema
     if not first or _columns(first) != _columns(theirs):
-        raise WriteConflict("another commit changed the table's columns; write again", instant=time)
+        raise WriteConflict("another commit changed the table's columns; write again", instant=time, other=other)
 
 
 def require_no_service(
@@ -176,10 +176,13 @@ def require_new_keys(
     find_keys: FindKeys,
     concurrent: Mapping[InstantTime, CommitMetadata],
     mended: Collection[FileGroupId] = (),
+    *,
+    ours: Collection[FileGroupId],
 ) -> None:
     """C5: nobody who completed meanwhile put one of our keys into another file group.
 
-    `mended` are file groups that are going to be written again on top of what the others wrote.
+    `mended` are file groups that are going to be written again on top of what the others wrote. Which of `ours` holds
+    the key is not looked up: an error names those of its partition, or all.
 
     Cost:   grows with what the others inserted: the footers of those files, and the keys of files that may have ours.
     Raises: WriteConflict naming the first such commit.
@@ -194,17 +197,13 @@ def require_new_keys(
     try:
         counts = find_keys(list(files))
     except FileMissing as error:
-        raise WriteConflict("files of another commit are gone already; write again", instant=time) from error
-    held = [(instant, file, counts[file]) for file, instant in files.items() if counts.get(file)]
-    if held:
-        instant, file, count = held[0]
-        raise WriteConflict(
-            "another commit inserted keys of this write; write again",
-            instant=time,
-            other=instant,
-            their_file_groups=[f"{file.partition}/{file.file_id}"],
-            keys_count=count,
-        )
+        gone = next((file for file in files if file.path == error.values.get("path")), next(iter(files)))
+        text = "files of another commit are gone already; write again"
+        raise conflict_of(text, time, _meeting(gone, files[gone], ours)) from error
+    for file, instant in files.items():
+        if counts.get(file):
+            text = "another commit inserted keys of this write; write again"
+            raise conflict_of(text, time, _meeting(file, instant, ours), keys_count=counts[file])
 
 
 def require_older_targets(time: InstantTime, metadata: CommitMetadata) -> None:
@@ -237,7 +236,7 @@ def require_lease(lease: Lease) -> None:
         raise LockNotAcquired("the table lock was lost, or is about to end; write again", remaining_ms=remaining_ms)
 
 
-def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "other") -> WriteConflict:
+def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "other", **more: object) -> WriteConflict:
     """Make the error that names both instants, and both sides' file groups; `other` says what the other one is."""
     return WriteConflict(
         text,
@@ -246,6 +245,19 @@ def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "ot
         file_groups=_spelled(overlap.groups),
         their_file_groups=_spelled(overlap.their_groups),
         partitions=list(overlap.partitions),
+        **more,
+    )
+
+
+def _meeting(file: BaseFile, instant: InstantTime, ours: Collection[FileGroupId]) -> Overlap:
+    """Lay another's file beside those of our groups that may hold one of its keys."""
+    near = [group for group in ours if group.partition == file.partition] or ours
+    return Overlap(
+        instant=instant,
+        groups=tuple(sorted(near)),
+        their_groups=(FileGroupId(partition=file.partition, file_id=file.file_id),),
+        partitions=(),
+        is_replaced=False,
     )
 
 
@@ -264,10 +276,15 @@ def _planned(state: TableState, service: Instant) -> Footprint | None:
     return plan_footprint(service.action, decode_plan(data, service.file_name)) if data else None
 
 
-def _newest_schema(state: TableState, instants: Iterable[Instant], timeline: Timeline) -> str:
-    newest_first = sorted(instants, key=timeline.point, reverse=True)
-    schemas = (read_commit_metadata(state, one).extra.get("schema") for one in newest_first)
-    return next((schema for schema in schemas if schema), "")
+def _newest_schema(
+    state: TableState, instants: Iterable[Instant], timeline: Timeline
+) -> tuple[str, InstantTime | None]:
+    """Give the columns that the newest of these commits names, and that commit."""
+    for one in sorted(instants, key=timeline.point, reverse=True):
+        schema = read_commit_metadata(state, one).extra.get("schema")
+        if schema:
+            return schema, one.requested_time
+    return "", None
 
 
 @lru_cache(maxsize=64)

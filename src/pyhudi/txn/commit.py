@@ -210,7 +210,7 @@ class Txn:
         concurrent = self._concurrent(load_timeline(self.state))
         touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
         require_no_conflict(self.time, footprint(proposal.metadata), touched, resolution_for(self.settings))
-        require_new_keys(self.time, proposal.find_keys, concurrent)
+        require_new_keys(self.time, proposal.find_keys, concurrent, ours=footprint(proposal.metadata).groups)
         return frozenset(concurrent)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
@@ -234,7 +234,8 @@ class Txn:
         require_same_schema(self.state, self.time, self.snapshot, now, proposal.metadata)
         require_older_targets(self.time, proposal.metadata)
         if proposal.find_keys is not None:
-            require_new_keys(self.time, proposal.find_keys, unseen, mended)
+            ours = footprint(proposal.metadata).groups
+            require_new_keys(self.time, proposal.find_keys, unseen, mended, ours=ours)
 
     def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
