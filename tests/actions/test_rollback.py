@@ -21,6 +21,7 @@ from pyhudi.timeline.codec import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
 from pyhudi.txn.locks import remember_lock
+from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.times import COUNTER_PATH
 
 SETTINGS = Settings()
@@ -57,7 +58,7 @@ def foreign(state, group="java", *, is_started=True):
 
 
 def recovered(state):
-    return recover(state, load_timeline(state), SETTINGS)
+    return recover(state, load_timeline(state), SETTINGS, ProcessLease())
 
 
 def rollbacks(state):
@@ -387,7 +388,7 @@ def policy(name):
 
 
 def settle(state, settings):
-    recover(state, load_timeline(state), settings)
+    recover(state, load_timeline(state), settings, ProcessLease())
     return states_of(state)
 
 

@@ -136,6 +136,7 @@ BROKEN_ENDS = {
     "I20 a file has another size": undo_an_update,
     "L1 nobody wins": outcomes(result="WriteConflict", instant=""),
     "L1 a living writer is taken for dead": outcomes(result="HeartbeatExpired"),
+    "L1 somebody meets a bug": outcomes(result="InternalError"),
     "L1 a lock is never free": outcomes(result="LockNotAcquired"),
 }
 

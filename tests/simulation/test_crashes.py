@@ -223,12 +223,13 @@ def test_recovering_twice_changes_nothing(worlds, kind):
     from pyhudi.actions.rollback import recover
     from pyhudi.options import Settings
     from pyhudi.timeline.active import load_timeline
+    from pyhudi.txn.locks.api import ProcessLease
 
     world = dead_writers_world(worlds[kind]).copy(DEAD_MS)
     state = world.table().state
-    recover(state, load_timeline(state), Settings())
+    recover(state, load_timeline(state), Settings(), ProcessLease())
     once = world.files()
-    recover(state, load_timeline(state), Settings())
+    recover(state, load_timeline(state), Settings(), ProcessLease())
     assert world.files() == once
     require_clean(world.table())
 

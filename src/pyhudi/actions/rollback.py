@@ -41,7 +41,7 @@ from pyhudi.txn.checks import require_lease, rollback_target
 from pyhudi.txn.commit import announce
 from pyhudi.txn.fence import Verdict, decide_rollback, fence_of
 from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
-from pyhudi.txn.locks import lock_for
+from pyhudi.txn.locks import Lease, lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
 from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.remains import is_rolled_back, sweep_remains
@@ -77,7 +77,7 @@ def rollback_instant(
         if target.is_completed or target.action not in _ROLLED_BACK:
             raise _not_pending(target)
         plan = _stored_plan(state, timeline, time) or plan_rollback(state, target, settings)
-        if not is_dry_run and not _run(state, timeline, plan, settings):
+        if not is_dry_run and not _run(state, timeline, plan, settings, lease):
             raise _not_pending(replace(target, state=State.COMPLETED))
         return plan
 
@@ -102,26 +102,26 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> bool:
             delete_markers(state, time)
             return True
         if not mine.is_completed:
-            _run(state, timeline, plan_rollback(state, mine, settings), settings)
+            _run(state, timeline, plan_rollback(state, mine, settings), settings, lease)
         return False
 
 
-def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeline:
+def recover(state: TableState, timeline: Timeline, settings: Settings, lease: Lease) -> Timeline:
     """Finish rollbacks found half-done, roll back writes whose writer is dead, sweep what the dead left.
 
     A writer that beats is left alone; one that never did is foreign, and left alone for an hour, unless the policy is
     EAGER. The same goes for a rollback: a foreign one may be going on, because others do not hold the lock all the
     while. Under the policy NEVER nothing is done.
 
-    Locks: the table lock is held.
-    Raises: StorageUnavailable where a rollback cannot be finished now.
+    Locks:  the table lock is held; nothing is begun or completed once its lease is about to end.
+    Raises: LockNotAcquired; StorageUnavailable where a rollback cannot be finished now.
     """
     if failed_writes(settings) is FailedWrites.NEVER:
         return timeline
     left_alone = set()
     for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
         if is_abandoned(state, rollback.requested_time, settings):
-            _finish(state, rollback, _plan_of(state, rollback), settings)
+            _finish(state, rollback, _plan_of(state, rollback), settings, lease)
             timeline = load_timeline(state)
         else:
             left_alone.add(rollback_target(state, rollback))
@@ -129,7 +129,7 @@ def recover(state: TableState, timeline: Timeline, settings: Settings) -> Timeli
         if instant.action not in _ROLLED_BACK or instant.requested_time in left_alone:
             continue
         if is_abandoned(state, instant.requested_time, settings):
-            _run(state, timeline, plan_rollback(state, instant, settings), settings)
+            _run(state, timeline, plan_rollback(state, instant, settings), settings, lease)
             timeline = load_timeline(state)
     sweep_remains(state, timeline, settings)
     return timeline
@@ -175,23 +175,24 @@ def _not_pending(target: Instant) -> InvalidInput:
     )
 
 
-def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings) -> bool:
+def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
     """Request the rollback with its plan, then do it; false if the target was committed first."""
     running = _running(state, timeline, plan.instant)
     if running is not None:
-        return _finish(state, running, _plan_of(state, running), settings)
+        return _finish(state, running, _plan_of(state, running), settings, lease)
     times, newest = times_for(state, settings), newest_time(timeline)
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
         announced = None
         while announced is None:
             newest = times.issue(newest)
+            require_lease(lease)
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
-        return _finish(state, announced[0], plan, settings)
+        return _finish(state, announced[0], plan, settings, lease)
 
 
-def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings) -> bool:
+def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
     """Do a requested rollback; every step may have been done before.
 
     One whose target was committed, or is another rollback's, is given up; false if it was committed.
@@ -217,7 +218,7 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
         rolled_back=((plan.instant, plan.action),),
         partitions=partitions,
     )
-    last = _publish(state, inflight, metadata, times_for(state, settings))
+    last = _publish(state, inflight, metadata, times_for(state, settings), lease)
     delete_markers(state, target)
     stop_beating(state, target)
     stop_beating(state, rollback.requested_time)
@@ -225,7 +226,9 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
     return True
 
 
-def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata, times: Times) -> InstantTime:
+def _publish(
+    state: TableState, inflight: Instant, metadata: RollbackMetadata, times: Times, lease: Lease
+) -> InstantTime:
     """Complete the rollback, unless somebody else did, and give the last time that was issued for it."""
     completion = inflight.requested_time
     while True:
@@ -235,6 +238,7 @@ def _publish(state: TableState, inflight: Instant, metadata: RollbackMetadata, t
             return done.completion_time or completion
         completion = times.issue(max(newest_time(timeline) or completion, completion))
         claim = None if fence is None else fence.claim_commit
+        require_lease(lease)
         try:
             complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES), claim=claim)
         except WriteConflict:

@@ -57,7 +57,7 @@ from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouche
 from pyhudi.txn.fence import Fence, fence_of
 from pyhudi.txn.group_locks import GroupLocks
 from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
-from pyhudi.txn.locks import lock_for
+from pyhudi.txn.locks import Lease, lock_for
 from pyhudi.txn.markers import delete_markers, reconcile
 from pyhudi.txn.times import times_for
 from pyhudi.txn.writers import is_pessimistic, require_built, require_lone
@@ -281,7 +281,7 @@ def begin(
     settings: Settings,
     *,
     plan: bytes = b"",
-    recover: Callable[[TableState, Timeline, Settings], Timeline],
+    recover: Callable[[TableState, Timeline, Settings, Lease], Timeline],
     undo: Callable[[TableState, Instant, Settings], bool],
     group_locks: GroupLocks | None = None,
 ) -> Txn:
@@ -301,7 +301,7 @@ def begin(
         on_error.push(alive)
         require_lease(lease)  # to wait for the lock may have taken longer than it is given for
         require_same_table(state)
-        snapshot = recover(state, load_timeline(state), settings)
+        snapshot = recover(state, load_timeline(state), settings, lease)
         require_lone(state, snapshot, settings)
         announced, newest = None, newest_time(snapshot)
         while announced is None:

@@ -15,6 +15,8 @@ from pyhudi.storage.faulty import SimulatedCrash
 LONG_MS = 130_000
 """Longer than a heartbeat is believed; shorter than a storage lock holds."""
 EXPIRED_MS = 3_600_000
+AFTER_THE_LAST_LOOK = frozenset({"now", "sleep", "create"})
+"""What comes between a writer's last look at its lease and the put that counts."""
 JUMP_MS = 400
 """As far as clocks may differ before a writer refuses to work."""
 MOVES_AT_MOST = 2_000
@@ -192,7 +194,7 @@ class Run:
     def _event_operation(self, name):
         kind, _, target = name.partition(":")
         actor = self.actors[target]
-        if kind in {"stall", "expire"}:
+        if kind in {"stall", "expire", "doze"}:
             return Operation(name, writes=(EVERYTHING,))
         released = [path for (path, _), holder in self.held.items() if holder is actor]
         pending = actor.pending or Operation("nothing")
@@ -214,8 +216,10 @@ class Run:
                 self._move(actor)
         elif kind == "stall":
             self._pass(LONG_MS, actor)
-        elif kind == "expire":
+        elif kind == "expire" or (kind == "doze" and actor.pending.name not in AFTER_THE_LAST_LOOK):
             self._pass(EXPIRED_MS, actor)
+        elif kind == "doze":
+            self.budget += 1
         elif kind == "back":
             actor.offset_ms -= JUMP_MS
         elif kind == "ahead":

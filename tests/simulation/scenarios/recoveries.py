@@ -125,4 +125,18 @@ SCENARIOS = {
         is_object_store=True,
         options={**FENCED, "hoodie.write.num.retries.on.conflict.failures": 1},
     ),
+    "doze": Scenario(
+        about="a writer stands still for longer than its lease, before it last looks at it: no fence is needed",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        events=("doze:w1",),
+        is_object_store=True,
+    ),
+    "doze-recover": Scenario(
+        about="a writer stands still for longer than its lease, maybe while it recovers a dead one",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(upsert(k0_a=9.0, n0_a=9.0),),
+        dies_at="head .parquet",
+        events=("doze:w1",),
+        is_object_store=True,
+    ),
 }
