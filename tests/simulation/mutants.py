@@ -10,12 +10,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from unittest.mock import patch
 
-from pyhudi.errors import StorageUnavailable
+from pyhudi.errors import PreconditionFailed, StorageUnavailable
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.instant import Action, State
 from pyhudi.timeline.view import as_of_requested, newest_time
+from pyhudi.txn import commit, group_locks
+from pyhudi.txn.fence import Verdict
 from pyhudi.txn.times import times_for
 
 RUNS = 300
@@ -32,7 +34,7 @@ class Mutant:
     """(dotted name, function from what is there to what is put there)."""
     ways: tuple[str, ...] = ("pct3", "uniform")
     seed: int = 1
-    """With which it shows soon; any other shows it within the budget too."""
+    """With which it shows soon."""
 
     @contextmanager
     def at_work(self):
@@ -60,6 +62,22 @@ def off(_):
 def always(value):
     """Give the same answer whatever is asked."""
     return lambda _: lambda *_, **__: value
+
+
+def _off_in(*callers):
+    """Check nothing where these functions ask."""
+
+    def make(check):
+        def chosen(*given, **more):
+            return None if sys._getframe(1).f_code.co_name in callers else check(*given, **more)
+
+        return chosen
+
+    return make
+
+
+def _without(*left_out):
+    return lambda found: found.difference(left_out)
 
 
 class _NoLock:
@@ -175,8 +193,70 @@ def _last_left_out(to_statuses):
     return lambda table: to_statuses(table)[:-1]
 
 
+def _others_may_be_later(_):
+    """Save in place also beside those who began after us, and on top of whom readers would not see us."""
+    return lambda time, overlaps: bool(overlaps) and not any(one.is_replaced or one.partitions for one in overlaps)
+
+
+def _first_revision(mend):
+    return lambda **said: mend(**{**said, "revision": 0})
+
+
+def _one_token(_):
+    return lambda bucket, plan_revision: "0-0-0"
+
+
+def _request_first(_):
+    """Request, then beat."""
+
+    def announced(state, wanted, plan, settings, alive):
+        try:
+            instant = commit.request(state, wanted, plan)
+        except PreconditionFailed:
+            return None
+        return instant, alive.enter_context(commit.beating(state, wanted.requested_time, settings))
+
+    return announced
+
+
+def _in_any_order(hold_groups):
+    """Take the locks of file groups in an order of one's own."""
+
+    @contextmanager
+    def held(state, settings, groups):
+        is_backwards = state.env.random_bytes(1) > b"\x80"
+        resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
+        numbers = sorted({group_locks.lock_number(group, resolution) for group in groups}, reverse=is_backwards)
+        with ExitStack() as stack:
+            for number in numbers:
+                stack.enter_context(group_locks.group_lock(state, settings, table_lock, number))
+            yield
+
+    return held
+
+
+def _unmarked(_):
+    """Put no marker that tells of a file."""
+    return lambda instant, path, kind: f".hoodie/.temp/{instant}/{path.rsplit('/', 1)[-1]}"
+
+
+def _forgetful(_):
+    """Put no new key into a filter that is there."""
+    return lambda bloom, keys: bloom
+
+
+def _narrow(key_values):
+    """Say that a file ends with its first key."""
+    return lambda **said: key_values(**{**said, "max_key": said["min_key"]})
+
+
+def _larger(stat):
+    return lambda status: replace(stat(status), file_size_in_bytes=status.size_bytes + 1)
+
+
 COMMIT = "pyhudi.txn.commit"
 ROLLBACK = "pyhudi.actions.rollback"
+CHECKS = "pyhudi.txn.checks"
 UNGUARDED = (f"{COMMIT}.lock_for", _lock_off_in())
 
 MUTANTS = (
@@ -259,6 +339,57 @@ MUTANTS = (
         ways=("uniform",),
         seed=5,
     ),
+    Mutant(
+        "C3: planned compactions are not looked at",
+        "compaction",
+        ((f"{CHECKS}._SERVICES", _without(Action.COMPACTION)),),
+    ),
+    Mutant(
+        "C4: planned clusterings are not looked at",
+        "clustering",
+        ((f"{CHECKS}._SERVICES", _without(Action.CLUSTERING)),),
+    ),
+    Mutant("C7: the table's properties may change", "metadata-table", ((f"{COMMIT}.require_same_table", off),)),
+    Mutant("C7: columns may change", "columns", ((f"{COMMIT}.require_same_schema", off),)),
+    Mutant(
+        "C8: no look at the lease, nor at the heart",
+        "doze",
+        ((f"{COMMIT}.require_lease", _off_in("commit")), (f"{COMMIT}.require_pulse", off)),
+    ),
+    Mutant(
+        "no look at the lease before recovery",
+        "doze-recover",
+        ((f"{COMMIT}.require_lease", _off_in("begin")), (f"{ROLLBACK}.require_lease", off)),
+    ),
+    Mutant("what was read may change", "skew", ((f"{COMMIT}.require_reads_unchanged", off),)),
+    Mutant("snapshot after begin", "count-count", (("pyhudi.actions.opening.begin", _snapshot_late),)),
+    Mutant("saved in place beside later ones", "mend", ((f"{COMMIT}.can_be_mended", _others_may_be_later),)),
+    Mutant(
+        "saved in place whatever keys have moved",
+        "mend-moved-key",
+        (("pyhudi.actions.write.have_moved", always(False)),),
+    ),
+    Mutant("saved in place under the old name", "mend", ((f"{COMMIT}.Mend", _first_revision),)),
+    Mutant("a write token that never changes", "mend", (("pyhudi.actions.concurrency.write_token", _one_token),)),
+    Mutant("strays are not reconciled", "mend", ((f"{COMMIT}.reconcile", off),)),
+    Mutant("files have no markers", "mend", (("pyhudi.filegroup.writer.marker_path", _unmarked),)),
+    Mutant("requested before the heart beats", "crash", ((f"{COMMIT}.announce", _request_first),)),
+    Mutant("locks of file groups in any order", "wait", ((f"{COMMIT}.hold_groups", _in_any_order),)),
+    Mutant("foreign writers are dead at once", "foreign-writer", (("pyhudi.txn.heartbeat._GRACE_MS", lambda _: -1),)),
+    Mutant(
+        "a rollback claims no slot",
+        "expired-lease-roll-back-fenced",
+        ((f"{ROLLBACK}.decide_rollback", always(Verdict.OURS)),),
+    ),
+    Mutant(
+        "a rollback asks for no other",
+        "expired-lease-roll-back-twice",
+        (("pyhudi.txn.fence._has_rival", always(False)),),
+    ),
+    Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),)),
+    Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.writer.add", _forgetful),)),
+    Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", _narrow),)),
+    Mutant("a commit says another size", "update-update", (("pyhudi.actions.publish._stat", _larger),)),
     Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=25),
     Mutant(
         "a task that runs again reports nothing",

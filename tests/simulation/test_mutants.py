@@ -6,11 +6,12 @@ from tests.simulation.mutants import MUTANTS, RUNS
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
-def test_a_mutant_is_found(mutant):
+def test_a_mutant_is_found(mutant, figure):
     with mutant.at_work():
         found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=RUNS), runs=RUNS)
     assert found.wrong, f"nothing seen in {found.tally.runs} runs"
+    figure("mutants found")
 
 
 def test_there_are_enough_of_them():
-    assert len({mutant.name for mutant in MUTANTS}) >= 30
+    assert len({mutant.name for mutant in MUTANTS}) >= 55

@@ -117,6 +117,15 @@ SCENARIOS = {
         is_object_store=True,
         options=FENCED,
     ),
+    "expired-lease-roll-back-twice": Scenario(
+        about="two roll back a dead writer by name, and one stands still for longer than its lease, with a fence",
+        actors={"r1": (roll_back_pending(),), "r2": (roll_back_pending(),)},
+        before=(upsert(k0_a=9.0, n0_a=9.0),),
+        dies_at="head .parquet",
+        events=("expire:r1",),
+        is_object_store=True,
+        options=FENCED,
+    ),
     "three-fenced": Scenario(
         about="three writers that try again on a conflict, one of whom stands still for longer than its lease",
         actors={"w1": (ONE,), "w2": (OTHER,), "w3": (upsert(k0_a=6.0),)},
