@@ -93,3 +93,17 @@ def test_a_write_that_is_still_under_way_is_not_waited_for():
     with pytest.raises(WriteConflict):
         verb(call)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_write_during_which_the_tables_properties_changed_is_done_again_on_the_table_as_it_is(builder, version):
+    plain = builder.create(TRIPS, version=version)
+    plain.upsert([trip("k1", fare=1.0)], options=TINY_FILTERS)
+
+    def meddle():
+        plain.upsert([trip("k2", "oslo")], options={**TINY_FILTERS, "pyhudi.fence": "on"})
+
+    late = builder.reopen(plain, Crowded(plain.state.storage, 1, meddle))
+    late.upsert([trip("k1", ts=2, fare=7.0)], options=TINY_FILTERS)
+    assert builder.rows_of(plain, "uuid", "fare") == [("k1", 7.0), ("k2", 1.0)]
+    assert len(plain.state.storage.list(".hoodie/.fence")) == 2  # the other's, and ours

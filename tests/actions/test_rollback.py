@@ -15,6 +15,7 @@ from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import load_timeline, request, start
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
@@ -22,6 +23,7 @@ from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
 from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.locks.api import ProcessLease
+from pyhudi.txn.locks.guard import LoneLock
 from pyhudi.txn.times import COUNTER_PATH
 
 SETTINGS = Settings()
@@ -277,6 +279,25 @@ def test_a_foreign_rollback_that_may_be_going_on_is_not_disturbed(state):
     [done] = rollbacks(state)
     assert (done.requested_time, done.is_completed) == (theirs.requested_time, True)
     assert data_files(state) == []
+
+
+@VERSIONS
+def test_a_rollback_that_somebody_else_finished_meanwhile_is_not_completed_twice(version, monkeypatch):
+    """The lock ended under the first, in the middle of its deletes."""
+    state = new_state(version)
+    instant = left_behind(state, "a", "b")
+    monkeypatch.setattr("pyhudi.actions.rollback.lock_for", lambda *_: LoneLock(storage=MemoryStorage(), env=state.env))
+
+    class Slow(FaultyStorage):
+        def delete(self, path):
+            if path.endswith(".parquet") and not any(one.is_completed for one in rollbacks(state)):
+                rollback_instant(state, instant.requested_time, SETTINGS)
+            super().delete(path)
+
+    rollback_instant(through(state, Slow(state.storage, env=state.env)), instant.requested_time, SETTINGS)
+    assert states_of(state) == [("rollback", "completed")]
+    assert len([name for name in rollback_files(state) if name.endswith(".rollback")]) == 1
+    assert data_files(state) == remains(state) == []
 
 
 def test_a_foreign_rollback_is_finished_by_name_with_its_own_plan(state):

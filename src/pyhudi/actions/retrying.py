@@ -13,6 +13,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from pyhudi.actions.call import WriteCall
 from pyhudi.errors import WriteConflict
 from pyhudi.options import option
+from pyhudi.state.properties_file import open_state
 from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = ["RETRIES", "retrying"]
@@ -51,6 +52,7 @@ def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatena
                 if not left or "pending" in error.values:
                     raise
                 _log.info("%s is done again: %s", verb.__name__, error)
+                call = replace(call, state=open_state(call.state.storage, call.state.env))  # it may be what changed
         raise AssertionError("the last attempt returns or raises")
 
     return run
