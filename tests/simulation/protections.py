@@ -1,9 +1,11 @@
 """The model's protections on the real code: each is taken away by wiring that only tests have.
 
-No control is a lock that lets everybody in; times that are not monotonic come from each writer's own counter; without
-salt all writers draw the same ids and nonces. Start at `hunt_losses`.
+No control is a lock that lets everybody in; times that are not monotonic come from each writer's own counter; with salt
+the names of files are the writer's own, without it all writers draw the same ids and nonces. Start at `hunt_losses`.
 """
 
+import threading
+import zlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
@@ -14,12 +16,15 @@ from tests.simulation.explorer.hunting import hunt, scenarios, ways
 from tests.simulation.model import Control
 from tests.simulation.mutants import UNGUARDED, off
 
+from pyhudi.filegroup import writer
 from pyhudi.timeline.clock import format_instant
 
-SCENARIOS = ("count-count", "update-update", "insert-same-key", "update-apart")
-"""One file group, two rows of it, one key in two file groups, and two file groups."""
+SCENARIOS = ("count-count", "update-update", "update-apart", "insert-same-key")
+"""One file group, two rows of it, two file groups, and one key in two file groups."""
 LOSSES = frozenset({"I1", "I3", "I4", "I6", "I7", "I8", "I18", "I20"})
 """What is lost, double or overwritten. That times repeat themselves (I10) is no loss where they are let to."""
+AHEAD_MS = (0, 10, -10)
+"""Where times are anybody's: two writers draw the same, or the second later ones, or earlier ones."""
 MODES = {
     Control.NONE: "OPTIMISTIC_CONCURRENCY_CONTROL",
     Control.OPTIMISTIC: "OPTIMISTIC_CONCURRENCY_CONTROL",
@@ -30,25 +35,28 @@ MODES = {
 def hunt_losses(protection, *names, runs=None, seed=1):
     """Search in all scenarios under these protections; give the first loss, or "", and how many runs there were."""
     count = 0
-    with wired(protection):
-        for scenario in _scenarios(protection):
-            found = hunt(scenario, *ways(*names, seed=seed, runs=runs), runs=runs, judge=_losses)
-            count += found.tally.runs
-            if found.wrong:
-                return found.wrong[0], count
+    for ahead_ms in (0,) if protection.is_monotonic else AHEAD_MS:
+        with wired(protection, ahead_ms):
+            for scenario in _scenarios(protection):
+                found = hunt(scenario, *ways(*names, seed=seed, runs=runs), runs=runs, judge=_losses)
+                count += found.tally.runs
+                if found.wrong:
+                    return found.wrong[0], count
     return "", count
 
 
 @contextmanager
-def wired(protection):
-    """Take away what is not there."""
+def wired(protection, ahead_ms=0):
+    """Take away what is not there; `ahead_ms` is how far the second writer's times are ahead where nobody asks."""
     with ExitStack() as stack:
         if protection.control is Control.NONE:
             target, make = UNGUARDED
             stack.enter_context(patch(target, make(None)))
         if not protection.is_monotonic:
-            stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted))
-        if not protection.is_salted:
+            stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted(ahead_ms)))
+        if protection.is_salted:
+            stack.enter_context(patch.object(writer, "_base_file", _salted(writer._base_file)))
+        else:
             stack.enter_context(patch.object(worlds, "SimEnv", _unsalted(worlds.SimEnv)))
         if not protection.checks_keys:
             stack.enter_context(patch("pyhudi.txn.commit.require_new_keys", off(None)))
@@ -56,16 +64,32 @@ def wired(protection):
 
 
 def _scenarios(protection):
-    for name in SCENARIOS:
+    for name in SCENARIOS if protection.checks_keys else reversed(SCENARIOS):
         options = {"hoodie.write.concurrency.mode": MODES[protection.control]}
         yield replace(scenarios()[name], options=options, honours_create=protection.has_absent)
 
 
-def _counted(times, _):
-    """Issue a writer's own next number: no look at the timeline, so others issue the same."""
-    env = times.env
-    env.issued = getattr(env, "issued", 0) + 1
-    return format_instant(env.now_ms() + env.issued, times.zone)
+def _counted(ahead_ms):
+    """Issue a writer's own next number, without a look at the timeline: others issue the same, or anything."""
+
+    def issue(times, _):
+        env = times.env
+        env.issued = getattr(env, "issued", 0) + 1
+        is_second = threading.current_thread().name == "actor w2"
+        return format_instant(env.now_ms() + env.issued + is_second * ahead_ms, times.zone)
+
+    return issue
+
+
+def _salted(base_file_of):
+    """Name a file as only this writer does."""
+
+    def named(spec, task):
+        salt = zlib.crc32(threading.current_thread().name.encode())
+        file = base_file_of(spec, task)
+        return replace(file, write_token=f"{file.write_token.rpartition('-')[0]}-{salt}")
+
+    return named
 
 
 def _unsalted(env_of):

@@ -41,16 +41,18 @@ def is_safe(protection, size):
 
 
 @pytest.mark.parametrize("protection", MATRIX, ids=spelled)
-def test_every_combination_is_judged_as_it_must_be(protection):
+def test_every_combination_is_judged_as_it_must_be(protection, figure):
     verdict = search(protection, SMALL)
+    figure("model configurations")
     assert (verdict.wrong == "") == is_safe(protection, SMALL), verdict
 
 
 @pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.groups}g{size.keys}k{size.values}v")
 @pytest.mark.parametrize("protection", MATRIX, ids=spelled)
-def test_larger_sizes_are_judged_the_same(protection, size):
+def test_larger_sizes_are_judged_the_same(protection, size, figure):
     verdict = search(protection, size)
+    figure("model configurations")
     assert (verdict.wrong == "") == is_safe(protection, size), verdict
 
 

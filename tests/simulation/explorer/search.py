@@ -40,6 +40,11 @@ class Tally:
     is_exhausted: bool = False
     states: set = field(default_factory=set)
 
+    @property
+    def whole(self):
+        """How many runs went to their end."""
+        return self.runs - self.cut
+
 
 def exhaustive(begin, tally=None):
     """Yield one play of every class of schedules that differ only in the order of independent operations.

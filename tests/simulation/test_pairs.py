@@ -1,0 +1,38 @@
+"""Everything that can be done beside everything else, in every order; and crowds of three to five, in random orders."""
+
+import os
+
+import pytest
+from tests.simulation.explorer.hunting import explained, hunt, scenarios, ways
+from tests.simulation.scenarios import crowds, pairs
+
+IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
+RUNS_OF_A_PAIR = 6_000 if IS_FULL else 40
+CROWDS = list(crowds.SCENARIOS)[: 250 if IS_FULL else 10]
+SCHEDULES_OF_A_CROWD = 200 if IS_FULL else 50
+
+
+def require_right(name, found):
+    assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
+
+
+@pytest.mark.parametrize("name", pairs.SCENARIOS)
+def test_two_actions_beside_each_other(name, figure):
+    found = hunt(scenarios()[name], *ways("all"), runs=RUNS_OF_A_PAIR)
+    require_right(name, found)
+    figure("distinct interleavings", found.tally.whole)
+    figure("action pairs")
+    figure("action pairs, every order", found.tally.is_exhausted)
+
+
+@pytest.mark.parametrize("name", CROWDS)
+def test_three_to_five_at_once(name, figure):
+    for way in crowds.WAYS:
+        found = hunt(scenarios()[name], *ways(way, runs=SCHEDULES_OF_A_CROWD // len(crowds.WAYS)))
+        require_right(name, found)
+        figure("random schedules of 3-5 actors", found.tally.runs)
+
+
+def test_no_pair_is_missing():
+    count = len(pairs.ACTIONS)
+    assert len(pairs.SCENARIOS) == count * (count + 1) // 2
