@@ -9,14 +9,14 @@ from tests.simulation.test_model import MATRIX, SMALL, is_safe, spelled
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 RUNS = 300
 """How many runs a scenario has to show a loss."""
-QUIET_RUNS = 3
+QUIET_RUNS = 2
 SAFE = [one for one in MATRIX if is_safe(one, SMALL)]
 
 
 def has_losses(protection):
     """Say what must be found: what the model says, but that salt is not enough.
 
-    The model's salt is in the names of instants too, so that two writers of one time get along. Hudi's names of instants
+    The model's salt is in the names of instants too, so that two writers of one time get along. Hudi's names of these
     have no room for it: where neither times nor the store keep two instants apart, one replaces the other.
     """
     rests_on_salt = not protection.is_monotonic and not protection.has_absent

@@ -213,12 +213,12 @@ def upsert(**fares):
     return Verb(about=f"upsert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
-def raise_fare(key, city):
+def raise_fare(key, city, **how):
     """Add one to a row's fare: what is read decides what is written."""
 
     def do(seat):
         where = f"uuid = '{key}' and city = '{city}'"
-        return seat.call("update", set={"fare": "fare + 1"}, where=where)
+        return seat.call("update", set={"fare": "fare + 1"}, where=where, **how)
 
     def means(rows):
         return {**rows, (key, city): rows[key, city] + 1} if (key, city) in rows else rows
@@ -271,13 +271,16 @@ def widen(column, **fares):
     return Verb(about=f"widen by {column} {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
-def delete(*names):
+def delete(*names, **how):
     """Delete keys wherever they are: `delete("k1")`."""
 
     def means(rows):
         return {place: fare for place, fare in rows.items() if place[0] not in names}
 
-    return Verb(about=f"delete {' '.join(names)}", do=lambda seat: seat.call("delete", keys=list(names)), means=means)
+    def do(seat):
+        return seat.call("delete", keys=list(names), **how)
+
+    return Verb(about=f"delete {' '.join(names)}", do=do, means=means)
 
 
 def overwrite(**fares):

@@ -39,22 +39,22 @@ def bulk_insert(**fares):
     return Verb(about=f"bulk insert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
-def merge(**fares):
+def merge(fares, **how):
     """Merge rows: those that are there get the fare, the others are put in."""
     keys = _keys(fares)
 
     def do(seat):
-        merging = seat.call("merge", _trips(keys), "t.uuid = s.uuid and t.city = s.city")
+        merging = seat.call("merge", _trips(keys), "t.uuid = s.uuid and t.city = s.city", **how)
         return merging.when_matched_update({"fare": "s.fare"}).when_not_matched_insert_all().execute()
 
     return Verb(about=f"merge {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
-def delete_where(key, city):
+def delete_where(key, city, **how):
     """Delete what a predicate finds."""
 
     def do(seat):
-        return seat.call("delete", where=f"uuid = '{key}' and city = '{city}'")
+        return seat.call("delete", where=f"uuid = '{key}' and city = '{city}'", **how)
 
     def means(rows):
         return {place: fare for place, fare in rows.items() if place != (key, city)}

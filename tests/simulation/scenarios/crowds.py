@@ -7,13 +7,15 @@ from tests.simulation.scenarios.pairs import ACTIONS, among_dead
 
 CROWDS_COUNT = 250
 WAYS = ("pct3", "uniform")
+ISOLATED = {"isolation": "serializable"}
+"""Of three, two can make what the third has read untrue without meeting it: who minds has to say so."""
 
 
 def crowd(number):
     """Draw who is there, by the number."""
     draw = random.Random(f"crowd/{number}")
     names = draw.choices(list(ACTIONS), k=draw.randint(3, 5))
-    actors = {f"a{at}": (ACTIONS[name].verb(at),) for at, name in enumerate(names, start=1)}
+    actors = {f"a{at}": (ACTIONS[name].verb(at, ISOLATED),) for at, name in enumerate(names, start=1)}
     events = draw.choice(((), ("crash:a1",), ("lost:a2",), ("torn:a1", "refused:a2"), ("task:a3",)))
     return Scenario(about=", ".join(names), actors=actors, events=events, **among_dead(*names))
 

@@ -35,8 +35,8 @@ from tests.simulation.explorer.verbs import (
 class Action:
     """Something that an actor does in a pair."""
 
-    verb: Callable[[int], Verb]
-    """Made from the actor's number, so that two who do the same do not write the same."""
+    verb: Callable[[int, dict], Verb]
+    """Made from the actor's number, so that two who do the same do not write the same, and from its isolation."""
     finds_dead: bool = False
     """A writer before has died in the middle of its commit."""
 
@@ -44,23 +44,23 @@ class Action:
 KEYS = ("k0", "k1", "k2", "k3", "k9", "m", "n0", *(f"{letter}{n}" for letter in "no" for n in range(1, 6)))
 """All keys that there may be."""
 ACTIONS = {
-    "insert": Action(lambda n: insert(**{f"n{n}_b": 1.0 + n})),
-    "insert-new": Action(lambda n: insert_unless_there(m_b=1.0 + n)),
-    "bulk-insert": Action(lambda n: bulk_insert(**{f"n{n}_b": 1.0 + n})),
-    "upsert": Action(lambda n: upsert(k1_b=4.0 + n, m_b=1.0 + n)),
-    "update": Action(lambda _: raise_fare("k1", "b")),
-    "merge": Action(lambda n: merge(k3_b=6.0 + n, m_b=1.0 + n)),
-    "delete": Action(lambda n: delete(f"k{2 * n - 1}")),
-    "delete-where": Action(lambda n: delete_where("k3", "b")),
-    "insert-overwrite": Action(lambda n: overwrite(**{f"o{n}_b": 1.0 + n})),
-    "insert-overwrite-table": Action(lambda n: overwrite_table(**{f"o{n}_a": 1.0 + n})),
-    "delete-partition": Action(lambda _: drop_partition("b")),
-    "roll-back": Action(lambda _: roll_back_pending()),
-    "recover": Action(lambda n: upsert(k1_b=4.0 + n), finds_dead=True),
-    "read": Action(lambda _: read_twice()),
-    "read-changes": Action(lambda _: read_changes()),
-    "read-as-of": Action(lambda _: read_as_of()),
-    "look-up": Action(lambda _: look_up(*KEYS)),
+    "insert": Action(lambda n, _: insert(**{f"n{n}_b": 1.0 + n})),
+    "insert-new": Action(lambda n, _: insert_unless_there(m_b=1.0 + n)),
+    "bulk-insert": Action(lambda n, _: bulk_insert(**{f"n{n}_b": 1.0 + n})),
+    "upsert": Action(lambda n, _: upsert(k1_b=4.0 + n, m_b=1.0 + n)),
+    "update": Action(lambda _, how: raise_fare("k1", "b", **how)),
+    "merge": Action(lambda n, how: merge({"k3_b": 6.0 + n, "m_b": 1.0 + n}, **how)),
+    "delete": Action(lambda n, how: delete(f"k{2 * n - 1}", **how)),
+    "delete-where": Action(lambda _, how: delete_where("k3", "b", **how)),
+    "insert-overwrite": Action(lambda n, _: overwrite(**{f"o{n}_b": 1.0 + n})),
+    "insert-overwrite-table": Action(lambda n, _: overwrite_table(**{f"o{n}_a": 1.0 + n})),
+    "delete-partition": Action(lambda _, __: drop_partition("b")),
+    "roll-back": Action(lambda _, __: roll_back_pending()),
+    "recover": Action(lambda n, _: upsert(k1_b=4.0 + n), finds_dead=True),
+    "read": Action(lambda _, __: read_twice()),
+    "read-changes": Action(lambda _, __: read_changes()),
+    "read-as-of": Action(lambda _, __: read_as_of()),
+    "look-up": Action(lambda _, __: look_up(*KEYS)),
 }
 
 
@@ -72,7 +72,7 @@ def among_dead(*names):
 
 
 def _pair(one, other):
-    actors = {"w1": (ACTIONS[one].verb(1),), "w2": (ACTIONS[other].verb(2),)}
+    actors = {"w1": (ACTIONS[one].verb(1, {}),), "w2": (ACTIONS[other].verb(2, {}),)}
     return Scenario(about=f"{one} beside {other}", actors=actors, **among_dead(one, other))
 
 
