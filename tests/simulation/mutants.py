@@ -219,20 +219,18 @@ def _request_first(_):
     return announced
 
 
-def _in_any_order(hold_groups):
+def _in_any_order(_):
     """Take the locks of file groups in an order of one's own."""
 
-    @contextmanager
-    def held(state, settings, groups):
+    def hold(locks, state, settings, groups):
         is_backwards = state.env.random_bytes(1) > b"\x80"
         resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
-        numbers = sorted({group_locks.lock_number(group, resolution) for group in groups}, reverse=is_backwards)
-        with ExitStack() as stack:
-            for number in numbers:
-                stack.enter_context(group_locks.group_lock(state, settings, table_lock, number))
-            yield
+        numbers = {group_locks.lock_number(group, resolution) for group in groups} - locks._numbers
+        for number in sorted(numbers, reverse=is_backwards):
+            locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))
+        locks._numbers |= numbers
 
-    return held
+    return hold
 
 
 def _unmarked(_):
@@ -355,11 +353,13 @@ MUTANTS = (
         "C8: no look at the lease, nor at the heart",
         "doze",
         ((f"{COMMIT}.require_lease", _off_in("commit")), (f"{COMMIT}.require_pulse", off)),
+        seed=16,
     ),
     Mutant(
         "no look at the lease before recovery",
         "doze-recover",
         ((f"{COMMIT}.require_lease", _off_in("begin")), (f"{ROLLBACK}.require_lease", off)),
+        seed=2,
     ),
     Mutant("what was read may change", "skew", ((f"{COMMIT}.require_reads_unchanged", off),)),
     Mutant("snapshot after begin", "count-count", (("pyhudi.actions.opening.begin", _snapshot_late),)),
@@ -373,8 +373,8 @@ MUTANTS = (
     Mutant("a write token that never changes", "mend", (("pyhudi.actions.concurrency.write_token", _one_token),)),
     Mutant("strays are not reconciled", "mend", ((f"{COMMIT}.reconcile", off),)),
     Mutant("files have no markers", "mend", (("pyhudi.filegroup.writer.marker_path", _unmarked),)),
-    Mutant("requested before the heart beats", "crash", ((f"{COMMIT}.announce", _request_first),)),
-    Mutant("locks of file groups in any order", "wait", ((f"{COMMIT}.hold_groups", _in_any_order),)),
+    Mutant("requested before the heart beats", "crash", ((f"{COMMIT}.announce", _request_first),), seed=4),
+    Mutant("locks of file groups in any order", "wait", (("pyhudi.txn.group_locks.GroupLocks.hold", _in_any_order),)),
     Mutant("foreign writers are dead at once", "foreign-writer", (("pyhudi.txn.heartbeat._GRACE_MS", lambda _: -1),)),
     Mutant(
         "a rollback claims no slot",
@@ -386,7 +386,7 @@ MUTANTS = (
         "expired-lease-roll-back-twice",
         (("pyhudi.txn.fence._has_rival", always(False)),),
     ),
-    Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),)),
+    Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),), seed=3),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.writer.add", _forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", _narrow),)),
     Mutant("a commit says another size", "update-update", (("pyhudi.actions.publish._stat", _larger),)),
