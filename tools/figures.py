@@ -27,7 +27,8 @@ SIMULATION = "tests/simulation/"
 
 JOBS = {
     "ci": {
-        "soak": [*PYTEST, "tests/soak"],
+        "soak": [*PYTEST, "tests/soak", "-k", "not killed"],
+        "kills": [*PYTEST, "tests/soak", "-k", "killed"],
         "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
         "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
         "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py"],
@@ -38,11 +39,8 @@ JOBS = {
         "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
     },
 }
-SOAK = ["--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
-JOBS["full"] = {
-    "soak": [sys.executable, "-m", "tests.soak", *SOAK],
-    **JOBS["ci"],
-}
+SOAK = ["--on", "local,fenced,local,fenced,s3", "--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
+JOBS["full"] = {**JOBS["ci"], "soak": [sys.executable, "-m", "tests.soak", *SOAK]}
 """Longest first. A command that ends in --seed is given the run's."""
 
 ROWS = {

@@ -1,6 +1,6 @@
 import json
 
-from tools.figures import BEGIN, END, PAGE, ROWS, SLICES, STORED, missing, table
+from tools.figures import BEGIN, END, JOBS, PAGE, ROOT, ROWS, SLICES, STORED, missing, table
 
 
 def test_the_page_shows_the_figures_that_are_stored():
@@ -16,3 +16,10 @@ def test_what_is_stored_is_enough():
 def test_a_figure_that_is_too_low_is_named():
     for size in SLICES:
         assert missing(size, {figure: 0 for figure, *_ in ROWS.values()}) == {figure: 0 for figure, *_ in ROWS.values()}
+
+
+def test_every_job_runs_what_is_there():
+    named = {
+        word for jobs in JOBS.values() for command in jobs.values() for word in command if word.startswith("tests/")
+    }
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

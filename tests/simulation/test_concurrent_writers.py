@@ -12,7 +12,7 @@ from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.simulation.world import require_clean
 
 from pyhudi.env import SystemEnv
-from pyhudi.errors import Conflict
+from pyhudi.errors import ClockBehindTimeline, Conflict
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
@@ -82,6 +82,44 @@ def test_threads_on_different_partitions_do_not_meet(path):
         done = list(pool.map(lambda city: work(path, f"in-{city}", city), "ab"))
     assert [conflicts for _, conflicts in done] == [0, 0]
     require_all(path, [token for acked, _ in done for token in acked], {"count-a": 3.0, "count-b": 3.0})
+
+
+class OffsetEnv(SystemEnv):
+    """The real world, with a clock that is wrong."""
+
+    def __init__(self, offset_ms):
+        self._offset_ms = offset_ms
+
+    def now_ms(self):
+        return super().now_ms() + self._offset_ms
+
+
+def count_by(path, offset_ms):
+    """Count by such a clock until all is counted; give how often the clock was refused."""
+    env, refused = OffsetEnv(offset_ms), 0
+    table = Table(open_state(LocalStorage(path, env), env))
+    for _ in range(ROUNDS):
+        is_counted = False
+        while not is_counted:
+            try:
+                table.update(set={"fare": "fare + 1"}, where="uuid = 'count-a'", options=ONE_ATTEMPT)
+            except ClockBehindTimeline:
+                refused += 1
+                env.sleep(0.1)
+            except Conflict:
+                continue
+            else:
+                is_counted = True
+    return refused
+
+
+def test_threads_whose_clocks_are_seconds_apart_lose_no_update(path):
+    offsets_ms = (-2_500, 0, 2_500)
+    with ThreadPoolExecutor(len(offsets_ms)) as pool:
+        refused = list(pool.map(lambda offset_ms: count_by(path, offset_ms), offsets_ms))
+    assert refused[0] > 0
+    assert refused[2] == 0
+    require_all(path, [], {"count-a": float(ROUNDS * len(offsets_ms)), "count-b": 0.0})
 
 
 def test_upserts_of_one_stored_key_keep_it_single(path):
