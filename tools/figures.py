@@ -32,6 +32,7 @@ JOBS = {
         "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
         "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
         "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py"],
+        "protections": [*PYTEST, f"{SIMULATION}test_protections.py"],
         "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
         "model": [*PYTEST, f"{SIMULATION}test_model.py"],
         "faults": [*PYTEST, f"{SIMULATION}test_faults.py", f"{SIMULATION}test_power.py", f"{SIMULATION}test_clocks.py"],
@@ -58,6 +59,7 @@ ROWS = {
     "clocks that jump in the middle of a write": ("clock jumps in the middle of a write", 1, 1),
     "mutants, every one found": ("mutants found", 30, 30),
     "configurations of the model, judged as they must be": ("model configurations", 40, 120),
+    "the same of the real code": ("configurations of the real code", 1, 1),
     "commits of a soak": ("soak commits", 200, 10_000),
     "its processes": ("soak processes", 4, 8),
 }

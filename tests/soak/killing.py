@@ -7,7 +7,7 @@ import random
 
 from tests.soak.actors import Place
 from tests.soak.judging import Journal
-from tests.soak.running import Actor, judged_apart, new_table
+from tests.soak.running import LONGEST_S, Actor, judged_apart, new_table
 
 KILLS_A_TABLE = 25
 LONGEST_LIFE_S = 0.25
@@ -31,7 +31,7 @@ def kill_writers(folder, kills, seed):
 def live_and_die(place, journal, name, life_s):
     """Let a writer write once, live for a while, and be killed; note what it was told."""
     actor = Actor("writer", name, place)
-    assert actor.wire.poll(60), "the writer never wrote"
+    assert actor.wire.poll(LONGEST_S), "the writer never wrote"
     actor.process.join(life_s)
     actor.kill()
     for ended, token, instant in actor.hear():

@@ -22,8 +22,8 @@ from pyhudi.table import create_table
 
 FORK = multiprocessing.get_context("forkserver")
 FORK.set_forkserver_preload(["tests.soak.actors", "tests.soak.judging", "pyarrow.acero", "pyarrow.dataset", "pandas"])
-LONGEST_S = 120
-"""How long an actor may take to stop."""
+LONGEST_S = 300
+"""How long an actor may take to stop, or a judge to judge, however busy the machine is."""
 MOST_GROWTH_KB = 32 * 1024
 MOST_DESCRIPTORS = 4
 FULL = "the disk"
