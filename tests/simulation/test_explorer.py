@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from tests.simulation.explorer import hunting, search
+from tests.simulation.explorer.__main__ import main
 from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
 from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
 from tests.simulation.explorer.process import simulated
@@ -111,6 +112,19 @@ def test_what_is_wrong_is_told_and_kept(tmp_path, monkeypatch):
     assert hunting.replay_saved(tmp_path / "example.json")[1] == []
 
 
+def test_a_seed_and_a_scenario_find_it_again(tmp_path, monkeypatch, capsys):
+    mutant = next(one for one in MUTANTS if one.name == "no check of file groups")
+    monkeypatch.setattr(hunting, "TRACES", tmp_path)
+    told = []
+    for _ in range(2):
+        with mutant.at_work():
+            assert main(["--scenario", "count-count", "--seed", "7", "--ways", "uniform"]) == 1
+        told.append([line for line in capsys.readouterr().out.splitlines() if line.startswith("schedule: ")])
+    assert told[0]
+    assert told[0] == told[1]
+    assert (tmp_path / "found-count-count.json").exists()
+
+
 @pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
 @pytest.mark.parametrize("name", [name for name, scenario in scenarios().items() if scenario.breaks])
 def test_what_cannot_be_promised_does_go_wrong(name):
@@ -125,13 +139,14 @@ def test_what_was_found_once_stays_repaired(path):
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_nothing_goes_wrong_at_random(name):
-    runs = 400 if IS_FULL else 5
+    runs = 400 if IS_FULL else 2
     found = hunt(scenarios()[name], *ways("pct3", "uniform", runs=runs))
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
 
 
 @pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
 @pytest.mark.parametrize("name", PROMISED)
-def test_nothing_goes_wrong_in_any_order(name):
-    found = hunt(scenarios()[name], *ways("all"), seconds=300)
+def test_nothing_goes_wrong_in_any_order(name, figure):
+    found = hunt(scenarios()[name], *ways("all"), runs=2_000)
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
+    figure("distinct interleavings", found.tally.whole)
