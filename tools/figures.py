@@ -33,7 +33,7 @@ JOBS = {
         "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
         "crowds": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "even"],
         "other crowds": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "odd"],
-        "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "pair or beside_each_other"],
+        "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "missing or beside_each_other"],
         "protections": [*PYTEST, f"{SIMULATION}test_protections.py"],
         "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
         "model": [*PYTEST, f"{SIMULATION}test_model.py"],
