@@ -36,6 +36,13 @@ SCENARIOS = {
         before=(rewrite_and_die("b"),),
         patience_ms=HOUR_MS,
     ),
+    "foreign-dead-never": Scenario(
+        about="a writer has died, and two that do nothing about that work beside what it left",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(rewrite_and_die("b"),),
+        options={"hoodie.clean.failed.writes.policy": "NEVER"},
+        patience_ms=HOUR_MS,
+    ),
     "foreign-dead-eager": Scenario(
         about="a writer without a heartbeat has died, and two that are eager find it",
         actors={"w1": (ONE,), "w2": (OTHER,)},

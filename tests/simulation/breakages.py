@@ -1,0 +1,231 @@
+"""How protections are taken away: functions from what is there to what is put there instead.
+
+They are told apart by what a writer then does wrong. `mutants` says where each is put. Start at `off`.
+"""
+
+import sys
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from unittest.mock import patch
+
+from pyhudi.errors import PreconditionFailed, StorageUnavailable
+from pyhudi.storage.api import PutMode
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.clock import format_instant
+from pyhudi.timeline.instant import Action, State
+from pyhudi.timeline.view import newest_time
+from pyhudi.txn import commit, group_locks
+from pyhudi.txn.times import times_for
+
+
+def off(_):
+    """Check nothing, do nothing."""
+    return lambda *_, **__: None
+
+
+def always(value):
+    """Give the same answer whatever is asked."""
+    return lambda _: lambda *_, **__: value
+
+
+def off_in(*callers):
+    """Check nothing where these functions ask."""
+
+    def make(check):
+        def chosen(*given, **more):
+            return None if sys._getframe(1).f_code.co_name in callers else check(*given, **more)
+
+        return chosen
+
+    return make
+
+
+def without(*left_out):
+    return lambda found: found.difference(left_out)
+
+
+class NoLock:
+    """Held by everybody at once."""
+
+    def hold(self):
+        return nullcontext(NoLease())
+
+
+class NoLease:
+    def remaining_ms(self):
+        return None
+
+
+def lock_off_in(*callers):
+    """Give no lock to these functions; to all where none is named."""
+
+    def make(lock_for):
+        def chosen(state, settings):
+            caller = sys._getframe(1).f_code.co_name
+            return lock_for(state, settings) if callers and caller not in callers else NoLock()
+
+        return chosen
+
+    return make
+
+
+def footprint_with(**changed):
+    return lambda footprint: lambda metadata: replace(footprint(metadata), **changed)
+
+
+def footprint_without_replaced(footprint):
+    return lambda metadata: footprint(replace(metadata, replaced=None))
+
+
+def without_replacements(completed_after):
+    return lambda *given: tuple(one for one in completed_after(*given) if one.action is not Action.REPLACECOMMIT)
+
+
+def begun_later_only(concurrent):
+    """See only those who began after us; who began before and completed meanwhile is missed."""
+
+    def found(txn, now):
+        return {instant: what for instant, what in concurrent(txn, now).items() if instant > txn.time}
+
+    return found
+
+
+def snapshot_late(begin):
+    def begun(state, *given, **more):
+        txn = begin(state, *given, **more)
+        txn.snapshot = load_timeline(state)
+        return txn
+
+    return begun
+
+
+def time_drawn_early(commit):
+    """Draw the completion time before the lock is taken."""
+
+    def committed(txn, proposal):
+        times = times_for(txn.state, txn.settings)
+        early = [times.issue(max(newest_time(load_timeline(txn.state)) or txn.time, txn.time))]
+
+        class Early:
+            settle = times.settle
+
+            def issue(self, newest):
+                return early.pop() if early else times.issue(newest)
+
+        with patch("pyhudi.txn.commit.times_for", lambda *_: Early()):
+            return commit(txn, proposal)
+
+    return committed
+
+
+def clock_only(_):
+    """Issue whatever the clock says, without a look at the timeline."""
+    return lambda times, _: format_instant(times.env.now_ms(), times.zone)
+
+
+def unpublished_looks_pending(find_instant):
+    """Take a completed instant for one that can still be rolled back."""
+
+    def found(*given):
+        one = find_instant(*given)
+        return None if one is None else replace(one, state=State.INFLIGHT, completion_time=None)
+
+    return found
+
+
+def as_unavailable(_):
+    return lambda instant: StorageUnavailable("the store did not answer", instant=str(instant.requested_time))
+
+
+def swap_is_put(_):
+    def swap(storage, path, data, version):
+        storage.put(path, data)
+        return storage._run.disk.inode(path)
+
+    return swap
+
+
+def create_is_put(put):
+    return lambda storage, path, data, mode=PutMode.OVERWRITE: put(storage, path, data)
+
+
+def nothing_written(stored_status):
+    return lambda *given: replace(stored_status(*given), path="")
+
+
+def last_left_out(to_statuses):
+    return lambda table: to_statuses(table)[:-1]
+
+
+def others_may_be_later(_):
+    """Save in place also beside those who began after us, and on top of whom readers would not see us."""
+    return lambda time, overlaps: bool(overlaps) and not any(one.is_replaced or one.partitions for one in overlaps)
+
+
+def first_revision(mend):
+    return lambda **said: mend(**{**said, "revision": 0})
+
+
+def one_token(_):
+    return lambda bucket, plan_revision: "0-0-0"
+
+
+def request_first(_):
+    """Request, then beat."""
+
+    def announced(state, wanted, plan, settings, alive):
+        try:
+            instant = commit.request(state, wanted, plan)
+        except PreconditionFailed:
+            return None
+        return instant, alive.enter_context(commit.beating(state, wanted.requested_time, settings))
+
+    return announced
+
+
+def in_any_order(_):
+    """Take the locks of file groups in an order of one's own."""
+
+    def hold(locks, state, settings, groups):
+        is_backwards = state.env.random_bytes(1) > b"\x80"
+        resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
+        numbers = {group_locks.lock_number(group, resolution) for group in groups} - locks._numbers
+        for number in sorted(numbers, reverse=is_backwards):
+            locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))
+        locks._numbers |= numbers
+
+    return hold
+
+
+def without_claim(complete):
+    """Publish beside the fence."""
+    return lambda *given, claim=None: complete(*given)
+
+
+def taken_slots_count(claim):
+    """Take a slot that somebody else has for one's own."""
+
+    def claimed(fence, said):
+        with suppress(PreconditionFailed):
+            claim(fence, said)
+
+    return claimed
+
+
+def unmarked(_):
+    """Put no marker that tells of a file."""
+    return lambda instant, path, kind: f".hoodie/.temp/{instant}/{path.rsplit('/', 1)[-1]}"
+
+
+def forgetful(_):
+    """Put no new key into a filter that is there."""
+    return lambda bloom, keys: bloom
+
+
+def narrow(key_values):
+    """Say that a file ends with its first key."""
+    return lambda **said: key_values(**{**said, "max_key": said["min_key"]})
+
+
+def larger(stat):
+    return lambda status: replace(stat(status), file_size_in_bytes=status.size_bytes + 1)
