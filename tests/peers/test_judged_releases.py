@@ -6,7 +6,7 @@ from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.peer import Peer
 from tests.peers.sides import Hudi, Ours, rows_of
 
-NAMES = {"plain", "simple", "simple_hive_url", "complex", "simple_no_meta_columns"}
+NAMES = {"plain", "simple", "simple_hive_url", "complex", "simple_no_meta_columns", "global_delete", "generated"}
 HEEDS_ORDER = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
 """What 0.15 must be told for a table of its own; it does not store it, and then 1.2 heeds the order all the same."""
 

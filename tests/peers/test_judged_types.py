@@ -1,12 +1,17 @@
-"""Every type, with its odd values and with nulls, through both writers and both readers."""
+"""Every type, with its odd values and with nulls, through all writers and readers."""
 
 import datetime
 import decimal
 
 import pyarrow as pa
 import pytest
+from hudi import HudiReadOptions, HudiTableBuilder
 from tests.peers.conftest import is_full
+from tests.peers.matrix import WRITERS
 
+import pyhudi.spark
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.storage.local import LocalStorage
 from pyhudi.table import create_table, open_table
 
 VERSIONS = [9, 8, 6] if is_full() else [9]
@@ -97,36 +102,49 @@ def rows_of(table):
     return sorted((spelled(one) for one in table.to_pylist()), key=lambda one: one["_hoodie_record_key"])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("first", ["ours", "hudi"])
-def test_all_types_through_both_sides(hudi_1_2, tmp_path, version, first):
-    path = str(tmp_path / "types")
+def turns(first, writers):
+    """Let each write in turn."""
+    names = [*writers] * 2
+    begin = names.index(first)
+    return [writers[name] for name in names[begin : begin + len(writers)]]
 
-    def ours(*rows):
-        given = pa.Table.from_pylist(list(rows), schema=COLUMNS)
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("first", WRITERS)
+def test_all_types_through_all_sides(hudi_1_2, spark, tmp_path, version, first):
+    path = str(tmp_path / "types")
+    told = OPTIONS | {"hoodie.write.table.version": str(version)}
+    engine = SparkEngine(spark, LocalStorage(path))
+
+    def ours(given):
         table = create_table(
             path, COLUMNS, name="types", record_key=["id"], partition_by=["p"], ordering=["ts"],
             table_version=version, if_exists="open",
         )  # fmt: skip
         table.upsert(given)
 
-    def hudi(*rows):
-        given = pa.Table.from_pylist(list(rows), schema=COLUMNS)
-        hudi_1_2.write(path, given, OPTIONS | {"hoodie.write.table.version": str(version)})
-
-    turns = [ours, hudi] if first == "ours" else [hudi, ours]
+    writers = {
+        "ours": ours,
+        "spark": lambda given: pyhudi.spark.write(engine.frame(given), path, "upsert", options=told),
+        "hudi": lambda given: hudi_1_2.write(path, given, told),
+    }
+    readers = {
+        "spark": lambda: engine.collect(pyhudi.spark.read(spark, path)),
+        "hudi": lambda: hudi_1_2.read(path),
+        "hudi-rs": lambda: pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions())),
+    }
     stored = {}
-    for turn, rows in enumerate(
-        (
-            [*(row(number) for number in range(4)), nulls(0), nulls(1)],
-            [row(1, ts=50, int32=77), row(9), nulls(5)],
-            [row(2, ts=60, float32=0.0), row(9, ts=70, dec3=None), nulls(5)],
-        )
-    ):
-        turns[turn % 2](*rows)
+    steps = (
+        [*(row(number) for number in range(4)), nulls(0), nulls(1)],
+        [row(1, ts=50, int32=77), row(9), nulls(5)],
+        [row(2, ts=60, float32=0.0), row(9, ts=70, dec3=None), nulls(5)],
+    )
+    for write, rows in zip(turns(first, writers), steps, strict=True):
+        write(pa.Table.from_pylist(rows, schema=COLUMNS))
         stored |= {one["id"]: one for one in rows}
         read = open_table(path).scan().to_arrow()
-        assert rows_of(read) == rows_of(hudi_1_2.read(path).select(read.schema.names))
+        for name, reader in readers.items():
+            assert rows_of(reader().select(read.schema.names)) == rows_of(read), name
         wanted = pa.Table.from_pylist(list(stored.values()), schema=COLUMNS)
         found = read.select(COLUMNS.names).cast(COLUMNS)
         key = lambda one: one["id"]  # noqa: E731
@@ -167,14 +185,23 @@ def keyed(number):
 
 @pytest.mark.parametrize("consistent", ["false", "true"])
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("first", ["ours", "hudi"])
-def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, tmp_path, version, first, consistent):
+@pytest.mark.parametrize("first", WRITERS)
+def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, spark, tmp_path, version, first, consistent):
     path, columns = str(tmp_path / "keys"), KEYS.append(pa.field("note", pa.string()))
     partition_by = ["truth", "int", "day", "price", "text"]
     spelling = {
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": consistent,
         "hoodie.datasource.write.partitionpath.urlencode": "true",
     }
+    told = spelling | {
+        "hoodie.table.name": "types",
+        "hoodie.datasource.write.recordkey.field": ",".join(KEYS.names),
+        "hoodie.datasource.write.partitionpath.field": ",".join(partition_by),
+        "hoodie.write.table.version": str(version),
+        "hoodie.metadata.enable": "false",
+        "hoodie.embed.timeline.server": "false",
+    }
+    engine = SparkEngine(spark, LocalStorage(path))
 
     def ours(rows):
         table = create_table(
@@ -183,21 +210,16 @@ def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, tmp_path, 
         )  # fmt: skip
         table.upsert(rows, options=spelling)
 
-    def hudi(rows):
-        told = {
-            "hoodie.table.name": "types",
-            "hoodie.datasource.write.recordkey.field": ",".join(KEYS.names),
-            "hoodie.datasource.write.partitionpath.field": ",".join(partition_by),
-            "hoodie.write.table.version": str(version),
-            "hoodie.metadata.enable": "false",
-            "hoodie.embed.timeline.server": "false",
-        }
-        hudi_1_2.write(path, rows, told | spelling)
-
-    turns = [ours, hudi] if first == "ours" else [hudi, ours]
-    for turn, numbers in enumerate((range(8), range(4, 12), range(2, 10))):
+    writers = {
+        "ours": ours,
+        "spark": lambda rows: pyhudi.spark.write(engine.frame(rows), path, "upsert", options=told),
+        "hudi": lambda rows: hudi_1_2.write(path, rows, told),
+    }
+    for turn, (write, numbers) in enumerate(
+        zip(turns(first, writers), (range(8), range(4, 12), range(2, 10)), strict=True)
+    ):
         rows = [keyed(number) | {"note": f"turn {turn}"} for number in numbers]
-        turns[turn % 2](pa.Table.from_pylist(rows, schema=columns))
+        write(pa.Table.from_pylist(rows, schema=columns))
         read = open_table(path).scan().to_arrow()
         assert read.num_rows == (8 if turn == 0 else 12)
         assert set(read["note"].to_pylist()) == {f"turn {one}" for one in range(turn + 1)}
