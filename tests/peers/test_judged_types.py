@@ -109,46 +109,60 @@ def turns(first, writers):
     return [writers[name] for name in names[begin : begin + len(writers)]]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("first", WRITERS)
-def test_all_types_through_all_sides(hudi_1_2, spark, tmp_path, version, first):
-    path = str(tmp_path / "types")
+STEPS = (
+    [*(row(number) for number in range(4)), nulls(0), nulls(1)],
+    [row(1, ts=50, int32=77), row(9), nulls(5)],
+    [row(2, ts=60, float32=0.0), row(9, ts=70, dec3=None), nulls(5)],
+)
+
+
+def writers_of(hudi, engine, path, columns, version):
     told = OPTIONS | {"hoodie.write.table.version": str(version)}
-    engine = SparkEngine(spark, LocalStorage(path))
 
     def ours(given):
         table = create_table(
-            path, COLUMNS, name="types", record_key=["id"], partition_by=["p"], ordering=["ts"],
+            path, columns, name="types", record_key=["id"], partition_by=["p"], ordering=["ts"],
             table_version=version, if_exists="open",
         )  # fmt: skip
         table.upsert(given)
 
-    writers = {
+    return {
         "ours": ours,
         "spark": lambda given: pyhudi.spark.write(engine.frame(given), path, "upsert", options=told),
-        "hudi": lambda given: hudi_1_2.write(path, given, told),
+        "hudi": lambda given: hudi.write(path, given, told),
     }
-    readers = {
-        "spark": lambda: engine.collect(pyhudi.spark.read(spark, path)),
-        "hudi": lambda: hudi_1_2.read(path),
-        "hudi-rs": lambda: pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions())),
-    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("first", WRITERS)
+def test_all_types_through_all_sides(hudi_1_2, spark, tmp_path, version, first):
+    path = str(tmp_path / "types")
+    engine = SparkEngine(spark, LocalStorage(path))
     stored = {}
-    steps = (
-        [*(row(number) for number in range(4)), nulls(0), nulls(1)],
-        [row(1, ts=50, int32=77), row(9), nulls(5)],
-        [row(2, ts=60, float32=0.0), row(9, ts=70, dec3=None), nulls(5)],
-    )
-    for write, rows in zip(turns(first, writers), steps, strict=True):
+    for write, rows in zip(turns(first, writers_of(hudi_1_2, engine, path, COLUMNS, version)), STEPS, strict=True):
         write(pa.Table.from_pylist(rows, schema=COLUMNS))
         stored |= {one["id"]: one for one in rows}
         read = open_table(path).scan().to_arrow()
-        for name, reader in readers.items():
-            assert rows_of(reader().select(read.schema.names)) == rows_of(read), name
+        for theirs in (engine.collect(pyhudi.spark.read(spark, path)), hudi_1_2.read(path)):
+            assert rows_of(theirs.select(read.schema.names)) == rows_of(read)
         wanted = pa.Table.from_pylist(list(stored.values()), schema=COLUMNS)
         found = read.select(COLUMNS.names).cast(COLUMNS)
         key = lambda one: one["id"]  # noqa: E731
         assert sorted(map(spelled, found.to_pylist()), key=key) == sorted(map(spelled, wanted.to_pylist()), key=key)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_hudi_rs_reads_all_types_but_times_without_zone(hudi_1_2, spark, tmp_path, version):
+    path, columns = str(tmp_path / "types"), pa.schema([one for one in COLUMNS if one.name != "wall"])
+    writers = writers_of(hudi_1_2, SparkEngine(spark, LocalStorage(path)), path, columns, version)
+    for write, rows in zip(writers.values(), STEPS, strict=True):
+        write(pa.Table.from_pylist([{k: v for k, v in one.items() if k != "wall"} for one in rows], schema=columns))
+        read = open_table(path).scan().to_arrow()
+        theirs = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions()))
+        assert rows_of(theirs.select(read.schema.names)) == rows_of(read)
+    create_table(path + "2", COLUMNS, record_key=["id"], table_version=version).upsert([row(1)])
+    with pytest.raises(BaseException, match="not yet implemented"):  # a panic is no Exception
+        HudiTableBuilder.from_base_uri(path + "2").build().read(HudiReadOptions())
 
 
 KEYS = pa.schema(
