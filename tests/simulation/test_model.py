@@ -9,6 +9,7 @@ from tests.simulation.model import Control, Protection, Size, search
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SMALL = Size(groups=2, keys=2, values=1, operations=2)
 SIZES = [Size(groups=1, keys=1, values=2), Size(groups=2, keys=1, values=2), Size(groups=2, keys=2, values=1)]
+THREE_WRITERS = Size(groups=2, keys=1, values=1, writers=3)
 BOTH = (True, False)
 MATRIX = [
     Protection(
@@ -54,6 +55,14 @@ def test_larger_sizes_are_judged_the_same(protection, size, figure):
     verdict = search(protection, size)
     figure("model configurations")
     assert (verdict.wrong == "") == is_safe(protection, size), verdict
+
+
+@pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
+@pytest.mark.parametrize("protection", [one for one in MATRIX if one.is_monotonic], ids=spelled)
+def test_three_writers_are_judged_the_same(protection, figure):
+    verdict = search(protection, THREE_WRITERS)
+    figure("model configurations")
+    assert (verdict.wrong == "") == is_safe(protection, THREE_WRITERS), verdict
 
 
 def test_the_model_sees_more_than_one_way_to_go_wrong():
