@@ -1,4 +1,4 @@
-"""The merge builder on whole tables; clauses alone are in `test_merge_clauses`, one file group in `test_merge_task`."""
+"""The merge builder on whole tables; its clauses, and one file group, alone are in `tasks`."""
 
 from datetime import UTC, datetime
 

@@ -22,7 +22,7 @@ from tests.conftest import SETTINGS
 
 import pyhudi
 from pyhudi.actions import write
-from pyhudi.actions.write_task import write_buckets
+from pyhudi.actions.tasks.write import write_buckets
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file

@@ -16,7 +16,7 @@ from tests.conftest import SETTINGS
 from tests.spark.attempts import Scenario
 from tests.spark.cluster import cluster
 
-from pyhudi.actions.write_task import write_buckets
+from pyhudi.actions.tasks.write import write_buckets
 
 SPECULATION = {
     "spark.speculation": "true",

@@ -16,9 +16,9 @@ from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import publish
 from pyhudi.actions.retrying import retrying
+from pyhudi.actions.tasks.write import Kind, status_batch, to_statuses, write_buckets
 from pyhudi.actions.write import insert
 from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
-from pyhudi.actions.write_task import Kind, status_batch, to_statuses, write_buckets
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file

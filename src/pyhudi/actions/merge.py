@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.concurrency import groups_of, keys_in, mended_tasks
-from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
-from pyhudi.actions.merge_task import merge_bucket, merge_buckets
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
+from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
+from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
+from pyhudi.actions.tasks.write import to_statuses
 from pyhudi.actions.write import Located, locate, plan_for, still_belong
 from pyhudi.actions.write_plan import WritePlan
-from pyhudi.actions.write_task import to_statuses
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath

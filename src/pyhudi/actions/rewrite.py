@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.assignment import in_type_of
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.concurrency import mended_tasks
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import RestsOn, publish
 from pyhudi.actions.retrying import retrying
+from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.listing import list_partitions
 from pyhudi.filegroup.model import FileSlice, PartitionPath

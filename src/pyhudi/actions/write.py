@@ -20,8 +20,8 @@ from pyhudi.actions.concurrency import groups_of, have_moved, hold_the_same, key
 from pyhudi.actions.opening import Opened, opened
 from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
+from pyhudi.actions.tasks.write import Kind, to_statuses, write_buckets
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write, sole_files
-from pyhudi.actions.write_task import Kind, to_statuses, write_buckets
 from pyhudi.engine.api import FILE_INDEX, STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath

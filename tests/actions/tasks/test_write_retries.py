@@ -7,7 +7,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
 
 from pyhudi.actions import write
-from pyhudi.actions.write_task import write_buckets
+from pyhudi.actions.tasks.write import write_buckets
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 

@@ -6,8 +6,8 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 
 from pyhudi.actions.call import WriteCall, write_spec
-from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, source_name
-from pyhudi.actions.merge_task import merge_bucket, merge_buckets
+from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, source_name
+from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys

@@ -3,7 +3,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.assignment import in_type_of
+from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import SchemaMismatch
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.assignment import in_type_of
+from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
 from pyhudi.predicate import Expression, all_of, check
 from pyhudi.predicate.model import Binary, Case, Column, Operator, literal, rewrite, walk

@@ -2,7 +2,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.write_task import runs_by_bucket, status_batch, to_statuses
+from pyhudi.actions.tasks.write import runs_by_bucket, status_batch, to_statuses
 from pyhudi.engine.api import BUCKET
 from pyhudi.filegroup.writer import WriteStatus
 

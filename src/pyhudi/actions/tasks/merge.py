@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.assignment import in_type_of
-from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, source_name
-from pyhudi.actions.write_task import runs_by_bucket, status_batch
+from pyhudi.actions.tasks.assignment import in_type_of
+from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
+from pyhudi.actions.tasks.write import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.rows import decoded, record_keys_of

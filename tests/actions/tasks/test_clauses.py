@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.merge_clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
+from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.predicate import columns_of, evaluate, parse
 
