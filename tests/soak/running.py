@@ -77,9 +77,14 @@ class Actor:
         first, last = zip(*warm[:quarter], strict=True), zip(*warm[-quarter:], strict=True)
         return tuple(int(median(late) - median(early)) for early, late in zip(first, last, strict=True))
 
+    def signal(self, number):
+        """Send it a signal; one that has ended by itself is a fault, and its number may be somebody else's by now."""
+        assert self.process.is_alive(), f"{self.name} ended by itself with {self.process.exitcode}"
+        os.kill(self.process.pid, number)
+
     def kill(self):
         """End it as nobody can refuse."""
-        os.kill(self.process.pid, signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.process.join()
 
 
@@ -159,11 +164,8 @@ class Soak:
 
     def stop(self, actor):
         """Let it stand still, beyond what others believe."""
-        os.kill(actor.process.pid, signal.SIGSTOP)
-        self._until[actor.name] = (
-            time.monotonic() + self.place.stall_s,
-            lambda: os.kill(actor.process.pid, signal.SIGCONT),
-        )
+        actor.signal(signal.SIGSTOP)
+        self._until[actor.name] = time.monotonic() + self.place.stall_s, lambda: actor.signal(signal.SIGCONT)
 
     def fill(self, actor):
         """Fill the disk, of all of them where it is their own; else writes of this one fail in the middle of a file."""
