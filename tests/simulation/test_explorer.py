@@ -139,7 +139,7 @@ def test_what_was_found_once_stays_repaired(path):
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_nothing_goes_wrong_at_random(name):
-    runs = 400 if IS_FULL else 2
+    runs = 100 if IS_FULL else 2
     found = hunt(scenarios()[name], *ways("pct3", "uniform", runs=runs))
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
 

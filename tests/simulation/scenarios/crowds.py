@@ -14,7 +14,7 @@ ISOLATED = {"isolation": "serializable"}
 def crowd(number):
     """Draw who is there, by the number."""
     draw = random.Random(f"crowd/{number}")
-    names = draw.choices(list(ACTIONS), k=draw.choice((3, 3, 3, 3, 4, 4, 4, 5)))
+    names = draw.choices(list(ACTIONS), k=draw.choice((3, 3, 3, 3, 3, 4, 4, 5)))
     actors = {f"a{at}": (ACTIONS[name].verb(at, ISOLATED),) for at, name in enumerate(names, start=1)}
     events = draw.choice(((), ("crash:a1",), ("lost:a2",), ("torn:a1", "refused:a2"), ("task:a3",)))
     return Scenario(about=", ".join(names), actors=actors, events=events, **among_dead(*names))
