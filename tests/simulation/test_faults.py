@@ -116,6 +116,20 @@ def test_a_reader_gives_all_rows_or_an_error(worlds, figure, kind):
     assert errors > 3
 
 
+def test_a_file_that_is_cut_short_is_an_error_that_names_it(worlds):
+    world = worlds["9"].copy()
+    cut = [path for path in sorted(world.files()) if path.endswith(".parquet")]
+    told = []
+    for path in cut:
+        damaged = world.copy()
+        damaged.storage.put(path, world.files()[path][:-10])
+        try:
+            assert scanned(damaged, damaged.storage) == world.rows()  # an older file, which nobody reads
+        except HudiError as error:
+            told.append(path in str(error))
+    assert told == [True, True]
+
+
 def scanned(world, storage):
     found = world.table(storage).scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
     return {(row["uuid"], row["city"]): row["fare"] for row in found}
