@@ -91,12 +91,13 @@ def race(racers: Sequence[Racer], count: int, seed: int = 0) -> None:
 def story(table: Table) -> None:
     """Read the table as it was after every commit: each adds its own row, and takes none away.
 
-    A row that all update must be of this commit, or what it was before.
+    A row that all update must be of this commit, or what it was before. Version 6 is read by requested times.
     """
+    order = "requested_time" if table.config.table_version == 6 else "completion_time"
     commits = table.inspect.timeline().to_pylist()
     commits = [one for one in commits if one["state"] == "completed" and one["action"] == "commit"]
     before: dict[str, Any] = {}
-    for one in sorted(commits, key=lambda one: one["completion_time"]):
+    for one in sorted(commits, key=lambda one: one[order]):
         rows = table.scan([*COLUMNS.names, "_hoodie_commit_time"], as_of=one["requested_time"]).to_arrow().to_pylist()
         now = {row["id"]: row for row in rows}
         assert len(now) == len(rows), f"a key is there twice after {one}"

@@ -111,7 +111,9 @@ def make(path, version, lock, **opening):
 def test_on_a_local_path_with_the_filesystem_lock(hudi, version, tmp_path):
     path = str(tmp_path / "trips")
     make(path, version, FILE_LOCK)
-    sides = racers(hudi, path, FILE_LOCK | {"hoodie.write.table.version": str(version)})
+    # Else 0.15 asks rows for an ordering field, which this table has not.
+    told = FILE_LOCK | {"hoodie.write.table.version": str(version), "hoodie.combine.before.upsert": "false"}
+    sides = racers(hudi, path, told)
     race(sides, COUNT)
     agree(hudi, path, sides)
 
