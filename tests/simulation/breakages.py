@@ -6,7 +6,6 @@ They are told apart by what a writer then does wrong. `mutants` says where each 
 import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from unittest.mock import patch
 
 from pyhudi.errors import PreconditionFailed, StorageUnavailable
 from pyhudi.storage.api import PutMode
@@ -99,23 +98,37 @@ def snapshot_late(begin):
     return begun
 
 
-def time_drawn_early(commit):
-    """Draw the completion time before the lock is taken."""
+def drawing_early(lock_for):
+    """Draw the completion time before a commit takes the lock."""
 
-    def committed(txn, proposal):
-        times = times_for(txn.state, txn.settings)
-        early = [times.issue(max(newest_time(load_timeline(txn.state)) or txn.time, txn.time))]
+    def chosen(state, settings):
+        if sys._getframe(1).f_code.co_name == "commit":
+            state.env.drawn = times_for(state, settings).issue(newest_time(load_timeline(state)))
+        return lock_for(state, settings)
 
-        class Early:
-            settle = times.settle
+    return chosen
 
-            def issue(self, newest):
-                return early.pop() if early else times.issue(newest)
 
-        with patch("pyhudi.txn.commit.times_for", lambda *_: Early()):
-            return commit(txn, proposal)
+def drawn_first(times_for):
+    """Issue what was drawn early, then as ever."""
 
-    return committed
+    def chosen(state, settings):
+        times, drawn = times_for(state, settings), state.env.__dict__.pop("drawn", None)
+        return times if drawn is None else _Drawn(times, [drawn])
+
+    return chosen
+
+
+class _Drawn:
+    """Times of which the first were drawn before they were asked for."""
+
+    def __init__(self, times, drawn):
+        self._times = times
+        self._drawn = drawn
+        self.settle = times.settle
+
+    def issue(self, newest):
+        return self._drawn.pop() if self._drawn else self._times.issue(newest)
 
 
 def clock_only(_):
@@ -193,6 +206,19 @@ def in_any_order(_):
         for number in sorted(numbers, reverse=is_backwards):
             locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))
         locks._numbers |= numbers
+
+    return hold
+
+
+def kept_while_waiting(_):
+    """Wait for a lock whose turn was earlier with the others in hand."""
+
+    def hold(locks, state, settings, groups):
+        resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
+        missing = {group_locks.lock_number(group, resolution) for group in groups} - locks._numbers
+        for number in sorted(missing):
+            locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))
+        locks._numbers |= missing
 
     return hold
 

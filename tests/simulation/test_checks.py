@@ -42,8 +42,13 @@ def numbers_of(found):
 
 def newest(play, partition):
     """Name the newest two base files of a partition, the older first."""
+    return base_files(play, partition)[-2:]
+
+
+def base_files(play, partition):
+    """Name all base files of a partition, older before newer."""
     found = [path for path in play.run.disk.files if path.startswith(f"{partition}/") and path.endswith(".parquet")]
-    return sorted(found, key=lambda path: path.rsplit("_", 1)[-1])[-2:]
+    return sorted(found, key=lambda path: path.rsplit("_", 1)[-1])
 
 
 def completed(play):
@@ -164,6 +169,18 @@ def test_changes_that_are_left_out_are_called_so(play, monkeypatch):
         longer = replayed(begin_of(scenario), [])
     points[:] = [one.completion_time for one, _ in ends.End.of(longer).commits]
     assert numbers_of(judged(longer)) == {"I14"}
+
+
+@pytest.mark.parametrize("name", ["clustering", "compaction"])
+def test_a_service_that_changes_rows_is_called_so(name):
+    """What it wrote is spoilt: the rows are those of before the commit that came before it."""
+    moved = played(name)
+    assert judged(moved) == []
+    one = ends.End.of(moved).commits[-1][0]
+    assert ends.End.of(moved).said(one).operation in ends.MOVES
+    *_, older, _, of_the_service = base_files(moved, "b")
+    put(moved, of_the_service, stored(moved, older))
+    assert "I16" in numbers_of(judged(moved))
 
 
 # while a run goes on

@@ -58,6 +58,8 @@ class Scenario:
     """Done by one writer before the run, who dies in the middle of the last if `dies` says so."""
     dies_at: str = ""
     """Name and end of path of the operation that the writer before does not live to do: `create .commit`."""
+    quiet_ms: int = QUIET_MS
+    """How long nobody does anything after that."""
     options: Mapping[str, object] = field(default_factory=dict)
     breaks: str = ""
     """Why this may go wrong, where nothing at all can be promised."""
@@ -172,13 +174,15 @@ def _first_world(version):
 def prepared(scenario):
     """Give the table a scenario begins with."""
     options = tuple(sorted(scenario.options.items()))
-    return _prepared(scenario.version, scenario.before, scenario.dies_at, scenario.is_object_store, options)
+    return _prepared(
+        scenario.version, scenario.before, scenario.dies_at, scenario.quiet_ms, scenario.is_object_store, options
+    )
 
 
 @cache
-def _prepared(version, before, dies_at, is_object_store, options):
+def _prepared(version, before, dies_at, quiet_ms, is_object_store, options):
     world = _first_world(version)
-    start = Start(world, world.env.now_ms() + QUIET_MS)
+    start = Start(world, world.env.now_ms() + quiet_ms)
     if not before:
         return start
     disk = Disk(start.files, start.now_ms, is_object_store=is_object_store)
@@ -192,7 +196,7 @@ def _prepared(version, before, dies_at, is_object_store, options):
             break
         run.step("before")
     copy = World(disk.storage, disk.clock)
-    return Start(copy, disk.clock.now_ms() + QUIET_MS)
+    return Start(copy, disk.clock.now_ms() + quiet_ms)
 
 
 def trust(storage):

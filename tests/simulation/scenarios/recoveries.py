@@ -1,9 +1,27 @@
 """Writers that die or stand still, and others that take them for dead."""
 
+from tests.simulation.explorer.foreign import rewrite_and_die
 from tests.simulation.explorer.scenario import Scenario, raise_fare, roll_back_pending, upsert
 
 FENCED = {"pyhudi.fence": "on"}
+LEASE_MS = 301_000
+"""After it the lock of a holder who died is anybody's."""
 ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k3_b=7.0, n2_b=1.0)
+
+
+def half_rolled_back(dies_at):
+    """Two find a rollback whose holder died here, and finish it, one maybe after his lease."""
+    return Scenario(
+        about=f"two finish the rollback of one who died before `{dies_at}`, and one stands still; with a fence",
+        actors={"w1": (ONE,), "w2": (OTHER,)},
+        before=(upsert(k0_a=9.0), rewrite_and_die("b"), roll_back_pending()),
+        dies_at=dies_at,
+        quiet_ms=LEASE_MS,
+        events=("expire:w1",),
+        is_object_store=True,
+        options=FENCED,
+    )
+
 
 SCENARIOS = {
     "crash": Scenario(
@@ -126,6 +144,8 @@ SCENARIOS = {
         is_object_store=True,
         options=FENCED,
     ),
+    "half-rolled-back-fenced": half_rolled_back("delete .parquet"),
+    "rollback-requested-fenced": half_rolled_back("create .rollback.inflight"),
     "three-fenced": Scenario(
         about="three writers that try again on a conflict, one of whom stands still for longer than its lease",
         actors={"w1": (ONE,), "w2": (OTHER,), "w3": (upsert(k0_a=6.0),)},

@@ -33,6 +33,14 @@ SCENARIOS = {
         actors={"w1": (ONE,), "w2": (OTHER,), "w3": (upsert(k9_b=2.0),)},
         options=PESSIMISTIC,
     ),
+    "wait-earlier": Scenario(
+        about="one comes to want a file whose turn is before that of the one it has, and another wants both",
+        actors={
+            "w1": (delete("k2", "n1"),),
+            "w2": (upsert(k0_a=4.0, n1_b=1.0), upsert(k0_a=5.0, k3_b=7.0)),
+        },
+        options={**PESSIMISTIC, "hoodie.write.num.retries.on.conflict.failures": 1},
+    ),
     "wait-store": Scenario(
         about="two lock the same file groups by leases, and one dies",
         actors={"w1": (upsert(k1_b=5.0),), "w2": (upsert(k3_b=7.0),)},
