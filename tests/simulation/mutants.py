@@ -43,6 +43,8 @@ from tests.simulation.breakages import (
     without_claim,
     without_replacements,
 )
+from tests.simulation.explorer.hunting import scenarios
+from tests.simulation.explorer.scenario import prepared
 
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import as_of_requested
@@ -66,7 +68,8 @@ class Mutant:
 
     @contextmanager
     def at_work(self):
-        """Run with the change in force."""
+        """Run with the change in force; the table to begin with is made before."""
+        prepared(scenarios()[self.scenario])
         with ExitStack() as stack:
             for target, make in self.changes:
                 stack.enter_context(patch(target, make(_found(target))))

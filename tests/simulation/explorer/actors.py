@@ -146,6 +146,7 @@ class Actor:
             point.history = hash((self.point.history, _learned(self.point.step, answer)))
             if not self._is_apart:
                 self._memory.add(self.point.then, answer.key, point)
+                code.remember(point)
         else:
             self._answers.append(answer)
         self.is_dead = isinstance(answer.error, SimulatedCrash)
@@ -170,9 +171,9 @@ class Actor:
     def _live(self):
         """Give the code that has come as far as this: what it was not told yet, it is told now."""
         if self._code is None:
-            self._code = _Code(self)
+            self._code = _Code(self, self._memory.first.get(self.name))
             self._code.begin(self._work)
-        self._code.catch_up(self._answers, self._memory.first.get(self.name))
+        self._code.catch_up(self._answers)
         return self._code
 
     def _leave(self):
@@ -184,9 +185,11 @@ class Actor:
 class _Code:
     """An actor's code in a thread of its own, of which only it or the run moves."""
 
-    def __init__(self, actor):
+    def __init__(self, actor, known):
         self.point: Point | None = None
         self._actor = actor
+        self._known = known
+        """What is remembered of where it stands, if that is known."""
         self._answer: Answer | None = None
         self._go = threading.Semaphore(0)
         self._back = threading.Semaphore(0)
@@ -200,21 +203,25 @@ class _Code:
 
     def go_on(self, answer):
         """Hand the answer over, and give the point to which the code then comes."""
-        self._answer, self._told = answer, self._told + 1
+        self._answer, self._told, self._known = answer, self._told + 1, None
         self._actor.heard_s = answer.now_s
         self._is_dead = isinstance(answer.error, SimulatedCrash)
         self._go.release()
         self._back.acquire()
         return self.point
 
-    def catch_up(self, answers, point):
-        """Hand over what was answered since; from `point` on it is known to what that leads."""
-        for number, answer in enumerate(answers):
-            point = None if point is None else point.then.get(answer.key)
-            if number >= self._told:
-                self.go_on(answer)
-                if point is not None and _shown(point) != _shown(self.point):
-                    raise AssertionError(f"told the same, {self._actor.name} did not do the same: {_shown(point)}")
+    def catch_up(self, answers):
+        """Hand over what was answered since; where it is known to what that leads, it has to lead there."""
+        for answer in answers[self._told :]:
+            known = None if self._known is None else self._known.then.get(answer.key)
+            self.go_on(answer)
+            if known is not None and _shown(known) != _shown(self.point):
+                raise AssertionError(f"told the same, {self._actor.name} did not do the same: {_shown(known)}")
+            self._known = known
+
+    def remember(self, point):
+        """Know that it stands at this point."""
+        self._known = point
 
     def end(self):
         """Unwind the code where it stands."""

@@ -176,7 +176,7 @@ def i9_the_next_writer_puts_the_table_right(end):
     is_store = end.scenario.is_object_store
     later = end.world.copy(end.scenario.patience_ms or (LEASE_MS if is_store else DEAD_MS), is_object_store=is_store)
     trust(later.storage)
-    before = later.rows()
+    before = {place: fare for place, fare, _ in end.rows}
     state = later.table().state
     recover(state, load_timeline(state), Settings(), ProcessLease())
     once = later.files()
@@ -193,21 +193,8 @@ def i12_what_files_say_of_their_keys_is_true(end):
     """Key ranges and bloom filters, which the bloom index believes; buckets, which the bucket index does."""
     buckets_count = int(end.scenario.options.get(_BUCKETS, 0))
     for path, (data, _) in sorted(end.files.items()):
-        if data is None:
-            continue
-        keys, footer = _keys_of(data)
-        if not len(keys):
-            continue
-        if (footer.min_key, footer.max_key) != tuple(pc.min_max(keys).as_py().values()):
-            yield f"{path} says that its keys are {footer.min_key} to {footer.max_key}"
-        bloom = footer.bloom()
-        if bloom is None or not pc.all(might_contain(bloom, keys)).as_py():
-            yield f"the filter of {path} does not know all of its keys"
-        if buckets_count:
-            fields = end.table.config.record_key
-            numbers = set(bucket_of(keys, fields, fields, buckets_count).to_pylist())
-            if numbers != {bucket_number(path.rsplit("/", 1)[-1])}:
-                yield f"{path} holds keys of the buckets {sorted(numbers)}"
+        if data is not None:
+            yield from _untrue_of_keys(path, data, buckets_count, end.table.config.record_key)
 
 
 def i13_the_past_stays(end):
@@ -343,6 +330,25 @@ def _keys_of(data):
     said = {name.decode(): text.decode() for name, text in (file.metadata.metadata or {}).items()}
     keys = file.read(columns=["_hoodie_record_key"]).column(0)
     return keys.combine_chunks(), base_file_footer(said)
+
+
+@lru_cache(maxsize=4_096)
+def _untrue_of_keys(path, data, buckets_count, fields):
+    """Give what a base file says of its keys and is not so."""
+    keys, footer = _keys_of(data)
+    if not len(keys):
+        return ()
+    found = []
+    if (footer.min_key, footer.max_key) != tuple(pc.min_max(keys).as_py().values()):
+        found.append(f"{path} says that its keys are {footer.min_key} to {footer.max_key}")
+    bloom = footer.bloom()
+    if bloom is None or not pc.all(might_contain(bloom, keys)).as_py():
+        found.append(f"the filter of {path} does not know all of its keys")
+    if buckets_count:
+        numbers = set(bucket_of(keys, fields, fields, buckets_count).to_pylist())
+        if numbers != {bucket_number(path.rsplit("/", 1)[-1])}:
+            found.append(f"{path} holds keys of the buckets {sorted(numbers)}")
+    return tuple(found)
 
 
 @lru_cache(maxsize=64)

@@ -87,11 +87,11 @@ def hunt(scenario, *how, seconds=None, runs=None, judge=judged):
 
     `seconds` and `runs` limit each way; `judge` says what is wrong with a run that is over.
     """
-    found = Hunt()
+    found, begin = Hunt(), begin_of(scenario)
     with simulated():
         for way in how:
             started, first = time.monotonic(), found.tally.runs
-            for play in way(begin_of(scenario), found.tally):
+            for play in way(begin, found.tally):
                 wrong = _judged_once(play, found, judge)
                 if wrong:
                     found.schedule, found.wrong = schedule_of(play), wrong
