@@ -237,7 +237,7 @@ MUTANTS = (
         "a commit is published beside the fence",
         "expired-lease-fenced",
         ((f"{COMMIT}.complete", without_claim),),
-        seed=2,
+        seed=3,
     ),
     Mutant(
         "a rollback completes beside the fence",
@@ -245,7 +245,7 @@ MUTANTS = (
         ((f"{ROLLBACK}.complete", without_claim),),
     ),
     Mutant(
-        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=2
+        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=3
     ),
     Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=2),
     Mutant(
