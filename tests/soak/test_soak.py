@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ def test_troubled_processes_lose_nothing():
     )
     print(done.stdout)
     assert done.returncode == 0, done.stderr[-3000:]
-    tally = {line[8:].strip(): int(line[:8]) for line in done.stdout.splitlines() if line[:8].strip().isdigit()}
+    counted = {line[8:].strip(): int(line[:8]) for line in done.stdout.splitlines() if line[:8].strip().isdigit()}
+    tally = Counter(counted)  # chance may leave a trouble out
     assert tally["commits"] >= 200
     assert tally["reader read"] > 10
     assert tally["kill -9"] + tally["stands still"] + tally["disk full"] > 3

@@ -20,7 +20,6 @@ ENDLESS = 1_000_000
 def main(arguments=None):
     """Explore; the exit code is the number of scenarios that went wrong and promise not to."""
     asked = _asked(arguments)
-    logging.disable(logging.WARNING)
     known = scenarios()
     if asked.scenario and asked.scenario not in known:
         sys.exit(
@@ -67,4 +66,5 @@ def _explore(name, scenario, asked):
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # of this process only: tests call `main`
     sys.exit(main())
