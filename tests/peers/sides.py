@@ -179,7 +179,9 @@ class Hudi:
         return [self._decoded(plain(table), one) for table, one in zip(read, questions, strict=True)]
 
     def _decoded(self, table: pa.Table, question: Question) -> pa.Table:
-        is_spelled = self.kind.is_encoded and question.which is Which.SINCE
+        # Fields of the custom key generator carry their types from version 8 on; before, these columns come from files.
+        is_from_file = self.kind.generator == "CustomKeyGenerator" and self.version == 6
+        is_spelled = self.kind.is_encoded and question.which is Which.SINCE and not is_from_file
         return _decoded(table, self.kind.partition_by) if is_spelled else table
 
 
