@@ -38,8 +38,8 @@ def hunt_losses(protection, *names, runs=None, seed=1):
     for ahead_ms in _leads(protection):
         with wired(protection, ahead_ms):
             for scenario in _scenarios(protection):
-                found = hunt(scenario, *ways(*names, seed=seed, runs=runs), runs=runs, judge=_losses)
-                count += found.tally.runs
+                found = hunt(scenario, *ways(*names, seed=seed, runs=runs), judge=_losses)
+                count += found.runs
                 if found.wrong:
                     return found.wrong[0], count
     return "", count

@@ -64,7 +64,7 @@ def watched(name, scenario):
         for one in {*NAMES, *SECOND_LINE}:
             stack.enter_context(patch.object(commit, one, counting(getattr(commit, one), fired)))
         how = [until_fired(way, fired, name) for way in ways("pct3", "uniform", runs=RUNS)]
-        found = hunt(scenarios()[scenario], *how, runs=RUNS)
+        found = hunt(scenarios()[scenario], *how)
     return fired[name], found.wrong
 
 

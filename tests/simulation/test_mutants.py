@@ -17,8 +17,8 @@ def names_of_modules():
 def test_a_mutant_is_found(mutant, figure):
     before = names_of_modules()
     with mutant.at_work():
-        found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=RUNS), runs=RUNS)
-    assert found.wrong, f"nothing seen in {found.tally.runs} runs"
+        found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=RUNS))
+    assert found.wrong, f"nothing seen in {found.runs} runs"
     after = names_of_modules()
     assert {name for name, what in before.items() if after[name] is not what} == set()
     figure("mutants found")

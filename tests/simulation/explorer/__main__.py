@@ -14,7 +14,6 @@ from tests.simulation.explorer.hunting import explained, hunt, made_for, save, s
 from tests.simulation.explorer.traces import spelled
 
 WAYS = ("all", "bound2", "pct2", "pct3", "pct4", "uniform")
-ENDLESS = 1_000_000
 
 
 def main(arguments=None):
@@ -40,18 +39,21 @@ def _asked(arguments):
     parser.add_argument("--scenario", default="", help="one scenario; all that are written by hand if none is named")
     parser.add_argument("--seed", default=str(int(time.time())), help="of the random walks")
     parser.add_argument("--seconds", type=float, default=20.0, help="for each way of searching")
-    parser.add_argument("--ways", default=",".join(WAYS), help=f"of {', '.join(WAYS)}, states")
+    parser.add_argument(
+        "--ways", default=",".join(WAYS), help=f"of {', '.join(WAYS)}, states; all:50 for 50 runs of one"
+    )
     return parser.parse_args(arguments)
 
 
 def _explore(name, scenario, asked):
     runs = 0
     for way in asked.ways.split(","):
-        found = hunt(scenario, *ways(way, seed=asked.seed, runs=ENDLESS), seconds=asked.seconds)
-        runs += found.tally.runs
-        extent = "all of them" if found.tally.is_exhausted else "as many as fit"
+        found = hunt(scenario, *ways(way, seed=asked.seed), seconds=asked.seconds)
+        (tally,) = found.tallies
+        runs += tally.runs
+        extent = "all of them" if tally.is_exhausted else "as many as fit"
         print(
-            f"{name:24} {way:8} {found.tally.runs:6} runs, {extent}; {len(found.ends)} ends in {found.seconds:.0f} s",
+            f"{name:24} {way:8} {tally.runs:6} runs, {extent}; {len(found.ends)} ends in {found.seconds:.0f} s",
             flush=True,
         )
         if found.wrong and scenario.breaks:

@@ -7,6 +7,7 @@ import copy
 import importlib
 import json
 import pkgutil
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -21,13 +22,17 @@ from tests.simulation.explorer.traces import drawn, parsed, schedule_of, shrunk,
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 TRACES = Path(__file__).parents[1] / "traces"
+ENDLESS = sys.maxsize
 
 
 @dataclass
 class Hunt:
     """What a search found, and what it cost."""
 
-    tally: search.Tally = field(default_factory=search.Tally)
+    tallies: list = field(default_factory=list)
+    """Of each way that was begun, in order."""
+    schedules: set = field(default_factory=set)
+    """Who moved when, of all runs that went to their end, as hashes: no two ways count one schedule twice."""
     ends: dict = field(default_factory=dict)
     """What was wrong with each distinct end."""
     outcomes: set = field(default_factory=set)
@@ -36,6 +41,11 @@ class Hunt:
     """Of the first run that is wrong."""
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def runs(self):
+        """How many runs all ways made."""
+        return sum(tally.runs for tally in self.tallies)
 
 
 def begin_of(scenario):
@@ -82,23 +92,23 @@ class _Watching:
         self._at = known
 
 
-def hunt(scenario, *how, seconds=None, runs=None, judge=judged):
+def hunt(scenario, *how, seconds=None, judge=judged):
     """Search in one or several ways, each a function of `begin` and a tally that yields plays; stop at the first wrong.
 
-    `seconds` and `runs` limit each way; `judge` says what is wrong with a run that is over.
+    `seconds` limits each way; `judge` says what is wrong with a run that is over. All ways share what the code did.
     """
     found, begin = Hunt(), begin_of(scenario)
     with simulated():
         for way in how:
-            started, first = time.monotonic(), found.tally.runs
-            for play in way(begin, found.tally):
+            started = time.monotonic()
+            found.tallies.append(search.Tally())
+            for play in way(begin, found.tallies[-1]):
+                found.schedules.add(hash(tuple(schedule_of(play))))
                 wrong = _judged_once(play, found, judge)
                 if wrong:
                     found.schedule, found.wrong = schedule_of(play), wrong
                     break
                 if seconds is not None and time.monotonic() - started > seconds:
-                    break
-                if runs is not None and found.tally.runs - first >= runs:
                     break
             found.seconds += time.monotonic() - started
             if found.wrong:
@@ -106,17 +116,33 @@ def hunt(scenario, *how, seconds=None, runs=None, judge=judged):
     return found
 
 
-def ways(*names, seed=1, runs=100):
-    """Give searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`."""
+def ways(*names, seed=1, runs=None):
+    """Give searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`; `all:50` and `runs` end them after so many.
+
+    Without a number, walks at random go on until they are stopped.
+    """
     made = {
         "all": search.exhaustive,
         "states": search.every_state,
-        "uniform": lambda begin, tally: search.uniform(begin, seed, runs, tally),
+        "uniform": lambda begin, tally: search.uniform(begin, seed, ENDLESS, tally),
     }
     for number in range(1, 6):
         made[f"bound{number}"] = lambda begin, tally, n=number: search.every_state(begin, tally, preemptions=n)
-        made[f"pct{number}"] = lambda begin, tally, n=number: search.pct(begin, seed, runs, tally, depth=n)
-    return [made[name] for name in names]
+        made[f"pct{number}"] = lambda begin, tally, n=number: search.pct(begin, seed, ENDLESS, tally, depth=n)
+    asked = [name.partition(":") for name in names]
+    return [_limited(made[name], int(number) if number else runs) for name, _, number in asked]
+
+
+def _limited(way, runs):
+    """End a search after so many runs, the abandoned ones among them."""
+
+    def limited(begin, tally):
+        for play in way(begin, tally):
+            yield play
+            if runs is not None and tally.runs >= runs:
+                return
+
+    return limited
 
 
 def _judged_once(play, found, judge):

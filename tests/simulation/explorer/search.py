@@ -35,15 +35,9 @@ class Tally:
     """What a search cost."""
 
     runs: int = 0
-    cut: int = 0
-    """Runs that were left because nothing new could follow."""
+    """Also those that were left because nothing new could follow."""
     is_exhausted: bool = False
     states: set = field(default_factory=set)
-
-    @property
-    def whole(self):
-        """How many runs went to their end."""
-        return self.runs - self.cut
 
 
 def exhaustive(begin, tally=None):
@@ -60,7 +54,6 @@ def exhaustive(begin, tally=None):
         order.cut(len(stack) - 1)
         is_whole = _drive(play.run, stack)
         tally.runs += 1
-        tally.cut += not is_whole
         for move in play.run.trace[len(order.moves) :]:
             for before in order.add(move):
                 _want_reversal(stack[before], order, before)
@@ -205,7 +198,6 @@ def every_state(begin, tally=None, *, preemptions=None):
         play = begin()
         is_whole = _go_through(play.run, prefix, todo, tally.states, preemptions)
         tally.runs += 1
-        tally.cut += not is_whole
         if is_whole:
             yield play
         else:
