@@ -1,5 +1,7 @@
 """Clocks that are skewed, jump or go back: nothing acknowledged is lost, and who cannot go on is told why."""
 
+from datetime import UTC
+
 import pytest
 from tests.building import trip
 from tests.simulation.clocks import (
@@ -21,6 +23,8 @@ from tests.txn.clocks import World as Hosts
 
 from pyhudi.errors import ClockBehindTimeline, HudiError, OutcomeUnknown
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from pyhudi.timeline.clock import instant_ms
+from pyhudi.timeline.view import pending
 
 JUMPS = (-YEAR_MS, -HOUR_MS, -SECOND_MS, -1, SECOND_MS, HOUR_MS, YEAR_MS) if IS_FULL else (-HOUR_MS, YEAR_MS)
 KINDS = ("6", "9", "9 fenced") if IS_FULL else ("9", "9 fenced")
@@ -110,6 +114,67 @@ def test_a_clock_a_year_ahead_stops_the_others_and_loses_nothing(worlds):
     assert world.rows() == rows
     upsert(opened(world.storage, ahead))
     require_clean(world.table())
+
+
+def die(world, ahead_ms, fault):
+    """Let a writer die whose clock is ahead, and who leaves the other dead alone; give its instant."""
+    options = {**OPTIONS, "hoodie.clean.failed.writes.policy": "NEVER"}
+    table = opened(FaultyStorage(world.storage, plan=[fault]), WrongEnv(world.env, ahead_ms))
+    with pytest.raises(SimulatedCrash):
+        table.upsert([trip("future", "c")], options=options)
+    return max(pending(world.table().timeline), key=lambda one: one.requested_time).requested_time
+
+
+def heartbeats(world):
+    return sorted(path.rpartition("/")[2] for path in world.files() if path.startswith(".hoodie/.heartbeat/"))
+
+
+BEFORE_IT_WROTE = Fault(kind=FaultKind.CRASH_BEFORE, path="*.inflight")
+WHEN_IT_WROTE = Fault(kind=FaultKind.CRASH_AFTER, path="c/*.parquet")
+
+
+@pytest.mark.parametrize("fault", [BEFORE_IT_WROTE, WHEN_IT_WROTE], ids=["requested", "written"])
+@pytest.mark.parametrize("kind", ["6", "9", "9 fenced"])
+def test_who_dies_with_a_clock_that_is_ahead_stops_nobody(worlds, kind, fault):
+    world = worlds[kind].copy()
+    before = world.rows()
+    dead = [die(world, ahead_ms, fault) for ahead_ms in (HOUR_MS, YEAR_MS)]
+    after = world.copy(DEAD_MS)
+    upsert(after.table())
+    assert pending(after.table().timeline) == ()
+    assert max(one.requested_time for one in after.table().timeline.instants) < dead[0]
+    assert after.rows() == before | {("k2", "a"): 22.0, ("k7", "b"): 7.0, ("k8", "c"): 1.0}
+    assert heartbeats(after) == dead
+    upsert(after.table())
+    assert heartbeats(after) == dead
+    later = after.copy(YEAR_MS + DEAD_MS)
+    upsert(later.table())
+    upsert(later.table())
+    require_clean(later.table())
+
+
+def test_a_foreign_instant_that_is_ahead_can_be_rolled_back_by_name(worlds):
+    world = worlds["9"].copy()
+    dead = die(world, HOUR_MS, WHEN_IT_WROTE)
+    world.storage.delete(f".hoodie/.heartbeat/{dead}")
+    after = world.copy(DEAD_MS)
+    with pytest.raises(ClockBehindTimeline):
+        upsert(after.table())
+    after.table().rollback(dead)
+    upsert(after.table())
+    assert pending(after.table().timeline) == ()
+    assert heartbeats(after) == [dead]
+
+
+def test_the_time_of_who_died_ahead_is_given_to_nobody_else(worlds):
+    world = worlds["9"].copy()
+    dead = die(world, HOUR_MS, BEFORE_IT_WROTE)
+    after = world.copy(DEAD_MS)
+    upsert(after.table())
+    for early_ms in range(8):  # the clock moves on a little until a time is issued
+        met = after.copy(instant_ms(dead, UTC) - after.env.now_ms() - early_ms)
+        upsert(met.table())
+        assert dead not in {one.requested_time for one in met.table().timeline.instants}
 
 
 @pytest.mark.parametrize("offset_ms", [-YEAR_MS, -SECOND_MS, SECOND_MS, YEAR_MS])

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from pyhudi.errors import (
+    ClockBehindTimeline,
     CommitUnknown,
     CorruptData,
     InstantNotFound,
@@ -44,8 +45,8 @@ from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop
 from pyhudi.txn.locks import Lease, lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
 from pyhudi.txn.outcomes import nothing_committed
-from pyhudi.txn.remains import is_rolled_back, sweep_remains
-from pyhudi.txn.times import Times, times_for
+from pyhudi.txn.remains import is_rolled_back, settle_heartbeat, sweep_remains
+from pyhudi.txn.times import times_for
 
 __all__ = ["plan_rollback", "recover", "rollback_instant", "undo"]
 
@@ -180,16 +181,35 @@ def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Se
     running = _running(state, timeline, plan.instant)
     if running is not None:
         return _finish(state, running, _plan_of(state, running), settings, lease)
-    times, newest = times_for(state, settings), newest_time(timeline)
+    newest = None
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
         announced = None
         while announced is None:
-            newest = times.issue(newest)
+            newest = _issue(state, timeline, settings, after=newest, target=plan.instant)
             require_lease(lease)
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
         return _finish(state, announced[0], plan, settings, lease)
+
+
+def _issue(
+    state: TableState, timeline: Timeline, settings: Settings, *, after: InstantTime | None, target: str = ""
+) -> InstantTime:
+    """Issue a time of a rollback: later than everything, or, where only the dead are ahead of the clock, than the rest.
+
+    A writer that died with a clock that was ahead would else keep everybody from writing until its time has come.
+
+    Raises: ClockBehindTimeline where something that stays is ahead of the clock.
+    """
+    times = times_for(state, settings)
+    try:
+        return times.issue(max(filter(None, (newest_time(timeline), after)), default=None))
+    except ClockBehindTimeline:
+        writes = {one.requested_time for one in pending(timeline) if one.action in _ROLLED_BACK}
+        dead = {time for time in writes if time == target or is_abandoned(state, time, settings)}
+        rest = replace(timeline, instants=tuple(one for one in timeline.instants if one.requested_time not in dead))
+        return times.issue(max(filter(None, (newest_time(rest), after)), default=None))
 
 
 def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
@@ -218,16 +238,16 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
         rolled_back=((plan.instant, plan.action),),
         partitions=partitions,
     )
-    last = _publish(state, inflight, metadata, times_for(state, settings), lease)
+    last = _publish(state, inflight, metadata, settings, lease)
     delete_markers(state, target)
-    stop_beating(state, target)
+    settle_heartbeat(state, target, rollback.requested_time)
     stop_beating(state, rollback.requested_time)
     times_for(state, settings).settle(last)
     return True
 
 
 def _publish(
-    state: TableState, inflight: Instant, metadata: RollbackMetadata, times: Times, lease: Lease
+    state: TableState, inflight: Instant, metadata: RollbackMetadata, settings: Settings, lease: Lease
 ) -> InstantTime:
     """Complete the rollback, unless somebody else did, and give the last time that was issued for it."""
     completion = inflight.requested_time
@@ -236,7 +256,7 @@ def _publish(
         done = find_instant(timeline, inflight.requested_time)
         if done is not None and done.is_completed:
             return done.completion_time or completion
-        completion = times.issue(max(newest_time(timeline) or completion, completion))
+        completion = _issue(state, timeline, settings, after=completion)
         claim = None if fence is None else fence.claim_commit
         require_lease(lease)
         try:

@@ -31,6 +31,7 @@ __all__ = [
     "guard_path",
     "heartbeat_path",
     "is_abandoned",
+    "keep_from_others",
     "liveness",
     "stop_beating",
 ]
@@ -133,6 +134,13 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
 def stop_beating(state: TableState, instant: InstantTime) -> None:
     """Remove the heartbeat of an instant that is settled."""
     state.storage.delete(heartbeat_path(instant))
+    if state.storage.traits.has_guard:
+        state.storage.delete(guard_path(instant))
+
+
+def keep_from_others(state: TableState, instant: InstantTime) -> None:
+    """Leave a heartbeat that nobody keeps up, so that nobody else is given this time."""
+    state.storage.put(heartbeat_path(instant), b"")
     if state.storage.traits.has_guard:
         state.storage.delete(guard_path(instant))
 

@@ -11,12 +11,12 @@ from typing import Final
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import Action, InstantTime
-from pyhudi.timeline.view import Timeline
+from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import rollback_target
-from pyhudi.txn.heartbeat import GUARD_PREFIX, HEARTBEATS, is_abandoned, stop_beating
+from pyhudi.txn.heartbeat import GUARD_PREFIX, HEARTBEATS, is_abandoned, keep_from_others, stop_beating
 from pyhudi.txn.markers import delete_markers, remove_marked
 
-__all__ = ["is_rolled_back", "sweep_remains"]
+__all__ = ["is_rolled_back", "settle_heartbeat", "sweep_remains"]
 
 _LOCKS: Final = ".hoodie/.locks"
 _MARKERS: Final = ".hoodie/.temp"
@@ -35,22 +35,33 @@ def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> 
     underway = {one.requested_time for one in timeline.instants if not one.is_completed}
     swept = []
     for time in sorted(_left(state) - underway):
-        if time not in settled and not _take_files(state, timeline, time, settings):
-            continue
+        is_settled = time in settled
+        is_taken_back = not is_settled and is_rolled_back(state, timeline, time)
+        if not (is_settled or is_taken_back or is_abandoned(state, time, settings)):
+            continue  # somebody may still be at work
+        if is_taken_back or (not is_settled and _is_active(timeline, time)):
+            remove_marked(state, time)
         delete_markers(state, time)
-        stop_beating(state, time)
+        settle_heartbeat(state, time, newest_time(timeline) if is_taken_back else None)
         swept.append(time)
     return swept
 
 
-def _take_files(state: TableState, timeline: Timeline, time: InstantTime, settings: Settings) -> bool:
-    """Delete the files of an instant that the timeline does not show; False if somebody may still be at work."""
-    is_taken_back = is_rolled_back(state, timeline, time)
-    if not is_taken_back and not is_abandoned(state, time, settings):
-        return False
-    if is_taken_back or (timeline.first_write is not None and time > timeline.first_write):
-        remove_marked(state, time)
-    return True
+def settle_heartbeat(state: TableState, time: InstantTime, newest: InstantTime | None = None) -> None:
+    """Remove the heartbeat of a settled instant, unless it is later than the newest time on the timeline.
+
+    Then its writer's clock was ahead, and the clocks that issue times are yet to come there: a time with a heartbeat is
+    given to nobody else, whose files would be one with those that the dead may still leave.
+    """
+    if newest is not None and time > newest:
+        keep_from_others(state, time)
+    else:
+        stop_beating(state, time)
+
+
+def _is_active(timeline: Timeline, time: InstantTime) -> bool:
+    """Tell whether an instant would be on the active timeline, had it been committed."""
+    return timeline.first_write is not None and time > timeline.first_write
 
 
 def _left(state: TableState) -> set[InstantTime]:
