@@ -29,6 +29,7 @@ HudiError
 ├── Environment               fix the set-up
 │   ├── PathNotShared           workers do not see the table's path
 │   ├── ClockBehindTimeline     the clock is behind the newest instant
+│   ├── RowsLost                workers that held rows of a write keep going away
 │   ├── WorkerMismatch          workers lack pyhudi or run another Python
 │   ├── StorageFull
 │   ├── PermissionDenied
@@ -68,6 +69,7 @@ __all__ = [
     "PermissionDenied",
     "PreconditionFailed",
     "PutUnknown",
+    "RowsLost",
     "SchemaMismatch",
     "SnapshotExpired",
     "StorageFull",
@@ -209,6 +211,10 @@ class PathNotShared(Environment):
 
 class ClockBehindTimeline(Environment):
     """The clock is behind the newest instant."""
+
+
+class RowsLost(Environment):
+    """Rows that were held for a write went with their worker; the write may be done again."""
 
 
 class WorkerMismatch(Environment):

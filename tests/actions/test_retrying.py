@@ -3,7 +3,7 @@ from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.retrying import retrying
-from pyhudi.errors import WriteConflict
+from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import FaultyStorage
@@ -93,6 +93,26 @@ def test_a_write_that_is_still_under_way_is_not_waited_for():
     with pytest.raises(WriteConflict):
         verb(call)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("losses", "is_done"), [(3, True), (4, False)])
+def test_a_write_whose_rows_were_lost_is_done_again_as_often_as_after_a_conflict(builder, plain, losses, is_done):
+    calls = []
+
+    @retrying
+    def verb(call):
+        calls.append(call)
+        if len(calls) <= losses:
+            raise RowsLost("gone")
+        return "done"
+
+    call = WriteCall(state=plain.state, settings=Settings(), engine=None)
+    if is_done:
+        assert verb(call) == "done"
+    else:
+        with pytest.raises(RowsLost):
+            verb(call)
+    assert len(calls) == 4
 
 
 @pytest.mark.parametrize("version", [6, 9])

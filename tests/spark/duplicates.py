@@ -17,7 +17,6 @@ from tests.spark.attempts import Scenario
 from tests.spark.cluster import cluster
 
 from pyhudi.actions.tasks.write import write_buckets
-from pyhudi.errors import Environment
 
 SPECULATION = {
     "spark.speculation": "true",
@@ -64,11 +63,6 @@ def lose_executor(folder, attempt, batches, **given):
     yield from statuses
 
 
-def write_well(_, attempt, batches, **given):
-    """Write as always."""
-    yield from write_buckets(attempt, batches, **given)
-
-
 def is_first(folder, attempt):
     """Tell the first attempt of the slow task, and leave a trace of each."""
     if attempt.task != SLOW_TASK:
@@ -100,21 +94,12 @@ def wait_for(path):
 
 
 def run(scenario, task):
-    """Write with such tasks, and write again with good ones, which recovers.
-
-    An executor that dies may take rows with it that are held for the write: then that one fails, and is done again.
-    """
-    refused = None
-    try:
-        written = scenario.write(task)
-    except Environment as error:
-        refused = {"error": str(error), **scenario.facts()}
-        written = scenario.write(write_well)
+    """Write with such tasks, and once more with good ones; an executor that dies may take rows of the write with it."""
+    written = scenario.write(task)
     scenario.table.upsert(
         scenario.spark.createDataFrame([("k098", "oslo", 2, 98.0)], "id string, city string, ts long, fare double")
     )
     return {
-        "refused": refused,
         "written": written,
         "copies": len(list(scenario.folder.glob("again-*"))),
         "at_last": scenario.facts(),

@@ -1,6 +1,6 @@
 """The surface over Spark Connect, in a process of its own: a process has either a classic session or a client.
 
-Run as `python over_connect.py FOLDER`; it prints `done` when everything was as it should be.
+Run as `python -m tests.spark.over_connect FOLDER`; it prints `done` when everything was as it should be.
 """
 
 import sys

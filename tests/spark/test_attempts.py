@@ -1,12 +1,8 @@
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from tests.spark.apart import run_apart
 
-ROOT = Path(__file__).resolve().parents[2]
 ALL_ROWS, FIRST_ROWS = [120, 120, 40], [100, 100, 0]
 """Rows, distinct keys, rows of the second write."""
 PARTITIONS = 3
@@ -16,17 +12,7 @@ PARTITIONS = 3
 def scenarios(tmp_path_factory):
     """Run all writes in a session of its own, which tries tasks again, and read what they came to."""
     folder = tmp_path_factory.mktemp("attempts")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.attempts", str(folder)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
-    return json.loads(done.stdout)
+    return json.loads(run_apart("tests.spark.attempts", folder).stdout)
 
 
 def require_whole(facts, rows):

@@ -10,6 +10,7 @@ from pyhudi.errors import (
     ExpressionError,
     FileMissing,
     InternalError,
+    RowsLost,
     WorkerMismatch,
     WriteConflict,
 )
@@ -50,6 +51,7 @@ def test_only_errors_of_pyhudi_are_carried():
         ("[PATH_NOT_FOUND] Path does not exist: file:/x", FileMissing),
         ("[FAILED_READ_FILE.NO_HINT] file:/x", CorruptData),
         ("[UNRESOLVED_COLUMN.WITH_SUGGESTION] a column", ExpressionError),
+        ("[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_7_0 not found!", RowsLost),
         ("the cluster is gone", Environment),
     ],
 )

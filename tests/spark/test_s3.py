@@ -1,14 +1,10 @@
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import boto3
 import pytest
+from tests.spark.apart import run_apart
 from tests.storage.conftest import s3_server  # noqa: F401 - a fixture
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY, SECRET = "SENTINELKEY00AAA", "s3nt1nel+secret/value=00"
 
 
@@ -16,16 +12,7 @@ KEY, SECRET = "SENTINELKEY00AAA", "s3nt1nel+secret/value=00"
 def session(s3_server, tmp_path_factory):  # noqa: F811 - the fixture imported above
     """Run a Spark session on the server; give what it found, what it said, its event log and the objects left."""
     folder = tmp_path_factory.mktemp("s3")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.spark.on_s3", str(folder), s3_server, KEY, SECRET],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    done = run_apart("tests.spark.on_s3", folder, s3_server, KEY, SECRET)
     events = "".join(path.read_text() for path in (folder / "events").rglob("*") if path.is_file())
     names = {"aws_access_key_id": "dummy", "aws_secret_access_key": "dummy", "region_name": "us-east-1"}
     client = boto3.client("s3", endpoint_url=s3_server, **names)

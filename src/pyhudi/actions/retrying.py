@@ -1,4 +1,4 @@
-"""Write again when another commit was first.
+"""Write again when another commit was first, or rows were lost on the way.
 
 Everything is done anew, under a new instant, because rows and file names carry the instant. What can be saved under the
 old one, `actions.publish` has tried to save before. Start at `retrying`.
@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from pyhudi.actions.call import WriteCall
-from pyhudi.errors import WriteConflict
+from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.options import option
 from pyhudi.state.properties_file import open_state
 from pyhudi.txn.group_locks import GroupLocks
@@ -25,18 +25,19 @@ RETRIES: Final = option(
     "hoodie.write.num.retries.on.conflict.failures",
     3,
     "How often a write that another commit came before is done again before WriteConflict is raised: from the start, "
-    "and from each start so often the file groups alone that others rewrote, where those began before it.",
+    "and from each start so often the file groups alone that others rewrote, where those began before it. Also how "
+    "often a write of Spark is done again whose executors went with rows that they held.",
 )
 _log = logging.getLogger("pyhudi.actions")
 
 
 def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
-    """Make a verb that is done again, as often as the call's options say, while it meets a conflict.
+    """Make a verb that is done again, as often as the call's options say, while it meets a conflict or loses rows.
 
     A conflict with a write that is still under way is not waited for. File groups that a pessimistic write has locked
     stay locked until it is done: what it waited for has changed them, and nobody else shall before it.
 
-    Raises: WriteConflict of the last attempt.
+    Raises: WriteConflict, RowsLost of the last attempt.
     """
 
     @wraps(verb)
@@ -48,7 +49,7 @@ def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatena
         for left in range(call.settings.get(RETRIES), -1, -1):
             try:
                 return verb(call, *args, **kwargs)
-            except WriteConflict as error:
+            except (WriteConflict, RowsLost) as error:
                 if not left or "pending" in error.values:
                     raise
                 _log.info("%s is done again: %s", verb.__name__, error)

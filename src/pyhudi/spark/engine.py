@@ -292,8 +292,8 @@ class SparkEngine:
         """Compute a DataFrame once, with its first use; one that is cached already is taken as it is.
 
         A local checkpoint is kept as rows, which costs a third of Spark's columnar cache, and is never computed again:
-        if an executor is lost with its part of the rows, the write fails rather than to go on with other rows than
-        were looked up. Spark releases it, when nothing refers to it any more.
+        if an executor is lost with its part of the rows, the write does not go on with other rows than were looked up,
+        but begins again (RowsLost). Spark releases it, when nothing refers to it any more.
         """
         if isinstance(frame, LocalFrame):
             yield frame

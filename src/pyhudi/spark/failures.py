@@ -21,6 +21,7 @@ from pyhudi.errors import (
     HudiError,
     InternalError,
     PackageMissing,
+    RowsLost,
     WorkerMismatch,
 )
 
@@ -30,6 +31,7 @@ _MARK = re.compile(r"\[\[pyhudi-error:([A-Za-z0-9+/=]+)\]\]")
 _LONGEST_TEXT = 2_000
 
 _KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
+    (r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", RowsLost, "an executor that held rows of the write is gone; write again"),
     (r"PYTHON_VERSION_MISMATCH", WorkerMismatch, "set PYSPARK_PYTHON to the driver's Python before Spark starts"),
     (r"No module named '(pyhudi|pyarrow|numpy)", WorkerMismatch, "install pyhudi where Spark's workers run Python"),
     (r"PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION", PackageMissing, "install pyhudi[spark]"),
@@ -61,7 +63,7 @@ def mapped() -> Iterator[None]:
     """Turn what Spark raises into errors of pyhudi.
 
     Raises: the error of the task, if one was carried; else WorkerMismatch, PackageMissing, FileMissing, CorruptData,
-    ExpressionError, InternalError (a task's own bug) or Environment.
+    ExpressionError, RowsLost, InternalError (a task's own bug) or Environment.
     """
     try:
         yield
