@@ -10,8 +10,9 @@ from tests.simulation.explorer.__main__ import main
 from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
 from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
 from tests.simulation.explorer.process import simulated
-from tests.simulation.explorer.scenario import Scenario, Verb, drop_partition, read_twice, upsert
+from tests.simulation.explorer.scenario import Scenario, Verb
 from tests.simulation.explorer.traces import parsed, schedule_of, spelled
+from tests.simulation.explorer.verbs import drop_partition, read_twice, upsert
 from tests.simulation.mutants import MUTANTS
 
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))

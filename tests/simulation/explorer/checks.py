@@ -21,6 +21,8 @@ from pyhudi.timeline.codec import decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
 
 _TIMELINES = frozenset({".hoodie", ".hoodie/timeline"})
+MOST_VISIBLE = 20_000
+"""How many answers are remembered."""
 
 
 def judged(play):
@@ -71,6 +73,8 @@ class Watcher:
         self.before = self.now = Sight.of(play.run.disk)
         self.doomed: dict[str, set[str]] = {}
         """What each rollback that was requested has to take away."""
+        self.visible: dict = {}
+        """The base files that readers see, by what there is; all watchers of one hunt share it."""
 
     def __call__(self, run, actor, operation):
         if operation.path and not _concerns_readers(operation.path):
@@ -97,7 +101,7 @@ def i1_what_is_visible_is_made_of_whole_commits(watch):
     for path in watch.now.files.keys() & watch.before.files.keys():
         if watch.now.files[path] != watch.before.files[path]:
             yield f"the file {path} was replaced"
-    found, said = _visible(watch.now), _said(watch.now)
+    found, said = _visible(watch), _said(watch.now)
     if found != said:
         yield f"readers see {sorted(found - said)} and not {sorted(said - found)}"
 
@@ -173,19 +177,17 @@ def _concerns_readers(path):
     return not path.startswith(hidden)
 
 
-def _visible(sight):
+def _visible(watch):
     """Name the base files that a reader sees."""
-    key = (frozenset(sight.completed.items()), frozenset(sight.files))
-    if key not in _seen:
+    sight, visible = watch.now, watch.visible
+    key = (frozenset(sight.completed.items()), sight.pending, frozenset(sight.files))
+    if key not in visible:
         state = open_state(sight.disk.storage, sight.disk.clock)
         slices = slices_at(state, load_timeline(state))
-        _seen[key] = frozenset(one.base.path for one in slices if one.base is not None)
-        if len(_seen) > 20_000:
-            del _seen[next(iter(_seen))]
-    return _seen[key]
-
-
-_seen: dict = {}
+        visible[key] = frozenset(one.base.path for one in slices if one.base is not None)
+        if len(visible) > MOST_VISIBLE:
+            del visible[next(iter(visible))]
+    return visible[key]
 
 
 def _said(sight):

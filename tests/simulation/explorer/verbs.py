@@ -1,12 +1,136 @@
-"""Verbs beyond those of `scenario`: the other ways to put rows in, to change them, and to look at them.
+"""What an actor can do, and what it means for a dictionary of rows: writes, deletes, recovery, reads.
 
-Start at `merge`.
+Start at `upsert`.
 """
 
+from dataclasses import replace
+
 from tests.building import trip
-from tests.simulation.explorer.scenario import Verb, _as_rows, _keys, _spelled
+from tests.simulation.explorer.scenario import Verb
 
 _COLUMNS = ["uuid", "city", "fare"]
+
+
+def upsert(**fares):
+    """Write rows: `upsert(k1_b=5.0)` gives key k1 of partition b a fare."""
+    keys = _keys(fares)
+
+    def do(seat):
+        return seat.call("upsert", _trips(keys))
+
+    return Verb(about=f"upsert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
+
+
+def raise_fare(key, city, **how):
+    """Add one to a row's fare: what is read decides what is written."""
+
+    def do(seat):
+        where = f"uuid = '{key}' and city = '{city}'"
+        return seat.call("update", set={"fare": "fare + 1"}, where=where, **how)
+
+    def means(rows):
+        return {**rows, (key, city): rows[key, city] + 1} if (key, city) in rows else rows
+
+    return Verb(about=f"raise {key}@{city}", do=do, means=means)
+
+
+def having(verb, options):
+    """Do a verb under options of its own."""
+    return replace(verb, do=lambda seat: verb.do(replace(seat, options={**seat.options, **options})))
+
+
+def repaint(old, new, **how):
+    """Give every row of one fare another: `isolation="serializable"` keeps what was read from changing."""
+
+    def do(seat):
+        return seat.call("update", set={"fare": f"{new:.1f}"}, where=f"fare = {old:.1f}", **how)
+
+    def means(rows):
+        return {place: new if fare == old else fare for place, fare in rows.items()}
+
+    return Verb(about=f"repaint {old:g} as {new:g}", do=do, means=means)
+
+
+def add(**fares):
+    """Merge: add to the fares of rows that are there, insert the others."""
+    keys = _keys(fares)
+
+    def do(seat):
+        merging = seat.call("merge", _trips(keys), "t.uuid = s.uuid and t.city = s.city")
+        return merging.when_matched_update({"fare": "t.fare + s.fare"}).when_not_matched_insert_all().execute()
+
+    def means(rows):
+        return {**rows, **{place: rows.get(place, 0.0) + fare for place, fare in keys.items()}}
+
+    return Verb(about=f"add {_spelled(keys)}", do=do, means=means)
+
+
+def widen(column, **fares):
+    """Write rows that have one more column."""
+    keys = _keys(fares)
+
+    def do(seat):
+        rows = [trip(key, city, ts=2, fare=fare, **{column: "v"}) for (key, city), fare in keys.items()]
+        return seat.call("upsert", rows)
+
+    return Verb(about=f"widen by {column} {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
+
+
+def delete(*names, **how):
+    """Delete keys wherever they are: `delete("k1")`."""
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[0] not in names}
+
+    def do(seat):
+        return seat.call("delete", keys=list(names), **how)
+
+    return Verb(about=f"delete {' '.join(names)}", do=do, means=means)
+
+
+def overwrite(**fares):
+    """Replace the partitions of these rows by them."""
+    keys = _keys(fares)
+    cities = {city for _, city in keys}
+
+    def do(seat):
+        return seat.call("insert_overwrite", _trips(keys))
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[1] not in cities} | keys
+
+    return Verb(about=f"overwrite {_spelled(keys)}", do=do, means=means)
+
+
+def drop_partition(city):
+    """Take a partition away."""
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[1] != city}
+
+    return Verb(about=f"drop {city}", do=lambda seat: seat.call("delete_partitions", [city]), means=means)
+
+
+def roll_back_pending():
+    """Roll back every write that is pending, whoever it belongs to."""
+
+    def do(seat):
+        table = seat.table()
+        for one in [one for one in table.timeline.instants if not one.is_completed]:
+            table.rollback(one.requested_time, options=seat.options)
+
+    return Verb(about="roll back what is pending", do=do)
+
+
+def read_twice():
+    """Pin a snapshot, read it, read it again: the same rows, and those of some moment."""
+
+    def do(seat):
+        scan = seat.table().scan(["uuid", "city", "fare"])
+        first, second = (_as_rows(scan.to_arrow()) for _ in range(2))
+        seat.log.append((seat.token, first, second))
+
+    return Verb(about="read twice", do=do, is_read=True)
 
 
 def insert(**fares):
@@ -103,3 +227,16 @@ def _reading(about, begin):
 
 def _trips(keys):
     return [trip(key, city, ts=2, fare=fare) for (key, city), fare in keys.items()]
+
+
+def _keys(fares):
+    return {tuple(name.split("_")): fare for name, fare in fares.items()}
+
+
+def _spelled(keys):
+    return " ".join(f"{key}@{city}={fare:g}" for (key, city), fare in keys.items())
+
+
+def _as_rows(table):
+    found = table.to_pylist()
+    return tuple(sorted((row["uuid"], row["city"], row["fare"]) for row in found))

@@ -1,6 +1,7 @@
 """Writers that insert."""
 
-from tests.simulation.explorer.scenario import Scenario, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import upsert
 
 SCENARIOS = {
     "insert-apart": Scenario(

@@ -1,6 +1,7 @@
 """Writers that save a conflict in place: they write again what others rewrote, under the same instant."""
 
-from tests.simulation.explorer.scenario import Scenario, add, delete, having, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import add, delete, having, upsert
 
 ONCE = {"hoodie.write.num.retries.on.conflict.failures": 1}
 APART = {"hoodie.parquet.max.file.size": 1, "hoodie.parquet.small.file.limit": 0}

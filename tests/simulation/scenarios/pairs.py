@@ -7,27 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from tests.simulation.explorer.scenario import (
-    Scenario,
-    Verb,
-    delete,
-    drop_partition,
-    overwrite,
-    raise_fare,
-    read_twice,
-    roll_back_pending,
-    upsert,
-)
+from tests.simulation.explorer.scenario import Scenario, Verb
 from tests.simulation.explorer.verbs import (
     bulk_insert,
+    delete,
     delete_where,
+    drop_partition,
     insert,
     insert_unless_there,
     look_up,
     merge,
+    overwrite,
     overwrite_table,
+    raise_fare,
     read_as_of,
     read_changes,
+    read_twice,
+    roll_back_pending,
+    upsert,
 )
 
 

@@ -1,6 +1,7 @@
 """Readers while writers commit."""
 
-from tests.simulation.explorer.scenario import Scenario, overwrite, read_twice, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import overwrite, read_twice, upsert
 
 SCENARIOS = {
     "read-update": Scenario(

@@ -1,7 +1,8 @@
 """Writers that die or stand still, and others that take them for dead."""
 
 from tests.simulation.explorer.foreign import rewrite_and_die
-from tests.simulation.explorer.scenario import Scenario, raise_fare, roll_back_pending, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import raise_fare, roll_back_pending, upsert
 
 FENCED = {"pyhudi.fence": "on"}
 LEASE_MS = 301_000

@@ -1,6 +1,7 @@
 """Writers that replace partitions, against each other and against writers of rows."""
 
-from tests.simulation.explorer.scenario import Scenario, drop_partition, overwrite, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import drop_partition, overwrite, upsert
 
 SCENARIOS = {
     "overwrite-update": Scenario(

@@ -1,7 +1,8 @@
 """Other programs: services that rely on their plans, writers without a heartbeat, changed properties and columns."""
 
 from tests.simulation.explorer.foreign import cluster, compact, rewrite, rewrite_and_die, set_properties
-from tests.simulation.explorer.scenario import Scenario, upsert, widen
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import upsert, widen
 
 HOUR_MS = 3_700_000
 EAGER = {"hoodie.clean.failed.writes.policy": "EAGER"}

@@ -1,6 +1,7 @@
 """Writers that change rows of one file group, or of two."""
 
-from tests.simulation.explorer.scenario import Scenario, delete, raise_fare, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import delete, raise_fare, upsert
 
 SCENARIOS = {
     "update-update": Scenario(

@@ -1,6 +1,7 @@
 """Writers that lock file groups before they read them, that look for rivals early, that want to be serializable."""
 
-from tests.simulation.explorer.scenario import Scenario, add, delete, raise_fare, repaint, upsert
+from tests.simulation.explorer.scenario import Scenario
+from tests.simulation.explorer.verbs import add, delete, raise_fare, repaint, upsert
 
 PESSIMISTIC = {"hoodie.write.concurrency.mode": "PESSIMISTIC_CONCURRENCY_CONTROL"}
 EARLY = {"hoodie.write.concurrency.early.conflict.detection.enable": True}
