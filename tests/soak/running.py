@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from multiprocessing.connection import wait
 from statistics import median
+from traceback import format_exception
 
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.simulation.own_disk import Ballast
@@ -215,4 +216,4 @@ def _judge(place, journal, first, wire):
     try:
         wire.send(("ok", judged(place, journal, first)))
     except BaseException as error:  # whatever is wrong has to be told
-        wire.send((type(error).__name__, f"{type(error).__name__}: {error}"))
+        wire.send((type(error).__name__, "".join(format_exception(error))))
