@@ -13,6 +13,7 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import pending
 
 DEAD_MS = 130_000
 """Longer than a heartbeat is believed."""
@@ -82,7 +83,7 @@ def require_clean(table, *, may_times_meet=False):
     """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
     state = table.state
     timeline = load_timeline(state)
-    assert [one for one in timeline.instants if not one.is_completed] == []
+    assert pending(timeline) == (), pending(timeline)
     require_times_in_order(timeline, may_meet=may_times_meet)
     require_one_rollback_each(state, timeline)
     paths = {status.path for status in state.storage.list("")}
@@ -96,9 +97,9 @@ def require_clean(table, *, may_times_meet=False):
     assert named <= paths, f"missing: {named - paths}"
     data = {path for path in paths if path.endswith(".parquet")}
     orphans = {path for path in data if _instant_of(path) not in committed} | (data - named)
-    assert orphans == set()
+    assert orphans == set(), orphans
     left = [path for path in paths if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]
-    assert left == []
+    assert left == [], left
 
 
 def require_times_in_order(timeline, *, may_meet=False):

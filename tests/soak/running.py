@@ -29,8 +29,10 @@ MOST_GROWTH_KB = 32 * 1024
 MOST_DESCRIPTORS = 4
 FULL = "the disk"
 WARM = 20
-LEAST_TROUBLES = 3
 """How many words of an actor are not yet asked how much it holds."""
+LEAST_WORDS = 24
+"""How many after these it takes to tell growth from chance."""
+LEAST_TROUBLES = 3
 
 
 def new_table(place, options=None):
@@ -73,9 +75,9 @@ class Actor:
     def growth(self):
         """Tell what the actor holds more at last than when it was warm: kB of memory, descriptors."""
         warm = self.usages[WARM:]
-        quarter = len(warm) // 4
-        if not quarter:
+        if len(warm) < LEAST_WORDS:
             return 0, 0
+        quarter = len(warm) // 4
         first, last = zip(*warm[:quarter], strict=True), zip(*warm[-quarter:], strict=True)
         return tuple(int(median(late) - median(early)) for early, late in zip(first, last, strict=True))
 

@@ -137,6 +137,15 @@ def test_no_guard_file_is_left(local, time):
     assert local.storage.list(".hoodie/.locks") == []
 
 
+def test_who_died_stays_dead_when_somebody_else_is_given_the_same_time(local, time):
+    """Its guard is what tells; its heartbeat alone would be believed for two minutes."""
+    with beating(local, time, SETTINGS):
+        pass
+    with pytest.raises(PreconditionFailed), beating(local, time, SETTINGS):
+        pass
+    assert liveness(local, time, SETTINGS) is Liveness.DEAD
+
+
 def _beat_until_told(root, time, ready, stop):
     state = new_state(storage=LocalStorage(root), env=World().host(), name="other")
     with beating(state, time, SETTINGS):

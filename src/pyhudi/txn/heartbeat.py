@@ -5,7 +5,7 @@ without any heartbeat is foreign (a Java single writer has none). Start at `beat
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -125,7 +125,7 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
         try:
             state.storage.put(heartbeat_path(instant), owner, PutMode.CREATE)
         except PreconditionFailed:
-            state.storage.delete(guard_path(instant))
+            _leave(state, instant)
             raise
         with state.env.every(settings.get(INTERVAL_MS) / 1000, beat):
             yield pulse
@@ -162,6 +162,16 @@ def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) ->
     if judged is Liveness.FOREIGN and failed_writes(settings) is not FailedWrites.EAGER:
         return state.env.now_ms() - instant_ms(instant, timeline_zone(state)) > _GRACE_MS
     return judged is not Liveness.ALIVE
+
+
+def _leave(state: TableState, instant: InstantTime) -> None:
+    """Take our guard away from beside another program's heartbeat, which would count as dead with it.
+
+    Beside one that has a name the guard stays: it is pyhudi's, and who let go of it is dead.
+    """
+    with suppress(FileMissing):
+        if not state.storage.get(heartbeat_path(instant)):
+            state.storage.delete(guard_path(instant))
 
 
 def _modified_ms(state: TableState, path: str) -> int | None:
