@@ -46,6 +46,7 @@ from tests.simulation.breakages import (
 from tests.simulation.explorer.hunting import scenarios
 from tests.simulation.explorer.scenario import prepared
 
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import as_of_requested
 from pyhudi.txn.fence import Verdict
@@ -246,6 +247,12 @@ MUTANTS = (
     ),
     Mutant(
         "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=3
+    ),
+    Mutant(
+        "a begin does not ask what the fence has decided",
+        "outage-fenced",
+        ((f"{COMMIT}.decided_timeline", lambda _: load_timeline),),
+        ("pct2", "pct3"),
     ),
     Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=2),
     Mutant(

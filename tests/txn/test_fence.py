@@ -96,6 +96,25 @@ def test_a_commit_claims_the_next_slot_with_all_that_publishes_it(world, version
     assert [one.name for one in state.storage.list(SLOTS)] == [f"{number:020}" for number in range(3)]
 
 
+@pytest.mark.parametrize("meets", ["a write", "a rollback"])
+def test_a_time_that_was_decided_and_is_not_published_is_given_to_nobody_else(world, meets):
+    state = table(world)
+    left = begun(state)
+    fault = Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"put"}), path="*_*.commit")
+    txn = begun(through(state, FaultyStorage(state.storage, plan=[fault])))
+    txn.start(None)
+    proposal = proposal_of(write(txn))
+    with pytest.raises(CommitUnknown):
+        commit(txn, proposal)
+    if meets == "a write":
+        begun(state)
+    else:
+        rollback_instant(state, left.time, Settings())
+    decided = next(one for one in load_timeline(state).instants if one.action == "commit" and one.is_completed)
+    times = [one.requested_time for one in load_timeline(state).instants]
+    assert max(times) > decided.completion_time
+
+
 @pytest.mark.parametrize(("is_fenced", "wins"), [(True, 1), (False, 2)])
 def test_a_holder_that_stands_still_beyond_its_lease_commits_nothing_only_behind_a_fence(world, is_fenced, wins):
     """Without one both commit, and an update is lost: that is what no lock can tell its holder."""

@@ -86,7 +86,7 @@ def test_only_the_put_that_publishes_leaves_it_open_what_became_of_a_write(versi
 @pytest.mark.parametrize("kind", [FaultKind.NO_SPACE, FaultKind.DENIED, FaultKind.ERROR_BEFORE])
 def test_what_a_slot_of_the_fence_has_decided_is_never_told_as_failed(kind):
     builder, table = stored(9, is_fenced=True)
-    fault = Fault(kind=kind, operations=frozenset({"put"}), path="*_*.commit", at=2)  # first the last one again
+    fault = Fault(kind=kind, operations=frozenset({"put"}), path="*_*.commit")
     assert told(builder, table, fault) is CommitUnknown
     builder.env.sleep(DEAD_S)
     table.upsert([trip("k3", "b")], options=TINY_FILTERS)

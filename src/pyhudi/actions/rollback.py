@@ -40,7 +40,7 @@ from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, Rollba
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
 from pyhudi.txn.checks import require_lease, rollback_target
 from pyhudi.txn.commit import announce
-from pyhudi.txn.fence import Verdict, decide_rollback, fence_of
+from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline, fence_of
 from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
 from pyhudi.txn.locks import Lease, lock_for
 from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
@@ -71,7 +71,7 @@ def rollback_instant(
     """
     with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
-        timeline = load_timeline(state)
+        timeline = decided_timeline(state)
         target = find_instant(timeline, time)
         if target is None:
             raise InstantNotFound("no such instant on the timeline", instant=time)
@@ -94,7 +94,7 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> bool:
     time = instant.requested_time
     with lock_for(state, settings).hold() as lease:
         require_lease(lease)
-        timeline = load_timeline(state)
+        timeline = decided_timeline(state)
         mine = find_instant(timeline, time)
         if mine is None or is_rolled_back(state, timeline, time):
             remove_pending(state, instant)  # we may have started what was gone already

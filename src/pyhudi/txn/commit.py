@@ -54,7 +54,7 @@ from pyhudi.txn.checks import (
 )
 from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, resolution_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
-from pyhudi.txn.fence import Fence, fence_of
+from pyhudi.txn.fence import Fence, decided_timeline, fence_of
 from pyhudi.txn.group_locks import GroupLocks
 from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
 from pyhudi.txn.locks import Lease, lock_for
@@ -301,7 +301,7 @@ def begin(
         on_error.push(alive)
         require_lease(lease)  # to wait for the lock may have taken longer than it is given for
         require_same_table(state)
-        snapshot = recover(state, load_timeline(state), settings, lease)
+        snapshot = recover(state, decided_timeline(state), settings, lease)
         require_lone(state, snapshot, settings)
         announced, newest = None, newest_time(snapshot)
         while announced is None:

@@ -13,6 +13,7 @@ Spec:  reliability 1.7.
 import base64
 import binascii
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -20,6 +21,7 @@ from typing import Final
 from pyhudi.errors import (
     CommitUnknown,
     CorruptData,
+    FileMissing,
     OptionError,
     PreconditionFailed,
     PutUnknown,
@@ -38,7 +40,16 @@ from pyhudi.timeline.view import Timeline, find_instant
 from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.locks import lock_for
 
-__all__ = ["SLOTS", "Fence", "Verdict", "decide_rollback", "fence_declaration", "fence_of", "remember_fence"]
+__all__ = [
+    "SLOTS",
+    "Fence",
+    "Verdict",
+    "decide_rollback",
+    "decided_timeline",
+    "fence_declaration",
+    "fence_of",
+    "remember_fence",
+]
 
 FENCE: Final = option(
     FENCE_KEY,
@@ -106,7 +117,7 @@ def fence_of(state: TableState) -> Fence | None:
 
     Call it before the timeline is read that a commit or rollback is checked against.
 
-    Cost:   one listing, one read and one look.
+    Cost:   one listing and two reads.
     Raises: CorruptData for a slot that is none.
     """
     if not state.config.is_fenced:
@@ -116,6 +127,17 @@ def fence_of(state: TableState) -> Fence | None:
     if newest >= 0:  # whoever claimed it had published all before it
         _publish(state, newest)
     return Fence(state=state, number=newest + 1)
+
+
+def decided_timeline(state: TableState) -> Timeline:
+    """Read the timeline with all that the fence has decided: who issues a time has to see every time that was given.
+
+    Locks:  the table lock is held.
+    Cost:   what `fence_of` costs, and the timeline.
+    Raises: as `fence_of`.
+    """
+    fence_of(state)
+    return load_timeline(state)
 
 
 def decide_rollback(state: TableState, target: InstantTime, rollback: InstantTime) -> Verdict:
@@ -187,11 +209,21 @@ def _publish(state: TableState, number: int) -> None:
     if instant is None or not instant.is_completed or "/" in name:
         raise CorruptData("a slot of the fence names no completed instant", path=path, name=name)
     target = f"{state.layout.timeline_path}/{name}"
+    stored = _stored(state, target)
+    if stored is None:
+        with suppress(PreconditionFailed):
+            state.storage.put(target, data, PutMode.CREATE)
+            return
+        stored = state.storage.get(target)  # somebody else was first
+    if stored != data:
+        raise CorruptData("a completed instant is not what its slot of the fence says", path=target)
+
+
+def _stored(state: TableState, path: str) -> bytes | None:
     try:
-        state.storage.put(target, data, PutMode.CREATE)
-    except PreconditionFailed as error:
-        if state.storage.get(target) != data:
-            raise CorruptData("a completed instant is not what its slot of the fence says", path=target) from error
+        return state.storage.get(path)
+    except FileMissing:
+        return None
 
 
 def _read(state: TableState, path: str) -> dict[str, str]:

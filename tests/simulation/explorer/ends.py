@@ -5,6 +5,7 @@ Each gives texts about what is wrong. They are asked once for every different en
 
 import io
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -26,6 +27,7 @@ from pyhudi.schema.types import avro_to_arrow
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_commit
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks.api import ProcessLease
 
 NEXT = ("next", "n")
@@ -47,8 +49,11 @@ class End:
 
     @staticmethod
     def of(play):
-        """Take the bytes as they are now, apart from the run."""
-        return End(play, World(play.run.disk.storage, play.run.disk.clock).copy())
+        """Take the bytes as they are now, apart from the run, and publish what a fence has decided."""
+        world = World(play.run.disk.storage, play.run.disk.clock).copy()
+        with suppress(HudiError):  # a table that cannot be opened is for the checks
+            fence_of(world.table().state)
+        return End(play, world)
 
     @property
     def scenario(self):

@@ -113,6 +113,14 @@ SCENARIOS = {
         events=("lost:w1", "refused:w1", "outage:w1"),
         options=FENCED,
     ),
+    "outage-fenced": Scenario(
+        about="one of two writers, whose clocks are behind, may claim its commit and not publish it; with a fence",
+        actors={"w1": (ONE,), "w2": (upsert(k2_a=7.0),)},
+        before=(upsert(k0_a=9.0),),
+        quiet_ms=-500,
+        events=("refused:w1", "outage:w1"),
+        options=FENCED,
+    ),
     "roll-back-live-fenced": Scenario(
         about="somebody rolls back by name what is pending while the writer works, in a table with a fence",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
