@@ -67,8 +67,8 @@ simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=cras
 soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,fenced,s3)
 	$(PY) -m tests.soak --minutes $(MINUTES) --processes $(PROCESSES) --on $(ON) $(if $(SEED),--seed $(SEED))
 
-figures: .venv/.ready ## Count what docs/reliability.md shows, and write it there (SLICE=ci|full SEED=7; full takes an hour)
-	$(PY) tools/figures.py $(SLICE) $(SEED)
+figures: .venv/.ready ## Count what docs/reliability.md shows, and write it there (SLICE=ci|full SEED=7 JOBS=soak,pairs; full takes an hour)
+	$(PY) tools/figures.py $(SLICE) "$(SEED)" "$(JOBS)"
 
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py

@@ -1,8 +1,9 @@
-"""Count what the table of docs/reliability.md shows, and write it there: `python tools/figures.py ci|full [SEED]`.
+"""Count what the table of docs/reliability.md shows, and write it there: `python tools/figures.py ci|full SEED JOBS`.
 
 Each job counts into a file of its own; as many run side by side as there are cores. A job that finds anything wrong
-fails, and so does the whole: figures are only stored of a run in which nothing was lost, twice, or wrong. Start at
-`main`; another job is a line in JOBS, another line of the table one in ROWS.
+fails: figures are only stored of jobs in which nothing was lost, twice, or wrong, and each with the commit it ran on.
+Without names all jobs run; the figures of the others stay as they are. Start at `main`; another job is a line in JOBS,
+another line of the table one in ROWS.
 """
 
 import json
@@ -17,6 +18,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "docs" / "figures.json"
@@ -24,6 +27,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "--timeout", "3600"]
 SIMULATION = "tests/simulation/"
+STORING = Lock()
 
 JOBS = {
     "ci": {
@@ -83,37 +87,35 @@ ROWS = {
 SLICES = ("ci", "full")
 
 
-def main(size: str, seed: str) -> int:
-    """Run every job of a slice, and store what was counted; give the exit code."""
+def main(size: str, seed: str, names: list[str]) -> int:
+    """Run the jobs of a slice, all or those named, and store what was counted; give the exit code."""
     print(f"seed {seed}")
-    start_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        files = [Path(folder, name) for name in JOBS[size]]
-        codes = list(pool.map(lambda file: run(size, file, seed), files))
-        counted = sum((Counter(json.loads(file.read_text())) for file in files if file.exists()), Counter())
-    seconds = round(time.monotonic() - start_s)
-    print(json.dumps(dict(sorted(counted.items())), indent=1))
-    missed = missing(size, counted)
-    if any(codes) or missed:
-        print(f"nothing is stored: {dict(zip(JOBS[size], codes, strict=True))}, too few: {missed}")
-        return 1
-    store(size, {**facts(seed, seconds), "figures": dict(sorted(counted.items()))})
-    return 0
+        files = [Path(folder, name) for name in names]
+        is_good = all(list(pool.map(lambda file: run(size, file, seed), files)))
+    kept = json.loads(STORED.read_text())
+    missed = missing(size, figures_of(kept, size))
+    print(table(kept), f"too few: {missed}" if missed else "")
+    return 0 if is_good and not missed else 1
 
 
-def run(size: str, file: Path, seed: str) -> int:
-    """Run one job; show what it said if it failed."""
-    command = JOBS[size][file.name]
+def run(size: str, file: Path, seed: str) -> bool:
+    """Run one job; store what it counted, or show what it said if it failed."""
+    command, before = JOBS[size][file.name], facts(seed)
     environment = {**os.environ, "PYHUDI_FIGURES": str(file), "PYHUDI_SEED": seed, "PYTHONHASHSEED": "0"}
     if size == "full":
         environment["PYHUDI_SIMULATE_ALL"] = "1"
     start_s = time.monotonic()
     asked = [*command, seed] if command[-1] == "--seed" else command
     done = subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    print(f"{file.name}: {'failed' if done.returncode else 'good'}, {time.monotonic() - start_s:.0f} s", flush=True)
+    seconds = round(time.monotonic() - start_s)
+    print(f"{file.name}: {'failed' if done.returncode else 'good'}, {seconds} s", flush=True)
     if done.returncode:
         print(done.stdout[-5000:], done.stderr[-5000:])
-    return done.returncode
+        return False
+    counted = json.loads(file.read_text()) if file.exists() else {}
+    store(size, file.name, {**before, "seconds": seconds, "figures": counted})
+    return True
 
 
 def missing(size: str, counted: Counter[str]) -> dict[str, int]:
@@ -123,7 +125,7 @@ def missing(size: str, counted: Counter[str]) -> dict[str, int]:
     return {figure: counted[figure] for figure, number in least.items() if counted[figure] < number}
 
 
-def facts(seed: str, seconds: int) -> dict[str, str | int | None]:
+def facts(seed: str) -> dict[str, str | int | None]:
     """Say when, of what and where figures are."""
     asked = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
@@ -131,42 +133,46 @@ def facts(seed: str, seconds: int) -> dict[str, str | int | None]:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "commit": commit,
         "seed": seed,
-        "seconds": seconds,
         "cores": os.cpu_count(),
         "machine": platform.machine(),
     }
 
 
-def store(size: str, found: dict[str, object]) -> None:
-    """Keep the figures, and put the table of all that are kept into the page."""
-    kept = json.loads(STORED.read_text()) if STORED.exists() else {}
-    kept[size] = found
-    STORED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{table(kept)}{END}{rest.partition(END)[2]}")
-    print(table(kept))
+def store(size: str, name: str, found: dict[str, object]) -> None:
+    """Keep what a job counted, and put the table of all that is kept into the page."""
+    with STORING:
+        kept = json.loads(STORED.read_text())
+        kept[size][name] = found
+        STORED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}{table(kept)}{END}{rest.partition(END)[2]}")
 
 
-def table(kept: dict[str, dict]) -> str:
-    """Spell the table."""
+def figures_of(kept: dict[str, Any], size: str) -> Counter[str]:
+    """Add up the figures of a slice's jobs."""
+    return sum((Counter(job["figures"]) for job in kept[size].values()), Counter())
+
+
+def table(kept: dict[str, Any]) -> str:
+    """Spell the table; a figure of jobs that did not run is left open."""
     lines = ["| measure | in CI | a full run |", "|---|---|---|"]
+    counted = [figures_of(kept, size) for size in SLICES]
     for line, (figure, *_) in ROWS.items():
-        lines.append(f"| {line} | {' | '.join(_spelled(kept.get(size), figure) for size in SLICES)} |")
-    lines.append(f"| losses, duplicates, silent wrong reads | {' | '.join('0' if s in kept else '' for s in SLICES)} |")
-    for word, key in (("minutes", "seconds"), ("seed", "seed"), ("day", "date"), ("commit", "commit")):
-        told = [str(kept[size][key]) if size in kept else "" for size in SLICES]
-        if key == "seconds":
-            told = [
-                f"{int(text) / 60:.0f}, {kept[size]['cores']} cores" if text else ""
-                for size, text in zip(SLICES, told, strict=True)
-            ]
+        lines.append(f"| {line} | {' | '.join(f'{each[figure]:,}' if each[figure] else '' for each in counted)} |")
+    lines.append(f"| losses, duplicates, silent wrong reads | {' | '.join('0' if each else '' for each in counted)} |")
+    minutes = [sum(job["seconds"] for job in kept[size].values()) / 60 for size in SLICES]
+    lines.append(f"| minutes of all jobs, of which two run at a time | {' | '.join(f'{one:.0f}' for one in minutes)} |")
+    for word, key in (("seed", "seed"), ("day", "date"), ("commit", "commit")):
+        told = [", ".join(sorted({str(job[key]) for job in kept[size].values()})) for size in SLICES]
         lines.append(f"| {word} | {' | '.join(told)} |")
     return "\n".join(lines) + "\n"
 
 
-def _spelled(found: dict | None, figure: str) -> str:
-    return f"{found['figures'].get(figure, 0):,}" if found else ""
+def asked_of(size: str, seed: str = "", jobs: str = "") -> tuple[str, str, list[str]]:
+    """Read the command line: a seed is drawn if none is given; jobs are named with commas between."""
+    names = jobs.split(",") if jobs else list(JOBS[size])
+    return size, seed or str(random.SystemRandom().randrange(10**6)), names
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else str(random.SystemRandom().randrange(10**6))))
+    sys.exit(main(*asked_of(*sys.argv[1:])))

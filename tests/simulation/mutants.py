@@ -238,7 +238,7 @@ MUTANTS = (
         "a commit is published beside the fence",
         "expired-lease-fenced",
         ((f"{COMMIT}.complete", without_claim),),
-        seed=3,
+        seed=2,
     ),
     Mutant(
         "a rollback completes beside the fence",
@@ -246,7 +246,7 @@ MUTANTS = (
         ((f"{ROLLBACK}.complete", without_claim),),
     ),
     Mutant(
-        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=3
+        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=2
     ),
     Mutant(
         "a begin does not ask what the fence has decided",
