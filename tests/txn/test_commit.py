@@ -47,6 +47,7 @@ from pyhudi.txn import commit
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import begin
 from pyhudi.txn.locks import GUARD_PATH
+from pyhudi.txn.locks.api import ProcessLease
 
 NONCE = b"n" * 16
 START = InstantTime("20260101000000000")
@@ -109,6 +110,21 @@ def test_a_write_that_is_left_without_commit_is_rolled_back_too(state):
         txn.start(None)
         write(txn)
     assert states_of(state) == [("rollback", "completed")]
+
+
+def test_a_write_whose_begin_cannot_let_go_of_the_lock_does_not_live_on(monkeypatch):
+    class Stuck:
+        @contextmanager
+        def hold(self):
+            yield ProcessLease()
+            raise StorageUnavailable("the lock cannot be let go")
+
+    world = World()
+    monkeypatch.setattr(commit, "lock_for", lambda *_: Stuck())
+    with pytest.raises(StorageUnavailable) as caught:  # which keeps all that is still open from being collected
+        begun(new_state(env=world.host()))
+    assert world.beats == []
+    assert caught.tb
 
 
 def test_a_dying_process_undoes_nothing(state):

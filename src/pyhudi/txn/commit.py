@@ -297,22 +297,25 @@ def begin(
     require_built(settings)
     times = times_for(state, settings)
     alive = ExitStack()
-    with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
-        on_error.push(alive)
-        require_lease(lease)  # to wait for the lock may have taken longer than it is given for
-        require_same_table(state)
-        snapshot = recover(state, decided_timeline(state), settings, lease)
-        require_lone(state, snapshot, settings)
-        announced, newest = None, newest_time(snapshot)
-        while announced is None:
-            time = newest = times.issue(newest)
-            require_lease(lease)
-            wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
-            announced = announce(state, wanted, plan, settings, alive)
-        instant, pulse = announced
-        on_error.callback(_withdraw, state, instant)
-        times.settle(instant.requested_time)
-        on_error.pop_all()
+    with ExitStack() as unheld:
+        unheld.push(alive)  # nobody else would end it, should the lock fail to let go
+        with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
+            on_error.push(alive)
+            require_lease(lease)  # to wait for the lock may have taken longer than it is given for
+            require_same_table(state)
+            snapshot = recover(state, decided_timeline(state), settings, lease)
+            require_lone(state, snapshot, settings)
+            announced, newest = None, newest_time(snapshot)
+            while announced is None:
+                time = newest = times.issue(newest)
+                require_lease(lease)
+                wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
+                announced = announce(state, wanted, plan, settings, alive)
+            instant, pulse = announced
+            on_error.callback(_withdraw, state, instant)
+            times.settle(instant.requested_time)
+            on_error.pop_all()
+        unheld.pop_all()
     locks = alive.enter_context(GroupLocks()) if group_locks is None else group_locks
     return Txn(state, settings, snapshot, instant, pulse, alive, undo, locks)
 
