@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ExpressionError
@@ -72,6 +72,7 @@ def test_what_does_not_fit_is_refused(value: Any, source: pa.DataType, target: p
 
 @settings(deadline=None)
 @given(st.decimals(-(10**20), 10**20, places=10))
+@example(Decimal("1844674406.9661213598"))
 def test_decimals_survive_text(value: Decimal) -> None:
     text = cast(pa.array([value], pa.decimal128(38, 10)), pa.string())
     assert text.to_pylist() == [f"{value:f}".removeprefix("-" if value == 0 else "")]

@@ -108,7 +108,10 @@ def _float_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _string_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
     text = _checked(values, _NUMBER, type)
-    return _decimal_to_decimal(text.cast(pa.decimal256(76, 38)), type)
+    try:  # where no digit has to go: Arrow takes digits away wrongly from some numbers near powers of 2**32
+        return text.cast(pa.decimal256(76, type.scale)).cast(type)
+    except pa.ArrowInvalid:
+        return _decimal_to_decimal(text.cast(pa.decimal256(76, 38)), type)
 
 
 def _string_to_integer(values: pa.Array, type: pa.DataType) -> pa.Array:
