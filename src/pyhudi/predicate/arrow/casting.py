@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError
+from pyhudi.predicate.arrow.decimals import rounded, shortened
 from pyhudi.predicate.arrow.values import Value, first_of, is_float, is_integer
 
 __all__ = ["cast"]
@@ -79,7 +80,7 @@ def _float_to_integer(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _decimal_to_integer(values: pa.Array, type: pa.DataType) -> pa.Array:
-    return pc.cast(values, options=pc.CastOptions(target_type=type, allow_decimal_truncate=True))
+    return shortened(values, 0).cast(type)
 
 
 def _integer_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
@@ -87,9 +88,7 @@ def _integer_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _decimal_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
-    wide = values.cast(pa.decimal256(76, values.type.scale))
-    if type.scale < values.type.scale:
-        wide = pc.round(wide, ndigits=type.scale, round_mode="half_towards_infinity")
+    wide = rounded(values, type.scale)
     return wide.cast(pa.decimal256(min(76, type.precision + 1), type.scale)).cast(type)
 
 
@@ -108,10 +107,7 @@ def _float_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _string_to_decimal(values: pa.Array, type: pa.DataType) -> pa.Array:
     text = _checked(values, _NUMBER, type)
-    try:  # where no digit has to go: Arrow takes digits away wrongly from some numbers near powers of 2**32
-        return text.cast(pa.decimal256(76, type.scale)).cast(type)
-    except pa.ArrowInvalid:
-        return _decimal_to_decimal(text.cast(pa.decimal256(76, 38)), type)
+    return _decimal_to_decimal(text.cast(pa.decimal256(76, 38)), type)
 
 
 def _string_to_integer(values: pa.Array, type: pa.DataType) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow.types as pt
 from pyhudi.errors import ExpressionError, InternalError
 from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.comparing import compare
+from pyhudi.predicate.arrow.decimals import rounded
 from pyhudi.predicate.arrow.values import Value, bounded_decimal, common_type, is_float, is_integer
 from pyhudi.predicate.model import Operator
 
@@ -146,8 +147,8 @@ def _round_rows(number: pa.Array, count: int) -> pa.Array:
     if count < 0 and pc.any(pc.and_(pc.is_finite(doubles), pc.invert(small))).as_py():
         raise ExpressionError("cast to decimal before rounding numbers this large", digits=count)
     exact = cast(pc.if_else(small, doubles, pa.scalar(0.0, type_)), pa.decimal128(38, 20))
-    rounded = cast(_round_decimal(exact, pa.decimal128(38, max(count, 0)), count), type_)
-    return pc.if_else(small, rounded, doubles)
+    nearest = cast(_round_decimal(exact, pa.decimal128(38, max(count, 0)), count), type_)
+    return pc.if_else(small, nearest, doubles)
 
 
 def _rounded_decimal(type: pa.DataType, count: int) -> pa.DataType:
@@ -159,10 +160,7 @@ def _rounded_decimal(type: pa.DataType, count: int) -> pa.DataType:
 
 
 def _round_decimal(number: pa.Array, target: pa.DataType, count: int) -> pa.Array:
-    wide = number.cast(pa.decimal256(76, number.type.scale))
-    if count < number.type.scale:
-        wide = pc.round(wide, ndigits=count, round_mode="half_towards_infinity")
-    return cast(wide, target)
+    return cast(rounded(number, count), target)
 
 
 def _extreme(operator: Operator) -> Callable[..., Value]:
