@@ -46,17 +46,7 @@ JOBS = {
         "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
     },
 }
-SOAK = [
-    "--on",
-    "local,fenced,local,fenced,local,fenced,local,fenced,s3",
-    "--commits",
-    "10000",
-    "--processes",
-    "8",
-    "--minutes",
-    "50",
-    "--seed",
-]
+SOAK = ["--on", "local,fenced," * 4 + "s3", "--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
 JOBS["full"] = {**JOBS["ci"], "soak": [sys.executable, "-m", "tests.soak", *SOAK]}
 """Longest first. A command that ends in --seed is given the run's."""
 
@@ -112,6 +102,7 @@ def run(size: str, file: Path, seed: str) -> bool:
     print(f"{file.name}: {'failed' if done.returncode else 'good'}, {seconds} s", flush=True)
     if done.returncode:
         print(done.stdout[-5000:], done.stderr[-5000:])
+        store(size, file.name, None)
         return False
     counted = json.loads(file.read_text()) if file.exists() else {}
     store(size, file.name, {**before, "seconds": seconds, "figures": counted})
@@ -138,11 +129,13 @@ def facts(seed: str) -> dict[str, str | int | None]:
     }
 
 
-def store(size: str, name: str, found: dict[str, object]) -> None:
-    """Keep what a job counted, and put the table of all that is kept into the page."""
+def store(size: str, name: str, found: dict[str, object] | None) -> None:
+    """Keep what a job counted, or nothing of one that failed, and put the table of all that is kept into the page."""
     with STORING:
         kept = json.loads(STORED.read_text())
-        kept[size][name] = found
+        kept[size].pop(name, None)
+        if found is not None:
+            kept[size][name] = found
         STORED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
         before, _, rest = PAGE.read_text().partition(BEGIN)
         PAGE.write_text(f"{before}{BEGIN}{table(kept)}{END}{rest.partition(END)[2]}")
@@ -159,7 +152,8 @@ def table(kept: dict[str, Any]) -> str:
     counted = [figures_of(kept, size) for size in SLICES]
     for line, (figure, *_) in ROWS.items():
         lines.append(f"| {line} | {' | '.join(f'{each[figure]:,}' if each[figure] else '' for each in counted)} |")
-    lines.append(f"| losses, duplicates, silent wrong reads | {' | '.join('0' if each else '' for each in counted)} |")
+    none_lost = ["0" if kept[size].keys() == JOBS[size].keys() else "" for size in SLICES]
+    lines.append(f"| losses, duplicates, silent wrong reads | {' | '.join(none_lost)} |")
     minutes = [sum(job["seconds"] for job in kept[size].values()) / 60 for size in SLICES]
     lines.append(f"| minutes of all jobs, of which two run at a time | {' | '.join(f'{one:.0f}' for one in minutes)} |")
     for word, key in (("seed", "seed"), ("day", "date"), ("commit", "commit")):
@@ -170,7 +164,11 @@ def table(kept: dict[str, Any]) -> str:
 
 def asked_of(size: str, seed: str = "", jobs: str = "") -> tuple[str, str, list[str]]:
     """Read the command line: a seed is drawn if none is given; jobs are named with commas between."""
+    if size not in JOBS:
+        sys.exit(f"there is no slice {size!r}: choose one of {', '.join(JOBS)}")
     names = jobs.split(",") if jobs else list(JOBS[size])
+    if unknown := [name for name in names if name not in JOBS[size]]:
+        sys.exit(f"there is no job {', '.join(unknown)}: choose of {', '.join(JOBS[size])}")
     return size, seed or str(random.SystemRandom().randrange(10**6)), names
 
 
