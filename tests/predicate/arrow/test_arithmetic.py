@@ -57,6 +57,24 @@ def test_constants_are_computed_once() -> None:
     assert arithmetic(Operator.ADD, pa.scalar(1), pa.scalar(None)).as_py() is None
 
 
+@pytest.mark.parametrize("operator", [Operator.DIVIDE, Operator.REMAINDER])
+def test_decimals_stand_beside_constants(operator: Operator) -> None:
+    seven, two = pa.scalar(Decimal("7.50")), pa.scalar(Decimal("-2.0"))
+    wanted = arithmetic(operator, pa.array([seven.as_py()]), pa.array([two.as_py()]))[0]
+    assert wanted.as_py() == (Decimal("-3.75") if operator is Operator.DIVIDE else Decimal("1.50"))
+    assert arithmetic(operator, seven, two) == wanted
+    assert arithmetic(operator, pa.array([seven.as_py()] * 2), two).to_pylist() == [wanted.as_py()] * 2
+    assert arithmetic(operator, seven, pa.array([two.as_py(), None], two.type)).to_pylist() == [wanted.as_py(), None]
+
+
+def test_decimals_of_all_digits_divide() -> None:
+    whole, part = pa.array([Decimal(10**38 - 1)]), pa.array([Decimal("0." + "9" * 37 + "7")])
+    assert arithmetic(Operator.REMAINDER, whole, part).to_pylist() == [Decimal("6E-38")]
+    assert arithmetic(Operator.DIVIDE, part, whole).to_pylist() == [Decimal("1E-38")]
+    with pytest.raises(ExpressionError, match="does not fit"):
+        arithmetic(Operator.DIVIDE, whole, part)
+
+
 def test_overflow_is_refused() -> None:
     top = pa.array([2**63 - 1])
     with pytest.raises(ExpressionError, match="overflow"):

@@ -10,6 +10,7 @@ import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.casting import cast
+from pyhudi.predicate.arrow.decimals import quotient, remainder
 from pyhudi.predicate.arrow.values import Value, bounded_decimal, common_type, decimal_of, is_float, is_integer
 from pyhudi.predicate.model import Operator
 
@@ -106,10 +107,8 @@ def _float_remainder(left: Value, right: Value) -> Value:
 
 def _decimal(operator: Operator, left: Value, right: Value) -> Value:
     result = _decimal_type(operator, left.type, right.type)
-    if operator is Operator.DIVIDE:
-        return _decimal_quotient(left, right, result)
-    if operator is Operator.REMAINDER:
-        return _decimal_remainder(left, right, result)
+    if operator in (Operator.DIVIDE, Operator.REMAINDER):
+        return _divided(operator, left, right, result)
     if left.type.precision + right.type.precision >= 38:
         left, right = _wide(left, 75 - right.type.precision), _wide(right, 75)
     return cast(_CHECKED[operator](left, right), result)
@@ -134,18 +133,10 @@ def _decimal_type(operator: Operator, left: pa.DataType, right: pa.DataType) -> 
             return bounded_decimal(max(s1, s2) + max(p1 - s1, p2 - s2) + 1, max(s1, s2))
 
 
-def _decimal_quotient(left: Value, right: Value, result: pa.DataType) -> Value:
-    # Arrow cuts its quotient off; with one digit more than wanted, rounding that digit is exact.
-    p1, s1, p2, s2 = left.type.precision, left.type.scale, right.type.precision, right.type.scale
-    scale = max(s1, result.scale - p2 + s2)
-    quotient_scale = max(4, scale + p2 - s2 + 1)
-    precision = min(p1 + scale - s1, 76 - quotient_scale - s2 + scale)
-    wide = left.cast(pa.decimal256(precision, scale))
-    return cast(pc.divide_checked(wide, right.cast(pa.decimal256(p2, s2))), result)
-
-
-def _decimal_remainder(left: Value, right: Value, result: pa.DataType) -> Value:
-    scale = max(left.type.scale, right.type.scale)
-    wide = [value.cast(pa.decimal256(min(38, value.type.precision + scale), scale)) for value in (left, right)]
-    whole = pc.trunc(pc.divide_checked(wide[0], wide[1])).cast(pa.decimal256(37, 0))
-    return cast(pc.subtract(wide[0].cast(pa.decimal256(75, scale)), pc.multiply(whole, wide[1])), result)
+def _divided(operator: Operator, left: Value, right: Value, result: pa.DataType) -> Value:
+    length = next((len(value) for value in (left, right) if isinstance(value, pa.Array)), None)
+    arrays = [pa.repeat(v, 1 if length is None else length) if isinstance(v, pa.Scalar) else v for v in (left, right)]
+    # One digit more than wanted, of which the cast makes the rounding.
+    found = quotient(*arrays, result.scale + 1) if operator is Operator.DIVIDE else remainder(*arrays)
+    computed = cast(found, result)
+    return computed[0] if length is None else computed

@@ -1,19 +1,28 @@
-"""Take digits away from decimals, a few at a time.
+"""Divide decimals exactly, and take digits away from them.
 
 Arrow divides decimals wrongly where the divisor is longer than 32 bits and a digit of the quotient, to the base of
-2**32, is the greatest there is: `pc.round`, `pc.trunc` and casts give another number, in silence, or say that data
-would be lost. Dividing by 10**9 at most is exact. Start at `rounded`.
+2**32, is the greatest there is: its kernels, `pc.round`, `pc.trunc` and casts give another number, in silence, or say
+that data would be lost. Dividing by 10**9 at most is exact, and any quotient can be checked. Start at `quotient` and
+`rounded`.
 """
 
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["rounded", "shortened"]
+__all__ = ["ceiling", "floor", "quotient", "remainder", "rounded", "shortened"]
 
-_MOST_DIGITS: Final = 9
-"""How many can be taken away in one step: 10**9 is the greatest power of ten of 32 bits."""
+_STEP: Final = 9
+"""How many digits can be taken away in one step: 10**9 is the greatest power of ten of 32 bits."""
+_MOST_DIGITS: Final = 38
+"""What a decimal of a table has."""
+_DIVIDEND: Final = 74
+"""How many digits Arrow can divide: it adds two of the 76 itself."""
+_ONE: Final = pa.scalar(Decimal(1), pa.decimal256(1, 0))
+_ZERO: Final = pa.scalar(Decimal(0), pa.decimal256(1, 0))
 
 
 def shortened(values: pa.Array, scale: int) -> pa.Array:
@@ -24,7 +33,7 @@ def shortened(values: pa.Array, scale: int) -> pa.Array:
     """
     values = values.cast(pa.decimal256(76, values.type.scale))
     while values.type.scale > scale:
-        nearer = pa.decimal256(76, max(scale, values.type.scale - _MOST_DIGITS))
+        nearer = pa.decimal256(76, max(scale, values.type.scale - _STEP))
         values = pc.cast(values, options=pc.CastOptions(target_type=nearer, allow_decimal_truncate=True))
     return values
 
@@ -38,3 +47,100 @@ def rounded(values: pa.Array, scale: int) -> pa.Array:
     if values.type.scale <= scale:
         return values
     return pc.round(values, ndigits=scale, round_mode="half_towards_infinity")
+
+
+def floor(values: pa.Array) -> pa.Array:
+    """Give the greatest whole numbers that are not greater.
+
+    Shape: decimals of up to 38 digits -> decimal256 of scale 0.
+    Nulls: stay null.
+    """
+    whole = shortened(values, 0).cast(pa.decimal256(_MOST_DIGITS, 0))
+    return pc.subtract(whole, pc.if_else(pc.less(values, whole), _ONE, _ZERO))
+
+
+def ceiling(values: pa.Array) -> pa.Array:
+    """Give the least whole numbers that are not less; as `floor`."""
+    return pc.negate(floor(pc.negate(values)))
+
+
+def quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
+    """Divide, and cut off after so many digits behind the point.
+
+    Shape:  n and n decimals of up to 38 digits, scale at least the left one's less the right one's -> decimal256.
+    Nulls:  null if either side is, also where the divisor is zero.
+    Raises: pyarrow.ArrowInvalid for a zero divisor, and for a quotient of more than 76 digits.
+    """
+    divisor = _digits(right, 76)
+    found, rest = None, _digits(left, 76)
+    for step in _steps(scale - left.type.scale + right.type.scale, left.type.precision):
+        more, rest = _divided(_shifted(rest, step), divisor, right.type.precision)
+        found = more if found is None else pc.add(_digits(_shifted(found, step), 75), _digits(more, 75))
+    return found.view(pa.decimal256(76, scale))
+
+
+def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
+    """Give what a division into whole numbers leaves, with the sign of the dividend.
+
+    Shape:  n and n decimals of up to 38 digits -> decimal256 of the greater scale.
+    Nulls:  as `quotient`.
+    Raises: pyarrow.ArrowInvalid for a zero divisor.
+    """
+    scale = max(left.type.scale, right.type.scale)
+    divisor, rest = _shifted(_digits(right, 76), scale - right.type.scale), _digits(left, 76)
+    for step in _steps(scale - left.type.scale, left.type.precision):
+        rest = _divided(_shifted(rest, step), divisor, 76)[1]
+    return rest.view(pa.decimal256(76, scale))
+
+
+def _steps(digits: int, precision: int) -> Iterator[int]:
+    """Part the digits of a long division: first as many as fit behind the dividend, then behind what is left of it."""
+    first = min(digits, _DIVIDEND - precision)
+    yield first
+    for done in range(first, digits, _DIVIDEND - _MOST_DIGITS):
+        yield min(_DIVIDEND - _MOST_DIGITS, digits - done)
+
+
+def _divided(left: pa.Array, right: pa.Array, precision: int) -> tuple[pa.Array, pa.Array]:
+    """Give whole quotients, and what is left; the divisors have at most so many digits."""
+    hundredths = pc.divide_checked(left.view(pa.decimal256(_DIVIDEND, 2)), _digits(right, 1))
+    found = _digits(shortened(hundredths.view(pa.decimal256(76, 2)), 0), 76)
+    rest = _rest(left, found, right)
+    if precision <= _STEP:
+        return found, rest
+    is_opposite = pc.equal(pc.multiply(pc.sign(rest), pc.sign(left)), -1)
+    is_wrong = pc.or_(is_opposite, pc.greater_equal(pc.abs(rest), pc.abs(right)))
+    if not pc.any(is_wrong).as_py():
+        return found, rest
+    pairs = zip(left.filter(is_wrong).to_pylist(), right.filter(is_wrong).to_pylist(), strict=True)
+    exact = [Decimal(_cut(int(dividend), int(divisor))) for dividend, divisor in pairs]
+    found = pc.replace_with_mask(found, pc.fill_null(is_wrong, False), pa.array(exact, found.type))
+    return found, _rest(left, found, right)
+
+
+def _cut(dividend: int, divisor: int) -> int:
+    whole = abs(dividend) // abs(divisor)
+    return whole if (dividend < 0) is (divisor < 0) else -whole
+
+
+def _rest(left: pa.Array, found: pa.Array, right: pa.Array) -> pa.Array:
+    product = pc.multiply(_digits(found, 37), _digits(right, 38))
+    return pc.subtract(_digits(left, 75), _digits(product, 75))
+
+
+def _shifted(values: pa.Array, digits: int) -> pa.Array:
+    """Multiply whole numbers by a power of ten.
+
+    Raises: pyarrow.ArrowInvalid where that has more than 76 digits.
+    """
+    return _digits(values.cast(pa.decimal256(76, digits)), 76) if digits else values
+
+
+def _digits(values: pa.Array, precision: int) -> pa.Array:
+    """Take decimals for the whole numbers that they are stored as.
+
+    Arrow computes its result types from the digits there could be; those there are, are as many as we say.
+    """
+    if pa.types.is_decimal128(values.type):
+        values = values.cast(pa.decimal256(values.type.precision, values.type.scale))
+    return values.view(pa.decimal256(precision, 0))

@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from pyhudi.errors import ExpressionError, InternalError
 from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.comparing import compare
-from pyhudi.predicate.arrow.decimals import rounded
+from pyhudi.predicate.arrow.decimals import ceiling, floor, rounded
 from pyhudi.predicate.arrow.values import Value, bounded_decimal, common_type, is_float, is_integer
 from pyhudi.predicate.model import Operator
 
@@ -106,19 +106,17 @@ def _abs(value: Value) -> Value:
     return pc.abs(number) if pt.is_decimal(number.type) else pc.abs_checked(number)
 
 
-def _floored(round_: Callable[[Value], Value], name: str) -> Callable[[Value], Value]:
+def _floored(
+    round_: Callable[[Value], Value], of_decimal: Callable[[Value], Value], name: str
+) -> Callable[[Value], Value]:
     def floored(value: Value) -> Value:
         number = _number(value, name)
         if not pt.is_decimal(number.type):
             return cast(round_(number) if is_float(number.type) else number, pa.int64())
         target = bounded_decimal(number.type.precision - number.type.scale + 1, 0)
-        return cast(round_(cast(number, _one_digit_more(number.type))), target)
+        return cast(of_decimal(number), target)
 
     return floored
-
-
-def _one_digit_more(type: pa.DataType) -> pa.DataType:
-    return type if type.precision == 38 else pa.decimal128(type.precision + 1, type.scale)
 
 
 def _round(value: Value, digits: pa.Scalar | None = None) -> Value:
@@ -193,10 +191,10 @@ def _part(kernel: Callable[[Value], Value], name: str, *, of_time: bool) -> Call
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "abs": _abs,
-    "ceil": _floored(pc.ceil, "ceil"),
+    "ceil": _floored(pc.ceil, ceiling, "ceil"),
     "concat": _concat,
     "day": _part(pc.day, "day", of_time=False),
-    "floor": _floored(pc.floor, "floor"),
+    "floor": _floored(pc.floor, floor, "floor"),
     "greatest": _extreme(Operator.GREATER),
     "hour": _part(pc.hour, "hour", of_time=True),
     "least": _extreme(Operator.LESS),
