@@ -135,8 +135,10 @@ def _decimal_type(operator: Operator, left: pa.DataType, right: pa.DataType) -> 
 
 def _divided(operator: Operator, left: Value, right: Value, result: pa.DataType) -> Value:
     length = next((len(value) for value in (left, right) if isinstance(value, pa.Array)), None)
-    arrays = [pa.repeat(v, 1 if length is None else length) if isinstance(v, pa.Scalar) else v for v in (left, right)]
+    one, other = (
+        pa.repeat(v, 1 if length is None else length) if isinstance(v, pa.Scalar) else v for v in (left, right)
+    )
     # One digit more than wanted, of which the cast makes the rounding.
-    found = quotient(*arrays, result.scale + 1) if operator is Operator.DIVIDE else remainder(*arrays)
+    found = quotient(one, other, result.scale + 1) if operator is Operator.DIVIDE else remainder(one, other)
     computed = cast(found, result)
     return computed[0] if length is None else computed

@@ -71,11 +71,12 @@ def quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
     Nulls:  null if either side is, also where the divisor is zero.
     Raises: pyarrow.ArrowInvalid for a zero divisor, and for a quotient of more than 76 digits.
     """
-    divisor = _digits(right, 76)
-    found, rest = None, _digits(left, 76)
-    for step in _steps(scale - left.type.scale + right.type.scale, left.type.precision):
-        more, rest = _divided(_shifted(rest, step), divisor, right.type.precision)
-        found = more if found is None else pc.add(_digits(_shifted(found, step), 75), _digits(more, 75))
+    divisor, digits = _digits(right, 76), right.type.precision
+    steps = _steps(scale - left.type.scale + right.type.scale, left.type.precision)
+    found, rest = _divided(_shifted(_digits(left, 76), next(steps)), divisor, digits)
+    for step in steps:
+        more, rest = _divided(_shifted(rest, step), divisor, digits)
+        found = pc.add(_digits(_shifted(found, step), 75), _digits(more, 75))
     return found.view(pa.decimal256(76, scale))
 
 
