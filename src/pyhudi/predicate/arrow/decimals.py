@@ -21,8 +21,6 @@ _MOST_DIGITS: Final = 38
 """What a decimal of a table has."""
 _DIVIDEND: Final = 74
 """How many digits Arrow can divide: it adds two of the 76 itself."""
-_ONE: Final = pa.scalar(Decimal(1), pa.decimal256(1, 0))
-_ZERO: Final = pa.scalar(Decimal(0), pa.decimal256(1, 0))
 
 
 def shortened(values: pa.Array, scale: int) -> pa.Array:
@@ -56,7 +54,7 @@ def floor(values: pa.Array) -> pa.Array:
     Nulls: stay null.
     """
     whole = shortened(values, 0).cast(pa.decimal256(_MOST_DIGITS, 0))
-    return pc.subtract(whole, pc.if_else(pc.less(values, whole), _ONE, _ZERO))
+    return pc.subtract(whole, pc.less(values, whole).cast(pa.int8()).cast(pa.decimal256(3, 0)))
 
 
 def ceiling(values: pa.Array) -> pa.Array:
