@@ -1,7 +1,8 @@
 """The model's protections on the real code: each is taken away by wiring that only tests have.
 
 No control is a lock that lets everybody in; times that are not monotonic come from each writer's own counter; with salt
-the names of files are the writer's own, without it all writers draw the same ids and nonces. Start at `hunt_losses`.
+the names of files and the times of instants are the writer's own, without it all writers draw the same ids and nonces.
+Start at `hunt_losses`.
 """
 
 import threading
@@ -53,7 +54,7 @@ def wired(protection, ahead_ms=0):
             target, make = UNGUARDED
             stack.enter_context(patch(target, make(None)))
         if not protection.is_monotonic:
-            stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted(ahead_ms)))
+            stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted(ahead_ms, protection.is_salted)))
         if protection.is_salted:
             stack.enter_context(patch.object(writer, "_base_file", _salted(writer._base_file)))
         else:
@@ -76,14 +77,18 @@ def _scenarios(protection):
         yield replace(scenarios()[name], options=options, honours_create=protection.has_absent)
 
 
-def _counted(ahead_ms):
-    """Issue a writer's own next number, without a look at the timeline: others issue the same, or anything."""
+def _counted(ahead_ms, is_salted):
+    """Issue a writer's own next number, without a look at the timeline: others issue the same, or anything.
+
+    The name of an instant is its time, so that salt can only be a digit of it: then each writer has one of its own.
+    """
 
     def issue(times, _):
         env = times.env
         env.issued = getattr(env, "issued", 0) + 1
         is_second = threading.current_thread().name == "actor w2"
-        return format_instant(env.now_ms() + env.issued + is_second * ahead_ms, times.zone)
+        number = 10 * env.issued + is_second if is_salted else env.issued
+        return format_instant(env.now_ms() + number + is_second * ahead_ms, times.zone)
 
     return issue
 
