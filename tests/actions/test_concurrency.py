@@ -42,7 +42,7 @@ def builder():
     return TableBuilder()
 
 
-def overlapping(builder, table, early, late):
+def overlapping(builder, table, early, late, between=lambda: None):
     """Let one write begin, then another, then finish the first, then the second; give both results."""
     began, may_go, results = threading.Event(), threading.Event(), {}
 
@@ -60,8 +60,13 @@ def overlapping(builder, table, early, late):
     thread = threading.Thread(target=run)
     thread.start()
     assert began.wait(60)
+
+    def stop_the_late_one():
+        let_the_early_one_finish()
+        between()
+
     try:
-        results["late"] = late(builder.reopen(table, Stopping(table.state.storage, let_the_early_one_finish)))
+        results["late"] = late(builder.reopen(table, Stopping(table.state.storage, stop_the_late_one)))
     finally:
         let_the_early_one_finish()
     return results["early"], results["late"]
@@ -98,6 +103,18 @@ def table(request, builder):
     made = builder.create(TRIPS, version=request.param)
     made.upsert([trip("a1", "a"), trip("a2", "a"), trip("b1", "b")], options=TINY_FILTERS)
     return made
+
+
+def test_a_commit_that_was_archived_before_it_was_seen_is_not_lost(builder, table):
+    def archive():
+        done = {one.requested_time for one in table.timeline.instants if one.is_completed}
+        for file in table.state.storage.list_directory(table.state.layout.timeline_path).files:
+            if file.name[:17] in done:
+                table.state.storage.delete(file.path)
+
+    early, late = upsert(trip("a1", "a", fare=5.0)), upsert(trip("a2", "a", fare=7.0))
+    overlapping(builder, table, early, late, between=archive)
+    assert {key: fare for key, fare in fares(builder, table).items() if key != "b1"} == {"a1": 5.0, "a2": 7.0}
 
 
 # written again in place

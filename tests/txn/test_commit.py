@@ -25,6 +25,7 @@ from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     ClockBehindTimeline,
     CommitUnknown,
+    FileMissing,
     HeartbeatExpired,
     LockNotAcquired,
     NotBuilt,
@@ -242,6 +243,20 @@ def test_a_clustering_that_is_planned_meanwhile_stops_the_write(state):
         request(state, Instant(requested_time=time, action=Action.CLUSTERING, state=State.REQUESTED))
         env.sleep(1)
         txn.commit(proposal_of(write(txn)))
+
+
+def test_a_commit_that_is_archived_while_it_is_looked_at_is_a_conflict(state, monkeypatch):
+    with begun(state) as txn:
+        other = committed(state, "h")
+
+        def archived(state, instant):
+            raise FileMissing("gone", path=instant.file_name)
+
+        monkeypatch.setattr(commit, "read_commit_metadata", archived)
+        txn.start(None)
+        with pytest.raises(WriteConflict, match="archived") as raised:
+            txn.commit(proposal_of(write(txn)))
+    assert raised.value.values["other"] == other.requested_time
 
 
 # keys of others

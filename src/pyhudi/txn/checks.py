@@ -21,7 +21,7 @@ from pyhudi.timeline.active import read_commit_metadata, read_plan
 from pyhudi.timeline.codec import decode_plan, decode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, completed_after, completed_writes, find_instant, pending
+from pyhudi.timeline.view import Timeline, completed_after, completed_writes, find_instant, is_committed, pending
 from pyhudi.txn.conflicts import (
     Footprint,
     Overlap,
@@ -38,6 +38,7 @@ from pyhudi.txn.locks import Lease
 __all__ = [
     "FindKeys",
     "Proposal",
+    "archived_meanwhile",
     "conflict_of",
     "require_alive",
     "require_lease",
@@ -49,6 +50,7 @@ __all__ = [
     "require_reads_unchanged",
     "require_same_schema",
     "require_same_table",
+    "require_unarchived",
     "rollback_target",
 ]
 
@@ -91,6 +93,22 @@ def require_alive(state: TableState, time: InstantTime, before: Timeline, now: T
         raise WriteConflict(
             "a commit that this write rests on was taken back; write again", instant=time, other=targets[target]
         )
+
+
+def require_unarchived(time: InstantTime, before: Timeline, now: Timeline) -> None:
+    """C2: nothing that was pending when we looked has been completed and archived since: its files cannot be compared.
+
+    Raises: WriteConflict.
+    """
+    gone = before.pending_times - {one.requested_time for one in now.instants}
+    for other in sorted(gone):
+        if is_committed(now, other):
+            raise archived_meanwhile(time, other)
+
+
+def archived_meanwhile(time: InstantTime, other: InstantTime) -> WriteConflict:
+    """Make the error for a commit that went into the archive before this write could see what it touched."""
+    return WriteConflict("another commit was archived while this write worked; write again", instant=time, other=other)
 
 
 def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:

@@ -41,6 +41,7 @@ from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
 from pyhudi.txn.checks import (
     Proposal,
+    archived_meanwhile,
     require_alive,
     require_lease,
     require_new_keys,
@@ -51,6 +52,7 @@ from pyhudi.txn.checks import (
     require_reads_unchanged,
     require_same_schema,
     require_same_table,
+    require_unarchived,
 )
 from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, resolution_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
@@ -214,11 +216,18 @@ class Txn:
         return frozenset(concurrent)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
-        """Read what everybody says who completed since our snapshot."""
-        return {
-            other.requested_time: read_commit_metadata(self.state, other)
-            for other in completed_after(now, frozenset(self.snapshot.completed))
-        }
+        """Read what everybody says who completed since our snapshot.
+
+        Raises: WriteConflict where one of them is in the archive already.
+        """
+        require_unarchived(self.time, self.snapshot, now)
+        found = {}
+        for other in completed_after(now, frozenset(self.snapshot.completed)):
+            try:
+                found[other.requested_time] = read_commit_metadata(self.state, other)
+            except FileMissing as error:
+                raise archived_meanwhile(self.time, other.requested_time) from error
+        return found
 
     def _require_the_rest(
         self,
