@@ -89,6 +89,7 @@ def _found(target):
 COMMIT = "pyhudi.txn.commit"
 ROLLBACK = "pyhudi.actions.rollback"
 CHECKS = "pyhudi.txn.checks"
+CONFLICTS = "pyhudi.txn.conflicts"
 UNGUARDED = (f"{COMMIT}.lock_for", lock_off_in())
 
 MUTANTS = (
@@ -109,12 +110,14 @@ MUTANTS = (
     ),
     Mutant("times by the clock alone", "clock-back", (("pyhudi.txn.times.HybridTimes.issue", clock_only),)),
     Mutant("not asked whether we are alive", "roll-back-live", ((f"{COMMIT}.require_alive", off),)),
-    Mutant("concurrent writers are not seen", "count-count", ((f"{COMMIT}.completed_after", always(())),)),
+    Mutant("concurrent writers are not seen", "count-count", ((f"{COMMIT}.read_concurrent", always({})),)),
     Mutant(
         "writers that began before us are not seen", "count-count", ((f"{COMMIT}.Txn._concurrent", begun_later_only),)
     ),
-    Mutant("replacements are not seen", "drop-update", ((f"{COMMIT}.completed_after", without_replacements),)),
-    Mutant("replaced file groups do not count", "drop-update", ((f"{COMMIT}.footprint", footprint_without_replaced),)),
+    Mutant("replacements are not seen", "drop-update", ((f"{CHECKS}.completed_after", without_replacements),)),
+    Mutant(
+        "replaced file groups do not count", "drop-update", ((f"{CONFLICTS}.footprint", footprint_without_replaced),)
+    ),
     Mutant(
         "overwritten partitions do not count",
         "overwrite-new-insert",

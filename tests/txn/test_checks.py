@@ -15,6 +15,7 @@ from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import timeline_of
 from pyhudi.txn.checks import (
     Proposal,
+    read_concurrent,
     require_alive,
     require_lease,
     require_new_keys,
@@ -24,7 +25,6 @@ from pyhudi.txn.checks import (
     require_reads_unchanged,
     require_same_schema,
     require_same_table,
-    require_unarchived,
     rollback_target,
 )
 from pyhudi.txn.conflicts import Reads, Resolution, footprint
@@ -82,14 +82,14 @@ def test_a_restore_that_takes_back_what_was_read_is_a_conflict(state):
 def test_what_was_pending_and_is_gone_was_archived_unless_it_was_rolled_back(state):
     with begun(state) as other, begun(state) as txn:
         other.start(None)
-        require_unarchived(txn.time, txn.snapshot, load_timeline(state))
+        assert read_concurrent(state, txn.time, txn.snapshot, load_timeline(state)) == {}
         now = load_timeline(state)
         gone = timeline_of([one for one in now.instants if one.requested_time != other.time], 2)
         with pytest.raises(WriteConflict, match="archived") as raised:
-            require_unarchived(txn.time, txn.snapshot, gone)
+            read_concurrent(state, txn.time, txn.snapshot, gone)
         assert raised.value.values["other"] == other.time
         rollback_instant(state, other.time, Settings({}))
-        require_unarchived(txn.time, txn.snapshot, load_timeline(state))
+        assert read_concurrent(state, txn.time, txn.snapshot, load_timeline(state)) == {}
 
 
 def test_a_rollback_says_what_it_takes_back_while_its_plan_is_there(state):

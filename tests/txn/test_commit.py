@@ -44,7 +44,7 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import complete, load_timeline, request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import completed_writes
-from pyhudi.txn import commit
+from pyhudi.txn import checks, commit
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import begin
 from pyhudi.txn.locks import GUARD_PATH
@@ -252,7 +252,7 @@ def test_a_commit_that_is_archived_while_it_is_looked_at_is_a_conflict(state, mo
         def archived(state, instant):
             raise FileMissing("gone", path=instant.file_name)
 
-        monkeypatch.setattr(commit, "read_commit_metadata", archived)
+        monkeypatch.setattr(checks, "read_commit_metadata", archived)
         txn.start(None)
         with pytest.raises(WriteConflict, match="archived") as raised:
             txn.commit(proposal_of(write(txn)))

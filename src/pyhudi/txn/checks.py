@@ -38,8 +38,8 @@ from pyhudi.txn.locks import Lease
 __all__ = [
     "FindKeys",
     "Proposal",
-    "archived_meanwhile",
     "conflict_of",
+    "read_concurrent",
     "require_alive",
     "require_lease",
     "require_new_keys",
@@ -50,7 +50,6 @@ __all__ = [
     "require_reads_unchanged",
     "require_same_schema",
     "require_same_table",
-    "require_unarchived",
     "rollback_target",
 ]
 
@@ -95,20 +94,27 @@ def require_alive(state: TableState, time: InstantTime, before: Timeline, now: T
         )
 
 
-def require_unarchived(time: InstantTime, before: Timeline, now: Timeline) -> None:
-    """C2: nothing that was pending when we looked has been completed and archived since: its files cannot be compared.
+def read_concurrent(
+    state: TableState, time: InstantTime, before: Timeline, now: Timeline
+) -> dict[InstantTime, CommitMetadata]:
+    """Read what everybody says who completed between two readings of the timeline: whom C2 to C7 are about.
 
-    Raises: WriteConflict.
+    What was pending in the first and is gone from the second was rolled back, or completed and archived.
+
+    Cost:   a read for each of them.
+    Raises: WriteConflict where one of them is in the archive already: what it touched cannot be compared.
     """
     gone = before.pending_times - {one.requested_time for one in now.instants}
     for other in sorted(gone):
         if is_committed(now, other):
-            raise archived_meanwhile(time, other)
-
-
-def archived_meanwhile(time: InstantTime, other: InstantTime) -> WriteConflict:
-    """Make the error for a commit that went into the archive before this write could see what it touched."""
-    return WriteConflict("another commit was archived while this write worked; write again", instant=time, other=other)
+            raise _archived(time, other)
+    found = {}
+    for one in completed_after(now, frozenset(before.completed)):
+        try:
+            found[one.requested_time] = read_commit_metadata(state, one)
+        except FileMissing as error:
+            raise _archived(time, one.requested_time) from error
+    return found
 
 
 def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
@@ -265,6 +271,10 @@ def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "ot
         partitions=list(overlap.partitions),
         **more,
     )
+
+
+def _archived(time: InstantTime, other: InstantTime) -> WriteConflict:
+    return WriteConflict("another commit was archived while this write worked; write again", instant=time, other=other)
 
 
 def _meeting(file: BaseFile, instant: InstantTime, ours: Collection[FileGroupId]) -> Overlap:

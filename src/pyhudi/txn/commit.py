@@ -38,10 +38,10 @@ from pyhudi.timeline.active import (
 )
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
+from pyhudi.timeline.view import Timeline, find_instant, newest_time
 from pyhudi.txn.checks import (
     Proposal,
-    archived_meanwhile,
+    read_concurrent,
     require_alive,
     require_lease,
     require_new_keys,
@@ -52,9 +52,8 @@ from pyhudi.txn.checks import (
     require_reads_unchanged,
     require_same_schema,
     require_same_table,
-    require_unarchived,
 )
-from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, resolution_for
+from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, footprints, resolution_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, decided_timeline, fence_of
 from pyhudi.txn.group_locks import GroupLocks
@@ -171,10 +170,9 @@ class Txn:
             require_alive(self.state, self.time, self.snapshot, now)
             require_same_table(self.state, self.time)
             concurrent = self._concurrent(now)
-            touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
             ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
             require_no_service(self.state, self.time, now, ours, resolution)
-            require_no_conflict(self.time, ours, touched, resolution)
+            require_no_conflict(self.time, ours, footprints(concurrent), resolution)
             self._require_the_rest(proposal, now, {one: concurrent[one] for one in concurrent if one not in seen})
             require_lease(lease)
             require_pulse(self.time, self.pulse)
@@ -194,9 +192,8 @@ class Txn:
         now = load_timeline(self.state)
         require_alive(self.state, self.time, self.snapshot, now)
         concurrent = self._concurrent(now)
-        touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
         ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
-        overlaps = find_overlaps(ours, touched, resolution)
+        overlaps = find_overlaps(ours, footprints(concurrent), resolution)
         if ours.replaced or ours.overwritten or not can_be_mended(self.time, overlaps):
             return None
         groups = frozenset(group for overlap in overlaps for group in overlap.groups)
@@ -210,24 +207,13 @@ class Txn:
         if proposal.find_keys is None:
             return frozenset()
         concurrent = self._concurrent(load_timeline(self.state))
-        touched = {instant: footprint(metadata) for instant, metadata in concurrent.items()}
-        require_no_conflict(self.time, footprint(proposal.metadata), touched, resolution_for(self.settings))
-        require_new_keys(self.time, proposal.find_keys, concurrent, ours=footprint(proposal.metadata).groups)
+        ours = footprint(proposal.metadata)
+        require_no_conflict(self.time, ours, footprints(concurrent), resolution_for(self.settings))
+        require_new_keys(self.time, proposal.find_keys, concurrent, ours=ours.groups)
         return frozenset(concurrent)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
-        """Read what everybody says who completed since our snapshot.
-
-        Raises: WriteConflict where one of them is in the archive already.
-        """
-        require_unarchived(self.time, self.snapshot, now)
-        found = {}
-        for other in completed_after(now, frozenset(self.snapshot.completed)):
-            try:
-                found[other.requested_time] = read_commit_metadata(self.state, other)
-            except FileMissing as error:
-                raise archived_meanwhile(self.time, other.requested_time) from error
-        return found
+        return read_concurrent(self.state, self.time, self.snapshot, now)
 
     def _require_the_rest(
         self,
@@ -238,8 +224,7 @@ class Txn:
     ) -> None:
         """Hold the action to everything but its own file groups; `unseen` are those whose keys are not known yet."""
         if proposal.reads is not None:
-            touched = {instant: footprint(metadata) for instant, metadata in self._concurrent(now).items()}
-            require_reads_unchanged(self.time, proposal.reads, touched)
+            require_reads_unchanged(self.time, proposal.reads, footprints(self._concurrent(now)))
         require_same_schema(self.state, self.time, self.snapshot, now, proposal.metadata)
         require_older_targets(self.time, proposal.metadata)
         if proposal.find_keys is not None:

@@ -30,6 +30,7 @@ __all__ = [
     "find_overlaps",
     "find_read_changes",
     "footprint",
+    "footprints",
     "place_of",
     "plan_footprint",
     "resolution_for",
@@ -135,6 +136,11 @@ def footprint(metadata: CommitMetadata) -> Footprint:
         is_whole_table=metadata.operation is WriteOperation.INSERT_OVERWRITE_TABLE,
         is_compaction=metadata.operation in {WriteOperation.COMPACT, WriteOperation.LOG_COMPACT},
     )
+
+
+def footprints(written: Mapping[InstantTime, CommitMetadata]) -> dict[InstantTime, Footprint]:
+    """Take what several actions touch from what they say of themselves."""
+    return {instant: footprint(metadata) for instant, metadata in written.items()}
 
 
 def plan_footprint(action: Action, plan: Mapping[str, Any]) -> Footprint:

@@ -16,9 +16,9 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
-from pyhudi.timeline.view import Timeline, completed_after, pending
-from pyhudi.txn.checks import conflict_of
-from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, resolution_for
+from pyhudi.timeline.view import Timeline, pending
+from pyhudi.txn.checks import conflict_of, read_concurrent
+from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, resolution_for
 from pyhudi.txn.heartbeat import Liveness, liveness
 from pyhudi.txn.markers import marked_files
 
@@ -39,11 +39,9 @@ def require_untouched(
     Cost:   one listing of the timeline.
     Raises: WriteConflict.
     """
-    done = {
-        one.requested_time: footprint(read_commit_metadata(state, one))
-        for one in completed_after(load_timeline(state), frozenset(before.completed))
-    }
-    for overlap in find_overlaps(Footprint(groups=frozenset(groups)), done, resolution_for(settings)):
+    concurrent = read_concurrent(state, time, before, load_timeline(state))
+    ours, theirs = Footprint(groups=frozenset(groups)), footprints(concurrent)
+    for overlap in find_overlaps(ours, theirs, resolution_for(settings)):
         raise conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 
