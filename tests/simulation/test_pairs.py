@@ -8,7 +8,7 @@ from tests.simulation.scenarios import crowds, pairs
 
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SEED = os.environ.get("PYHUDI_SEED", "1")
-WAYS = ("bound2", "all:5000") if IS_FULL else ("bound1", "all:25")
+WAYS = ("bound2", "all:8000") if IS_FULL else ("bound1", "all:25")
 """The first of them is searched to its end."""
 CROWDS = list(crowds.SCENARIOS)[: 250 if IS_FULL else 10]
 RUNS_OF_A_CROWD = 100 if IS_FULL else 25
