@@ -9,7 +9,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 
 from pyhudi.actions.concurrency import group_of, groups_of
-from pyhudi.errors import DuplicateKeys, LockNotAcquired, WriteConflict
+from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, WriteConflict
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.tag import index_plan
@@ -115,6 +115,27 @@ def test_a_commit_that_was_archived_before_it_was_seen_is_not_lost(builder, tabl
     early, late = upsert(trip("a1", "a", fare=5.0)), upsert(trip("a2", "a", fare=7.0))
     overlapping(builder, table, early, late, between=archive)
     assert {key: fare for key, fare in fares(builder, table).items() if key != "b1"} == {"a1": 5.0, "a2": 7.0}
+
+
+def test_a_write_whose_files_were_cleaned_away_after_another_commit_is_done_again(builder, table):
+    before = [path for path in files_on_disk(table) if path.startswith("a/")]
+
+    def update_and_clean(table):
+        upsert(trip("a1", "a", fare=5.0))(table)
+        for path in before:
+            table.state.storage.delete(path)
+
+    after(builder, table, upsert(trip("a2", "a", fare=7.0)), update_and_clean)
+    assert {key: fare for key, fare in fares(builder, table).items() if key != "b1"} == {"a1": 5.0, "a2": 7.0}
+
+
+def test_a_file_that_is_gone_though_nobody_else_has_written_is_told_as_missing(builder, table):
+    def lose(table):
+        for path in files_on_disk(table):
+            table.state.storage.delete(path)
+
+    with pytest.raises(FileMissing):
+        after(builder, table, upsert(trip("a2", "a", fare=7.0)), lose)
 
 
 # written again in place

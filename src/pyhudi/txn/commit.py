@@ -38,7 +38,7 @@ from pyhudi.timeline.active import (
 )
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, find_instant, newest_time
+from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
 from pyhudi.txn.checks import (
     Proposal,
     read_concurrent,
@@ -112,23 +112,35 @@ class Txn:
         After an unknown outcome nothing is undone: the commit may stand. A dying process (no `Exception`) undoes
         nothing either; the next writer does.
 
-        Raises: HeartbeatExpired in place of FileMissing where somebody else had rolled the action back.
+        Raises: in place of FileMissing what made the file go: HeartbeatExpired where somebody else had rolled the
+                action back, WriteConflict where others have committed since, after whom a cleaner may have come.
         """
         is_dying = error is not None and not isinstance(error, Exception)
         if is_dying or isinstance(error, CommitUnknown) or self.instant.is_completed:
             self._alive.close()
             return
-        is_taken_back = False
+        reason = None
         try:
             is_taken_back = self._undo(self.state, self.instant, self.settings)
             self._alive.close()
             stop_beating(self.state, self.time)
+            reason = self._reason(is_taken_back) if isinstance(error, FileMissing) else None
         except HudiError as failure:
             _say(error, f"instant {self.time} could not be rolled back now; the next writer will do it: {failure}")
         finally:
             self._alive.close()
-        if is_taken_back and isinstance(error, FileMissing):  # what is missing are files that went with the instant
-            raise _taken_for_dead(self.time) from error
+        if reason is not None:
+            raise reason from error
+
+    def _reason(self, is_taken_back: bool) -> HudiError | None:
+        """Tell why a file of this action, or one that it reads, is gone; None if nobody else has done anything."""
+        if is_taken_back:
+            return _taken_for_dead(self.time)
+        others = completed_after(load_timeline(self.state), frozenset(self.snapshot.completed))
+        if not others:
+            return None
+        text = "a file that this write reads is gone, and others have committed meanwhile; write again"
+        return WriteConflict(text, instant=self.time, others=[one.requested_time for one in others])
 
     def start(self, profile: CommitMetadata | None, groups: Collection[FileGroupId] = ()) -> None:
         """Announce what is about to be written: the inflight file with the workload profile.
