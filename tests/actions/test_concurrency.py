@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 
+from pyhudi.actions import opening
 from pyhudi.actions.concurrency import group_of, groups_of
-from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, WriteConflict
+from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, SchemaMismatch, WriteConflict
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.tag import index_plan
@@ -127,6 +128,52 @@ def test_a_write_whose_files_were_cleaned_away_after_another_commit_is_done_agai
 
     after(builder, table, upsert(trip("a2", "a", fare=7.0)), update_and_clean)
     assert {key: fare for key, fare in fares(builder, table).items() if key != "b1"} == {"a1": 5.0, "a2": 7.0}
+
+
+def begins_after(monkeypatch, meanwhile):
+    """Let something happen, once, when a write has looked at the table's columns and has not begun."""
+    begin, is_done = opening._begin, []
+
+    def late(*given):
+        if not is_done:
+            is_done.append(True)
+            meanwhile()
+        return begin(*given)
+
+    monkeypatch.setattr(opening, "_begin", late)
+
+
+def test_a_column_that_came_before_a_write_began_stays(builder, table, monkeypatch):
+    null_filled = {"hoodie.write.set.null.for.missing.columns": True}
+    begins_after(monkeypatch, lambda: upsert(trip("a1", "a", x="new"))(table))
+    upsert(trip("a2", "a", fare=7.0), **null_filled)(builder.reopen(table, table.state.storage))
+    assert sorted(builder.rows_of(table, "uuid", "fare", "x")) == [
+        ("a1", 1.0, "new"),
+        ("a2", 7.0, None),
+        ("b1", 1.0, None),
+    ]
+
+
+def test_a_write_that_lacks_a_column_which_came_before_it_began_is_told_so(builder, table, monkeypatch):
+    begins_after(monkeypatch, lambda: upsert(trip("a1", "a", x="new"))(table))
+    with pytest.raises(SchemaMismatch, match="lack"):
+        upsert(trip("a2", "a", fare=7.0))(builder.reopen(table, table.state.storage))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda table: table.update(set={"fare": "fare + 6"}, where="uuid = 'a2'"),
+        lambda table: table.delete(where="uuid = 'a2'"),
+        lambda table: table.delete(keys=["a2"]),
+        lambda table: merge(trip("a2", "a", fare=7.0))(table).when_matched_update({"fare": "s.fare"}).execute(),
+        lambda table: merge(trip("a2", "a", fare=7.0))(table).when_matched_delete().execute(),
+    ],
+)
+def test_a_column_that_came_before_a_change_began_stays(builder, table, monkeypatch, write):
+    begins_after(monkeypatch, lambda: upsert(trip("a1", "a", x="new"))(table))
+    write(builder.reopen(table, table.state.storage))
+    assert dict(builder.rows_of(table, "uuid", "x"))["a1"] == "new"
 
 
 def test_a_file_that_is_gone_though_nobody_else_has_written_is_told_as_missing(builder, table):

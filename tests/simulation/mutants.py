@@ -87,6 +87,7 @@ def _found(target):
 
 
 COMMIT = "pyhudi.txn.commit"
+OPENING = "pyhudi.actions.opening"
 ROLLBACK = "pyhudi.actions.rollback"
 CHECKS = "pyhudi.txn.checks"
 CONFLICTS = "pyhudi.txn.conflicts"
@@ -101,7 +102,7 @@ MUTANTS = (
     Mutant(
         "snapshot after begin, targets unchecked",
         "count-count",
-        ((f"{COMMIT}.require_older_targets", off), ("pyhudi.actions.opening.begin", snapshot_late)),
+        ((f"{COMMIT}.require_older_targets", off), (f"{OPENING}.begin", snapshot_late)),
     ),
     Mutant(
         "completion time drawn outside the lock",
@@ -189,6 +190,11 @@ MUTANTS = (
         ((f"{CHECKS}._SERVICES", without(Action.CLUSTERING)),),
     ),
     Mutant("C7: the table's properties may change", "metadata-table", ((f"{COMMIT}.require_same_table", off),)),
+    Mutant(
+        "C7: columns may change before a write begins",
+        "columns",
+        ((f"{OPENING}.require_same_columns", off),),
+    ),
     Mutant("C7: columns may change", "columns", ((f"{COMMIT}.require_same_schema", off),)),
     Mutant(
         "C8: no look at the lease, nor at the heart",
@@ -203,7 +209,7 @@ MUTANTS = (
         seed=2,
     ),
     Mutant("what was read may change", "skew", ((f"{COMMIT}.require_reads_unchanged", off),)),
-    Mutant("snapshot after begin", "count-count", (("pyhudi.actions.opening.begin", snapshot_late),)),
+    Mutant("snapshot after begin", "count-count", ((f"{OPENING}.begin", snapshot_late),)),
     Mutant("saved in place beside later ones", "mend", ((f"{COMMIT}.can_be_mended", others_may_be_later),)),
     Mutant(
         "saved in place whatever keys have moved",

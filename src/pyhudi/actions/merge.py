@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.concurrency import groups_of, keys_in, mended_tasks
-from pyhudi.actions.opening import Opened, opened
+from pyhudi.actions.opening import Opened, opened, require_same_columns
 from pyhudi.actions.publish import RestsOn, profile, publish
 from pyhudi.actions.retrying import retrying
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
@@ -95,8 +95,7 @@ class MergeBuilder:
         Raises: InvalidInput, ExpressionError, SchemaMismatch where `on` or a clause cannot be used, before anything is
                 written; DuplicateKeys where two source rows act on one row, or an insert would make a key twice.
         """
-        merge = _Merge.of(self._call, self._call.engine.schema(self._source), self._on, self._clauses)
-        return _execute(self._call, self._source, merge)
+        return _execute(self._call, self._source, self._on, self._clauses)
 
     def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: Filter) -> "MergeBuilder":
         assignments = None if values is None else {name: _expression(value) for name, value in values.items()}
@@ -158,6 +157,8 @@ class _Merge:
     """A merge whose clauses fit the table and the source."""
 
     clauses: MergeClauses
+    target: pa.Schema
+    """The table's columns."""
     source: pa.Schema
     """The source's columns as a table would store them."""
     keys: Mapping[str, Expression]
@@ -188,13 +189,20 @@ class _Merge:
             # Without an insert nobody asks where an unmatched row would go.
             nowhere = literal(None, sides.target.field(name).type)
             keys.setdefault(name, checked.inserted(name) or nowhere)
-        return _Merge(clauses=checked, source=sides.source, keys=keys, knows_partition=join.knows_partition)
+        return _Merge(
+            clauses=checked,
+            target=sides.target,
+            source=sides.source,
+            keys=keys,
+            knows_partition=join.knows_partition,
+        )
 
 
 @retrying
-def _execute(call: WriteCall, source: Frame, merge: _Merge) -> WriteResult | WritePlan:
-    keyed = _keyed(call, source, merge)
-    with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True) as write:
+def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...]) -> WriteResult | WritePlan:
+    merge = _Merge.of(call, call.engine.schema(source), on, clauses)
+    keyed, is_fit = _keyed(call, source, merge), partial(require_same_columns, merge.target)
+    with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True, check=is_fit) as write:
         if merge.clauses.has_inserts and index_plan(call.settings, call.state.config.record_key).is_global:
             _require_one_row_a_key(call, write)
         looking = write if merge.knows_partition else _in_all_partitions(write)

@@ -14,7 +14,7 @@ from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.rollback import recover, undo
 from pyhudi.engine.api import KEY, PARTITION, Frame
-from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch
+from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.tag import index_plan
 from pyhudi.kernels.keys import KeySpec
@@ -39,7 +39,7 @@ from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 from pyhudi.txn.outcomes import nothing_committed
 
-__all__ = ["Opened", "opened"]
+__all__ = ["Opened", "opened", "require_same_columns"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
@@ -104,8 +104,9 @@ def opened(
     not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
     while they are written.
 
-    Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; StorageUnavailable where a put that commits
-            nothing got no answer.
+    Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; WriteConflict where another commit changed
+            the table's columns before this write began; StorageUnavailable where a put that commits nothing got no
+            answer.
     """
     require_agreement(call.settings, call.state.config)
     timeline = load_timeline(call.state)
@@ -134,6 +135,8 @@ def opened(
         # A wrong key is found before the instant is there; only generated keys need its time.
         early = keyed(None) if call.state.config.record_key else None
         transaction, snapshot, time = _begin(call, action, stack)
+        if snapshot.completed.keys() != timeline.completed.keys():
+            require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys))
         given = early or keyed(time)
         yield Opened(
             call=call,
@@ -149,6 +152,15 @@ def opened(
             has_unknown_partitions=given.has_unknown_partitions,
             transaction=transaction,
         )
+
+
+def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
+    """C7, for who commits after the columns were looked at and before a write has its snapshot.
+
+    Raises: WriteConflict.
+    """
+    if expected != found:
+        raise WriteConflict("another commit changed the table's columns as this write began; write again")
 
 
 def _prepared(call: WriteCall) -> WriteCall:

@@ -7,6 +7,7 @@ verb after the other, on a dictionary. Start at `Scenario` and `play`.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from types import MappingProxyType
 
 from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, as_begun
 from tests.simulation.explorer.kernel import Run
@@ -76,9 +77,10 @@ class Seat:
     token: str
     log: list
 
-    def call(self, verb, *args, **kwargs):
+    def call(self, verb, *args, options=MappingProxyType({}), **kwargs):
         """Call a write verb of the table under this call's token."""
-        return getattr(self.table(), verb)(*args, options=self.options, commit_metadata={TOKEN: self.token}, **kwargs)
+        options = {**self.options, **options}
+        return getattr(self.table(), verb)(*args, options=options, commit_metadata={TOKEN: self.token}, **kwargs)
 
 
 @dataclass(frozen=True)

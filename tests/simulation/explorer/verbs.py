@@ -143,12 +143,13 @@ def insert(**fares):
     return Verb(about=f"insert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
-def insert_unless_there(**fares):
+def insert_unless_there(fares, isolation=""):
     """Put rows in whose keys are not there yet."""
     keys = _keys(fares)
+    how = {"pyhudi.isolation": isolation} if isolation else {}
 
     def do(seat):
-        return seat.call("insert", _trips(keys), duplicates="drop")
+        return seat.call("insert", _trips(keys), duplicates="drop", options=how)
 
     return Verb(about=f"insert new {_spelled(keys)}", do=do, means=lambda rows: {**keys, **rows})
 

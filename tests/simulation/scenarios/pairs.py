@@ -25,6 +25,7 @@ from tests.simulation.explorer.verbs import (
     read_twice,
     roll_back_pending,
     upsert,
+    widen,
 )
 
 
@@ -36,15 +37,18 @@ class Action:
     """Made from the actor's number, so that two who do the same do not write the same, and from its isolation."""
     finds_dead: bool = False
     """A writer before has died in the middle of its commit."""
+    widens: bool = False
+    """The table gets columns that others do not know."""
 
 
 KEYS = ("k0", "k1", "k2", "k3", "k9", "m", "n0", *(f"{letter}{n}" for letter in "no" for n in range(1, 6)))
 """All keys that there may be."""
 ACTIONS = {
     "insert": Action(lambda n, _: insert(**{f"n{n}_b": 1.0 + n})),
-    "insert-new": Action(lambda n, _: insert_unless_there(m_b=1.0 + n)),
+    "insert-new": Action(lambda n, how: insert_unless_there({"m_b": 1.0 + n}, **how)),
     "bulk-insert": Action(lambda n, _: bulk_insert(**{f"n{n}_b": 1.0 + n})),
     "upsert": Action(lambda n, _: upsert(k1_b=4.0 + n, m_b=1.0 + n)),
+    "widen": Action(lambda n, _: widen(f"x{n}", k1_b=4.0 + n, m_b=1.0 + n), widens=True),
     "update": Action(lambda _, how: raise_fare("k1", "b", **how)),
     "merge": Action(lambda n, how: merge({"k3_b": 6.0 + n, "m_b": 1.0 + n}, **how)),
     "delete": Action(lambda n, how: delete(f"k{2 * n - 1}", **how)),
@@ -61,16 +65,19 @@ ACTIONS = {
 }
 
 
-def among_dead(*names):
-    """Give what has to have happened before, if one of these actions is to find a writer that died."""
-    if not any(ACTIONS[name].finds_dead for name in names):
-        return {}
-    return {"before": (upsert(k0_a=9.0, n0_a=9.0),), "dies_at": "create .commit"}
+def circumstances(*names):
+    """Give a scenario what these actions need: somebody who has died before, rows that may lack columns."""
+    found = {}
+    if any(ACTIONS[name].finds_dead for name in names):
+        found |= {"before": (upsert(k0_a=9.0, n0_a=9.0),), "dies_at": "create .commit"}
+    if any(ACTIONS[name].widens for name in names):
+        found |= {"options": {"hoodie.write.set.null.for.missing.columns": True}}
+    return found
 
 
 def _pair(one, other):
     actors = {"w1": (ACTIONS[one].verb(1, {}),), "w2": (ACTIONS[other].verb(2, {}),)}
-    return Scenario(about=f"{one} beside {other}", actors=actors, **among_dead(one, other))
+    return Scenario(about=f"{one} beside {other}", actors=actors, **circumstances(one, other))
 
 
 WAYS = ("all",)
