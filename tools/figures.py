@@ -57,6 +57,11 @@ ROWS = {
         153,
         153,
     ),
+    "the same pairs at table version 6, with one interruption": (
+        "action pairs at version 6, every order with one interruption",
+        0,
+        0,
+    ),
     "of them in every order at all": ("action pairs, every order", 1, 1),
     "random schedules of three to five actors": ("random schedules of 3-5 actors", 500, 50_000),
     "crash points recovered": ("crash points", 2_000, 2_000),

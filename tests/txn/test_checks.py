@@ -283,6 +283,21 @@ def test_columns_that_another_changed_meanwhile_are_a_conflict_unless_they_are_o
         require_same_schema(state, "20260101000000009", before, now, metadata)
 
 
+@pytest.mark.parametrize(("version", "is_conflict"), [(6, True), (9, False)])
+def test_columns_that_a_later_commit_would_hide_from_readers_are_a_conflict(version, is_conflict):
+    state = new_state(version)
+    before = committing(state, "a")
+    with begun(state) as txn:
+        now = committing(state, "a")
+        metadata = CommitMetadata(operation=WriteOperation.UPSERT, extra={"schema": schema_of("a", "x")})
+        if is_conflict:
+            with pytest.raises(WriteConflict, match="hide") as caught:
+                require_same_schema(state, txn.time, before, now, metadata)
+            assert caught.value.values["other"] == max(now.completed)
+        else:
+            require_same_schema(state, txn.time, before, now, metadata)
+
+
 def test_a_heartbeat_that_did_not_get_through_for_too_long_stops_the_write(state):
     clock = state.env
     pulse = Pulse(env=clock, limit_s=120, last_s=clock.monotonic_s())

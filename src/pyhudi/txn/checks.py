@@ -142,6 +142,8 @@ def require_same_schema(
 ) -> None:
     """C7: nobody changed the table's columns meanwhile, unless to what we have: the newest commit says what they are.
 
+    In layout 1 that may stay another's: readers go by when a commit was requested. Then it has to have our columns.
+
     Raises: WriteConflict.
     """
     theirs, other = _newest_schema(state, completed_after(now, frozenset(before.completed)), now)
@@ -151,6 +153,8 @@ def require_same_schema(
     first = _newest_schema(state, completed_writes(before), before)[0] or state.config.create_schema
     if not first or _columns(first) != _columns(theirs):
         raise WriteConflict("another commit changed the table's columns; write again", instant=time, other=other)
+    if now.layout == 1 and other is not None and other > time:
+        raise WriteConflict("a later commit would hide this write's columns; write again", instant=time, other=other)
 
 
 def require_no_service(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tests.simulation.explorer.ends import End, decoded, judged_end
+from tests.simulation.explorer.scenario import TIMELINES
 
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
@@ -20,7 +21,6 @@ from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
 
-_TIMELINES = frozenset({".hoodie", ".hoodie/timeline"})
 MOST_VISIBLE = 20_000
 """How many answers are remembered."""
 
@@ -49,7 +49,7 @@ class Sight:
     def of(disk):
         completed, pending, files = {}, set(), {}
         for path, stored in disk.files.items():
-            if path.rpartition("/")[0] in _TIMELINES:
+            if path.rpartition("/")[0] in TIMELINES:
                 instant = parse_name(path.rsplit("/", 1)[-1])
                 if instant is not None and instant.is_completed:
                     completed[path] = stored.data

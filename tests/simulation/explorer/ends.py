@@ -74,8 +74,9 @@ class End:
 
     @cached_property
     def commits(self):
-        """Give (instant, token) of completed writes since the beginning, in the order in which they are read."""
+        """Give (instant, token) of completed writes since the beginning, in the order in which they became visible."""
         state = self.table.state
+        came = {name: number for number, name in enumerate(self.play.published)}
         timeline = load_timeline(state)
         begun = {one.requested_time for one in load_timeline(self.play.world.world.table().state).completed.values()}
         found = []
@@ -83,8 +84,10 @@ class End:
             if one.requested_time in begun or one.action not in {"commit", "replacecommit"}:
                 continue
             token = (self.said(one).extra or {}).get(TOKEN, "")
-            found.append((timeline.point(one), one, token))
-        return [(one, token) for _, one, token in sorted(found, key=lambda each: each[0])]
+            found.append((one, token))
+        if timeline.layout == 1:  # readers go by when it was requested; what a fence has decided comes last
+            return sorted(found, key=lambda each: came.get(each[0].file_name, len(came)))
+        return sorted(found, key=lambda each: timeline.point(each[0]))
 
     @cached_property
     def rows(self):

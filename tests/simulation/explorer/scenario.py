@@ -22,6 +22,7 @@ TOKEN = "simulation"
 QUIET_MS = 1_000
 ONE_ATTEMPT = {"hoodie.write.num.retries.on.conflict.failures": 0}
 SHORT_WAIT = {"hoodie.write.lock.wait_time_ms": 3_000}
+TIMELINES = frozenset({".hoodie", ".hoodie/timeline"})
 BYSTANDERS = {"notes.txt": b"not of Hudi", "b/readme.txt": b"nor this"}
 """Files that are in the table's directory and are none of its business."""
 
@@ -110,6 +111,11 @@ class Play:
         )
         self.run = Run(disk, scenario.events, scenario.budget, memory)
         self.run.heard = self.hear
+
+    @property
+    def published(self):
+        """Name what is on the timeline, in the order in which it came there: the disk keeps it."""
+        return [path.rsplit("/", 1)[-1] for path in self.run.disk.files if path.rpartition("/")[0] in TIMELINES]
 
     def hear(self, said):
         """Note what an actor reports: how a call ended, or what a reader saw."""

@@ -75,10 +75,13 @@ def circumstances(*names):
     return found
 
 
-def _pair(one, other):
+def _pair(one, other, version):
     actors = {"w1": (ACTIONS[one].verb(1, {}),), "w2": (ACTIONS[other].verb(2, {}),)}
-    return Scenario(about=f"{one} beside {other}", actors=actors, **circumstances(one, other))
+    return Scenario(about=f"{one} beside {other}", actors=actors, version=version, **circumstances(one, other))
 
 
 WAYS = ("all",)
-SCENARIOS = {f"{one}+{other}": _pair(one, other) for one, other in combinations_with_replacement(ACTIONS, 2)}
+PAIRS = list(combinations_with_replacement(ACTIONS, 2))
+SCENARIOS = {f"{one}+{other}": _pair(one, other, 9) for one, other in PAIRS}
+SCENARIOS |= {f"{one}+{other}-v6": _pair(one, other, 6) for one, other in PAIRS}
+"""Readers of version 6 go by when a commit was requested, of version 9 by when it was completed."""
