@@ -176,6 +176,15 @@ def test_a_column_that_came_before_a_change_began_stays(builder, table, monkeypa
     assert dict(builder.rows_of(table, "uuid", "x"))["a1"] == "new"
 
 
+@pytest.mark.parametrize(("isolation", "left"), [("serializable", {"b1"}), ("write_serializable", {"a3", "b1"})])
+def test_a_partition_that_comes_while_others_are_taken_away(builder, table, isolation, left):
+    def take_away(table):
+        table.delete_partitions(["a*"], options={**TINY_FILTERS, "pyhudi.isolation": isolation})
+
+    after(builder, table, take_away, upsert(trip("a3", "a-new")))
+    assert set(builder.rows_of(table, "uuid")) == {(key,) for key in left}
+
+
 def test_a_file_that_is_gone_though_nobody_else_has_written_is_told_as_missing(builder, table):
     def lose(table):
         for path in files_on_disk(table):

@@ -211,6 +211,8 @@ def test_partitions_are_deleted_by_name_and_by_pattern(engine, version):
     before = listing(table)
     with pytest.raises(InvalidInput, match="no partition fits"):
         table.delete_partitions(["oslo"])
+    with pytest.raises(InvalidInput, match="is a list"):
+        table.delete_partitions("sf")
     assert listing(table) == before
 
 

@@ -65,6 +65,25 @@ def test_a_table_without_partitions_is_one_partition():
     assert list_partitions(state) == [""]
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "a/new"), ("a/new", "a"), ("2023", "2023/04/03")])
+def test_a_partition_inside_another_is_refused_and_found_where_it_is(first, second):
+    state = new_state(env=FixedEnv())
+    ensure_partition_metadata(state, first, T)
+    with pytest.raises(InvalidInput, match="inside another") as raised:
+        ensure_partition_metadata(state, second, T)
+    assert raised.value.values == {"partition": second, "other": first}
+    state.storage.put(f"{second}/.hoodie_partition_metadata", b"")
+    assert list_partitions(state) == sorted([first, second])
+    assert not ensure_partition_metadata(state, second, T)
+
+
+def test_the_walk_ends_at_the_root_of_a_table_without_partitions():
+    state = new_state()
+    ensure_partition_metadata(state, "", T)
+    state.storage.put("b/.hoodie_partition_metadata", b"")
+    assert list_partitions(state) == [""]
+
+
 def test_files_of_partitions_are_listed_without_their_metadata():
     state = new_state()
     for partition in ("city=a", "city=b"):

@@ -160,8 +160,11 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
 def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult | list[PartitionPath]:
     """Take whole partitions away: paths, or patterns with `*`; a dry run gives the partitions.
 
-    Raises: InvalidInput where a pattern fits no partition.
+    Raises: InvalidInput where a pattern fits no partition, and for one text in place of a list: its letters would be
+            the patterns.
     """
+    if isinstance(patterns, str) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise InvalidInput("partitions is a list of paths or patterns, each a text", partitions=patterns)
 
     def check(_: pa.Schema) -> None:
         _matching({one.group.partition for one in slices_at(call.state, load_timeline(call.state))}, patterns)
@@ -173,6 +176,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
             return partitions
         taken = [one for one in stored if one.group.partition in set(partitions)]
         write.txn.start(None, {one.group for one in taken})
+        looked_at = Reads(covers=lambda partition: any(_fits(partition, pattern) for pattern in patterns))
         return publish(
             call,
             write.txn,
@@ -181,6 +185,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
             schema=write.schema,
             phases=write.phases,
             replaced=_groups(taken),
+            rests_on=RestsOn(reads=looked_at if call.is_serializable else None),
         )
 
 
@@ -366,8 +371,12 @@ def _groups(slices: Sequence[FileSlice]) -> dict[PartitionPath, list[FileId]]:
 def _matching(partitions: set[PartitionPath], patterns: Sequence[str]) -> list[PartitionPath]:
     matched: set[PartitionPath] = set()
     for pattern in patterns:
-        fitting = {partition for partition in partitions if fnmatchcase(partition, pattern.strip("/"))}
+        fitting = {partition for partition in partitions if _fits(partition, pattern)}
         if not fitting:
             raise InvalidInput("no partition fits", pattern=pattern, partitions=sorted(partitions)[:10])
         matched |= fitting
     return sorted(matched)
+
+
+def _fits(partition: PartitionPath, pattern: str) -> bool:
+    return fnmatchcase(partition, pattern.strip("/"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from pyhudi.errors import CorruptData, FileMissing, PreconditionFailed
+from pyhudi.errors import CorruptData, FileMissing, InvalidInput, PreconditionFailed
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
 from pyhudi.formats.properties import format_properties, java_date, parse_properties
@@ -43,20 +43,24 @@ def storage_listing(state: TableState) -> Listing:
     return files_of
 
 
-def list_partitions(state: TableState) -> list[PartitionPath]:
-    """List every partition, at any depth, sorted.
+def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
+    """List every partition from a directory on, at any depth, sorted.
 
-    A partition has no partitions below it, so the walk stops there. Directories that begin with a dot are none.
+    The walk ends at the root of a table without partitions. It goes on below a partition, where nothing should be:
+    Apache Hudi puts partitions there whose values ask for it, and finds them by its metadata table. Directories that
+    begin with a dot are none.
 
     Cost:   one directory listing for each directory on the way, several at once.
     """
     found: list[PartitionPath] = []
-    level = [""]
+    level = [top]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
         while level:
             contents = list(zip(level, threads.map(state.storage.list_directory, level), strict=True))
             found += [PartitionPath(path) for path, content in contents if _is_partition(content)]
-            below = [name for _, content in contents if not _is_partition(content) for name in content.directories]
+            below = [
+                name for path, content in contents if path or not _is_partition(content) for name in content.directories
+            ]
             level = [name for name in below if not _is_hidden(name)]
     return sorted(found)
 
@@ -71,16 +75,27 @@ def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[Pa
 
 
 def ensure_partition_metadata(state: TableState, partition: PartitionPath, instant: InstantTime) -> bool:
-    """Make a directory a partition; False if it was one. Never replaces what is there."""
+    """Make a directory a partition; False if it was one. Never replaces what is there.
+
+    Cost:   a look at what is there; for a new partition one at each directory above it, a listing and a put.
+    Raises: InvalidInput for a partition inside another one: Apache Hudi would not find its rows by listing.
+    """
     now_ms = state.env.now_ms()
     data = encode_partition_metadata(partition, instant, java_date(now_ms, state.env.zone()))
-    path = check_path(f"{partition}/{PARTITION_METADATA}" if partition else PARTITION_METADATA)
-    try:
-        state.storage.head(path)
-    except FileMissing:
-        pass
-    else:
+    path = _metadata_path(partition)
+    if _is_there(state, path):
         return False
+    steps = partition.split("/")
+    above = ["/".join(steps[:depth]) for depth in range(1, len(steps))]
+    inside = next((one for one in above if _is_there(state, _metadata_path(PartitionPath(one)))), None)
+    has_more = bool(partition and state.storage.list_directory(partition).directories)
+    around = list_partitions(state, partition)[:1] if has_more else []
+    if inside is not None or around:
+        raise InvalidInput(
+            "a partition cannot lie inside another one; choose values whose paths do not begin with each other",
+            partition=partition,
+            other=inside or around[0],
+        )
     try:
         state.storage.put(path, data, PutMode.CREATE)
     except PreconditionFailed:
@@ -105,6 +120,18 @@ def decode_partition_metadata(data: bytes, path: str) -> tuple[InstantTime, int]
         return InstantTime(entries["commitTime"]), int(entries["partitionDepth"])
     except (KeyError, ValueError) as error:
         raise CorruptData("partition metadata cannot be read", file=path) from error
+
+
+def _metadata_path(partition: PartitionPath) -> str:
+    return check_path(f"{partition}/{PARTITION_METADATA}" if partition else PARTITION_METADATA)
+
+
+def _is_there(state: TableState, path: str) -> bool:
+    try:
+        state.storage.head(path)
+    except FileMissing:
+        return False
+    return True
 
 
 def _is_partition(content: Directory) -> bool:
