@@ -200,6 +200,14 @@ def test_insert_overwrite_table_replaces_everything(engine, version):
     assert engine.rows_of(table, "uuid", "city") == [("a", "oslo"), ("d", "sf")]
 
 
+@pytest.mark.parametrize("city", [".x", "_x", "x.", "#x", " x", "%41", "x=y", "täx", "-", "a\tb"])
+def test_a_partition_of_any_name_is_read_again(engine, version, city):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a", city))))
+    table.upsert(engine.rows(trips(trip("a", city, ts=2))))
+    assert engine.rows_of(table, "uuid", "city", "ts") == [("a", city, 2)]
+
+
 def test_partitions_are_deleted_by_name_and_by_pattern(engine, version):
     table = engine.create(version=version)
     table.upsert(engine.rows(trips(*(trip(city, city) for city in ("sf", "oslo", "omsk", "rome")))))

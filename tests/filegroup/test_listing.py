@@ -52,10 +52,17 @@ def test_partitions_are_directories_with_partition_metadata_at_any_depth():
     for partition in ("city=b", "city=a", "2023/04/03/12", "2023/04/03/13"):
         ensure_partition_metadata(state, partition, T)
     state.storage.put("city=c/stray.parquet", b"")
-    state.storage.put(".hidden/deep/.hoodie_partition_metadata", b"")
+    state.storage.put(".dotted/deep/.hoodie_partition_metadata", b"")
     state.storage.put(".hoodie/metadata/files/.hoodie_partition_metadata", b"")
     state.storage.put("other/format/.hoodie_partition_metadata.parquet", b"")
-    assert list_partitions(state) == ["2023/04/03/12", "2023/04/03/13", "city=a", "city=b", "other/format"]
+    assert list_partitions(state) == [
+        ".dotted/deep",
+        "2023/04/03/12",
+        "2023/04/03/13",
+        "city=a",
+        "city=b",
+        "other/format",
+    ]
 
 
 def test_a_table_without_partitions_is_one_partition():

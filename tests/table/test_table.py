@@ -158,3 +158,32 @@ def test_pending_lists_by_path(path):
     table.upsert([trip("a")])
     instant = left_pending(table).requested_time
     assert pending(path)["instant"].to_pylist() == [instant]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda table: table.upsert(None), "give rows"),
+        (lambda table: table.merge(None, "t.uuid = s.uuid"), "give rows"),
+        (lambda table: table.update(set={}), "at least one column"),
+        (lambda table: table.delete_partitions([]), "is a list"),
+        (lambda table: table.delete_partitions("sf"), "is a list"),
+        (lambda table: table.delete(keys="a"), "is a list"),
+        (lambda table: table.resolve("latest"), "an instant is"),
+        (lambda table: table.resolve(20260101), "an instant is"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_writes_nothing(engine, call, message):
+    table = engine.create()
+    table.upsert([trip("a")])
+    before = listing(table)
+    with pytest.raises(InvalidInput, match=message):
+        call(table)
+    assert listing(table) == before
+
+
+def test_an_empty_list_has_the_columns_of_the_table(engine):
+    table = engine.create()
+    table.upsert([trip("a")])
+    assert counts(table.upsert([])) == (0, 0, 0)
+    assert engine.rows_of(table, "uuid") == [("a",)]

@@ -27,13 +27,14 @@ _NO_INSTANT: Final = InstantTime("0")
 def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) -> Frame:  # noqa: ANN401 - anything Arrow
     """Make a frame of Arrow data, a DataFrame of any library, or a list of dicts.
 
-    Dicts get the types of the table's columns; `is_as_it_is` (a merge's source) leaves them what they look like.
+    Dicts get the types of the table's columns, an empty list all of them; `is_as_it_is` (a merge's source) leaves them
+    what they look like.
 
     Raises: InvalidInput for anything else; SchemaMismatch for values that do not fit.
     """
     if isinstance(records, list):
         known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
-        return call.engine.frame(rows_of_dicts(records, known))
+        return call.engine.frame(rows_of_dicts(records, known) if records else known.empty_table())
     return call.engine.frame(records)
 
 

@@ -59,8 +59,10 @@ def update_where(
 ) -> WriteResult | list[str]:
     """Set columns in the rows for which a predicate is true.
 
-    Raises: InvalidInput for columns that are unknown, or part of the key or the partition path.
+    Raises: InvalidInput for no columns, and for those that are unknown, or part of the key or the partition path.
     """
+    if not assignments:
+        raise InvalidInput("an update sets at least one column", set={})
     return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
 
 

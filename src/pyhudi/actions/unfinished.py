@@ -5,7 +5,7 @@ Start at `resolve`; `writer_of` is for people who look at what is pending.
 
 from typing import Literal
 
-from pyhudi.errors import FileMissing, HistoryExpired
+from pyhudi.errors import FileMissing, HistoryExpired, InvalidInput
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
@@ -20,8 +20,10 @@ __all__ = ["resolve", "writer_of"]
 def resolve(state: TableState, instant: str) -> Literal["committed", "not committed", "pending"]:
     """Tell what became of an instant whose outcome was unknown.
 
-    Raises: HistoryExpired where it may be among what version 6 has archived.
+    Raises: HistoryExpired where it may be among what version 6 has archived; InvalidInput for what is no instant.
     """
+    if not (isinstance(instant, str) and instant.isascii() and instant.isdigit() and len(instant) in {14, 17}):
+        raise InvalidInput("an instant is 17 digits, or 14, as results and errors give it", instant=instant)
     time, timeline = InstantTime(instant), load_timeline(state)
     found = find_instant(timeline, time)
     if found is not None and found.action in {*WRITE_ACTIONS, Action.COMPACTION, Action.CLUSTERING}:

@@ -160,10 +160,10 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
 def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult | list[PartitionPath]:
     """Take whole partitions away: paths, or patterns with `*`; a dry run gives the partitions.
 
-    Raises: InvalidInput where a pattern fits no partition, and for one text in place of a list: its letters would be
-            the patterns.
+    Raises: InvalidInput where a pattern fits no partition, for no pattern at all, and for one text in place of a list:
+            its letters would be the patterns.
     """
-    if isinstance(patterns, str) or not all(isinstance(pattern, str) for pattern in patterns):
+    if isinstance(patterns, str) or not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise InvalidInput("partitions is a list of paths or patterns, each a text", partitions=patterns)
 
     def check(_: pa.Schema) -> None:

@@ -47,8 +47,8 @@ def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
     """List every partition from a directory on, at any depth, sorted.
 
     The walk ends at the root of a table without partitions. It goes on below a partition, where nothing should be:
-    Apache Hudi puts partitions there whose values ask for it, and finds them by its metadata table. Directories that
-    begin with a dot are none.
+    Apache Hudi puts partitions there whose values ask for it, and finds them by its metadata table. It stays out of
+    `.hoodie`; another directory that begins with a dot may well be a partition.
 
     Cost:   one directory listing for each directory on the way, several at once.
     """
@@ -61,7 +61,7 @@ def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
             below = [
                 name for path, content in contents if path or not _is_partition(content) for name in content.directories
             ]
-            level = [name for name in below if not _is_hidden(name)]
+            level = [name for name in below if not _is_hudis_own(name)]
     return sorted(found)
 
 
@@ -138,5 +138,5 @@ def _is_partition(content: Directory) -> bool:
     return any(is_partition_metadata(status.name) for status in content.files)
 
 
-def _is_hidden(directory: str) -> bool:
-    return directory.rsplit("/", 1)[-1].startswith(".")
+def _is_hudis_own(directory: str) -> bool:
+    return directory.rsplit("/", 1)[-1] == ".hoodie"

@@ -96,7 +96,7 @@ class Table:
         commit_metadata: Mapping[str, str] | None = None,
     ) -> Written:
         """Insert new keys and update existing ones."""
-        call, rows = self._call(records, options, dry_run, commit_metadata)
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return upsert(call, rows)
 
     def insert(
@@ -112,7 +112,7 @@ class Table:
         given = dict(options or {})
         if duplicates is not None:
             given["hoodie.datasource.insert.dup.policy"] = duplicates
-        call, rows = self._call(records, given, dry_run, commit_metadata)
+        call, rows = self._call_with(records, given, dry_run, commit_metadata)
         return insert(call, rows)
 
     def bulk_insert(
@@ -124,7 +124,7 @@ class Table:
         commit_metadata: Mapping[str, str] | None = None,
     ) -> Written:
         """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row."""
-        call, rows = self._call(records, options, dry_run, commit_metadata)
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return bulk_insert(call, rows)
 
     def delete(
@@ -148,12 +148,12 @@ class Table:
         if sum(given is not None for given in (records, keys, where)) != 1:
             raise InvalidInput("delete takes exactly one of records, keys and where")
         if where is not None:
-            call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
             return delete_where(call, _condition(where))
         if keys is not None:
-            call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
             return delete_keys(call, key_rows(call, keys))
-        call, rows = self._call(records, options, dry_run, commit_metadata, isolation=isolation)
+        call, rows = self._call_with(records, options, dry_run, commit_metadata, isolation=isolation)
         return delete_keys(call, keyed_rows(call, rows))
 
     def insert_overwrite(
@@ -165,7 +165,7 @@ class Table:
         commit_metadata: Mapping[str, str] | None = None,
     ) -> Written:
         """Replace the partitions that the rows name by the rows."""
-        call, rows = self._call(records, options, dry_run, commit_metadata)
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows)
 
     def insert_overwrite_table(
@@ -177,7 +177,7 @@ class Table:
         commit_metadata: Mapping[str, str] | None = None,
     ) -> Written:
         """Replace the whole content by the rows."""
-        call, rows = self._call(records, options, dry_run, commit_metadata)
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows, is_whole_table=True)
 
     def delete_partitions(
@@ -189,7 +189,7 @@ class Table:
         commit_metadata: Mapping[str, str] | None = None,
     ) -> Written:
         """Take whole partitions away: paths, or patterns with `*`."""
-        call, _ = self._call(None, options, dry_run, commit_metadata)
+        call = self._call(options, dry_run, commit_metadata)
         return delete_partitions(call, partitions)
 
     def update(
@@ -203,7 +203,7 @@ class Table:
         isolation: Isolation | None = None,
     ) -> Written:
         """Set columns to expressions in the rows for which a predicate is true; `isolation` as in `delete`."""
-        call, _ = self._call(None, options, dry_run, commit_metadata, isolation=isolation)
+        call = self._call(options, dry_run, commit_metadata, isolation=isolation)
         changes = {name: _value(value) for name, value in set.items()}
         return update_where(call, changes, None if where is None else _condition(where))
 
@@ -218,7 +218,7 @@ class Table:
         isolation: Isolation | None = None,
     ) -> MergeBuilder:
         """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it. `isolation` as in `delete`."""
-        call, rows = self._call(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
+        call, rows = self._call_with(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
         return MergeBuilder(call, rows, on)
 
     def scan(
@@ -281,7 +281,7 @@ class Table:
         engine = LocalEngine(storage, progress=progress_for(self._state.env))
         return Scan(plan=plan, engine=engine, engine_on=lambda spark: engine_on(spark, storage))
 
-    def _call(
+    def _call_with(
         self,
         records: Records,
         options: Options | None,
@@ -291,11 +291,25 @@ class Table:
         is_as_it_is: bool = False,
         isolation: Isolation | None = None,
     ) -> tuple[WriteCall, Any]:
+        if records is None:
+            raise InvalidInput("give rows: Arrow, a DataFrame of any library, or a list of dicts", records=records)
+        call = self._call(options, dry_run, commit_metadata, isolation=isolation, records=records)
+        return call, take_records(call, records, is_as_it_is=is_as_it_is)
+
+    def _call(
+        self,
+        options: Options | None,
+        dry_run: bool,
+        commit_metadata: Mapping[str, str] | None,
+        *,
+        isolation: Isolation | None = None,
+        records: Records = None,
+    ) -> WriteCall:
         given = dict(options or {}) if isolation is None else {**(options or {}), ISOLATION.key: isolation}
         self._state = open_state(self._state.storage, self._state.env)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
         settings = Settings.of(given, engine.session_options)
-        call = WriteCall(
+        return WriteCall(
             state=self._state,
             settings=settings,
             engine=engine,
@@ -303,7 +317,6 @@ class Table:
             is_dry_run=dry_run,
             is_serializable=settings.get(ISOLATION) == "serializable",
         )
-        return call, None if records is None else take_records(call, records, is_as_it_is=is_as_it_is)
 
 
 def _condition(where: Any) -> Expression:  # noqa: ANN401 - what scans take
