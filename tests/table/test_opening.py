@@ -18,7 +18,7 @@ from pyhudi.errors import (
 )
 from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
 from pyhudi.storage.opening import open_storage
-from pyhudi.table import create_table, open_table, table_exists, write_table
+from pyhudi.table import create_table, open_table, opening, table_exists, write_table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import completed_writes
 
@@ -93,6 +93,22 @@ def test_write_table_creates_appends_and_overwrites(path):
     assert table.config.ordering_fields == ("ts",)
     with pytest.raises(InvalidInput, match="mode"):
         write_table(path, rows, mode="ignore")
+
+
+def test_write_table_takes_the_table_that_somebody_else_makes_at_the_same_time(path, monkeypatch):
+    look, is_done = opening.is_table, []
+
+    def just_too_early(storage):
+        found = look(storage)
+        if not is_done:
+            is_done.append(True)
+            create_table(path, TRIPS, **SAID)
+        return found
+
+    monkeypatch.setattr(opening, "is_table", just_too_early)
+    assert counts(write_table(path, trips(trip("a")), **SAID)) == (1, 0, 0)
+    with pytest.raises(TableExists, match="if_exists"):
+        create_table(path, TRIPS, **SAID)
 
 
 def test_write_table_makes_a_table_of_dicts(path):

@@ -16,6 +16,7 @@ from pyhudi.state.creation import new_table
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.properties_file import table_exists as is_table
+from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table.table import Names, Options, Records, Table, Written
 from pyhudi.txn.fence import fence_declaration
@@ -63,9 +64,7 @@ def create_table(
     world = env or SystemEnv()
     storage = open_storage(path, storage_options, world)
     if is_table(storage):
-        if if_exists == "open":
-            return open_table(path, storage_options=storage_options, env=env)
-        raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
+        return _there(storage, world, if_exists)
     settings = Settings.of(options or {})
     columns = to_table_schema(pa.schema(schema))
     called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
@@ -82,7 +81,16 @@ def create_table(
         table_version=table_version,
     )
     declared = lock_declaration(settings) | fence_declaration(settings)
-    return Table(create_state(storage, world, new_properties(new) | declared))
+    try:
+        return Table(create_state(storage, world, new_properties(new) | declared))
+    except TableExists:  # somebody else was quicker
+        return _there(storage, world, if_exists)
+
+
+def _there(storage: Storage, env: Env, if_exists: str) -> Table:
+    if if_exists == "open":
+        return Table(open_state(storage, env))
+    raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
 
 
 def write_table(
@@ -114,6 +122,7 @@ def write_table(
             ordering=ordering,
             options=options,
             storage_options=storage_options,
+            if_exists="open",
         )
     table = open_table(path, storage_options=storage_options)
     write = table.upsert if mode == "append" else table.insert_overwrite_table
