@@ -90,6 +90,7 @@ COMMIT = "pyhudi.txn.commit"
 OPENING = "pyhudi.actions.opening"
 ROLLBACK = "pyhudi.actions.rollback"
 CHECKS = "pyhudi.txn.checks"
+MARKERS = "pyhudi.txn.markers"
 CONFLICTS = "pyhudi.txn.conflicts"
 UNGUARDED = (f"{COMMIT}.lock_for", lock_off_in())
 
@@ -146,7 +147,11 @@ MUTANTS = (
     ),
     Mutant("rollback leaves the instant", "two-recover", ((f"{ROLLBACK}.remove_pending", off),)),
     Mutant("remains are not swept", "crash", ((f"{ROLLBACK}.sweep_remains", off),)),
-    Mutant("late files are looked for by markers only", "roll-back-live", ((f"{ROLLBACK}._files_of", always([])),)),
+    Mutant(
+        "late files are looked for by markers only",
+        "roll-back-live",
+        ((f"{MARKERS}.named_files", always(set())),),
+    ),
     Mutant("rolled back once more", "roll-back-live", ((f"{ROLLBACK}.is_rolled_back", always(False)),), ("bound1",)),
     Mutant("readers see pending files", "read-update", (("pyhudi.filegroup.view.is_committed", always(True)),)),
     Mutant(
@@ -233,6 +238,7 @@ MUTANTS = (
         "a rollback claims no slot",
         "expired-lease-roll-back-fenced",
         ((f"{ROLLBACK}.decide_rollback", always(Verdict.OURS)),),
+        seed=7,
     ),
     Mutant(
         "a rollback asks for no other",

@@ -63,6 +63,21 @@ def test_files_that_came_after_the_rollback_of_their_instant_go(state):
     assert data_files(state) == remains(state) == []
 
 
+def test_a_file_that_came_when_the_markers_were_gone_goes_once_its_writer_is_dead(state):
+    txn = begun(state)
+    txn.start(None)
+    rollback_instant(state, txn.time, Settings())
+    late = path_of(txn.time)
+    state.storage.put(late, b"data")
+    assert sweep(state) == [txn.time]
+    assert (data_files(state), remains(state)) == ([late], [f".hoodie/.heartbeat/{txn.time}"])
+    txn._alive.close()
+    state.env.sleep(121)
+    assert sweep(state) == [txn.time]
+    assert data_files(state) == remains(state) == []
+    assert sweep(state) == []
+
+
 def test_a_dead_writer_that_never_got_on_the_timeline_leaves_nothing(state):
     committed(state, "g")
     time = str(int(committed(state, "g2").completion_time) + 1)

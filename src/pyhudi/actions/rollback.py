@@ -21,9 +21,6 @@ from pyhudi.errors import (
     StorageUnavailable,
     WriteConflict,
 )
-from pyhudi.filegroup.listing import list_partitions, storage_listing
-from pyhudi.filegroup.model import BaseFile, PartitionPath
-from pyhudi.filegroup.names import parse_file
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import check_path
@@ -41,9 +38,9 @@ from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
 from pyhudi.txn.checks import require_lease, rollback_target
 from pyhudi.txn.commit import announce
 from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline, fence_of
-from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned, stop_beating
+from pyhudi.txn.heartbeat import FailedWrites, Liveness, failed_writes, is_abandoned, liveness, stop_beating
 from pyhudi.txn.locks import Lease, lock_for
-from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, remove_marked
+from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, named_files, remove_files, remove_marked
 from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.remains import is_rolled_back, settle_heartbeat, sweep_remains
 from pyhudi.txn.times import times_for
@@ -96,11 +93,8 @@ def undo(state: TableState, instant: Instant, settings: Settings) -> bool:
         require_lease(lease)
         timeline = decided_timeline(state)
         mine = find_instant(timeline, time)
-        if mine is None or is_rolled_back(state, timeline, time):
-            remove_pending(state, instant)  # we may have started what was gone already
-            for path in sorted(marked_files(state, time) | set(_files_of(state, time))):
-                state.storage.delete(path)
-            delete_markers(state, time)
+        if mine is None or is_rolled_back(state, timeline, time, is_later=True):
+            _clear(state, time, instant.action)
             return True
         if not mine.is_completed:
             _run(state, timeline, plan_rollback(state, mine, settings), settings, lease)
@@ -144,7 +138,7 @@ def plan_rollback(state: TableState, target: Instant, settings: Settings) -> Rol
     time = target.requested_time
     paths = marked_files(state, time) if settings.get(USES_MARKERS) else set()
     if not paths and target.state is State.INFLIGHT:
-        paths = set(_files_of(state, time))
+        paths = named_files(state, time)
     requests = [
         RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(f"{_absolute(state)}/{path}",))
         for path in sorted(paths)
@@ -177,7 +171,13 @@ def _not_pending(target: Instant) -> InvalidInput:
 
 
 def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
-    """Request the rollback with its plan, then do it; false if the target was committed first."""
+    """Request the rollback with its plan, then do it; false if the target was committed first.
+
+    What was rolled back before, and came back because its writer was late, is only taken away once more.
+    """
+    if is_rolled_back(state, timeline, InstantTime(plan.instant), is_later=True):
+        _clear(state, InstantTime(plan.instant), Action(plan.action))
+        return True
     running = _running(state, timeline, plan.instant)
     if running is not None:
         return _finish(state, running, _plan_of(state, running), settings, lease)
@@ -191,6 +191,13 @@ def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Se
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
         return _finish(state, announced[0], plan, settings, lease)
+
+
+def _clear(state: TableState, time: InstantTime, action: Action) -> None:
+    """Take away what the writer of an instant did when that was rolled back already: it may also have started it."""
+    remove_pending(state, Instant(requested_time=time, action=action, state=State.INFLIGHT))
+    remove_files(state, time)
+    delete_markers(state, time)
 
 
 def _issue(
@@ -224,6 +231,7 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
     with suppress(PreconditionFailed):  # begun before
         start(state, rollback)
     target = InstantTime(plan.instant)
+    was_alive = liveness(state, target, settings) is Liveness.ALIVE
     decided = decide_rollback(state, target, rollback.requested_time)
     if decided is not Verdict.OURS:
         remove_pending(state, inflight)
@@ -240,7 +248,8 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
     )
     last = _publish(state, inflight, metadata, settings, lease)
     delete_markers(state, target)
-    settle_heartbeat(state, target, rollback.requested_time)
+    if not was_alive:  # else a file may have come, or may still come, for which nobody has looked
+        settle_heartbeat(state, target, rollback.requested_time)
     stop_beating(state, rollback.requested_time)
     times_for(state, settings).settle(last)
     return True
@@ -299,18 +308,6 @@ def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
             if not is_file_of(check_path(path), plan.instant):
                 raise CorruptData("a rollback plan names a file of another instant", instant=plan.instant, file=stored)
             found.append((path, one, stored))
-    return found
-
-
-def _files_of(state: TableState, time: InstantTime) -> list[str]:
-    listing = storage_listing(state)
-    found = []
-    for partition in list_partitions(state):
-        for status in listing(PartitionPath(partition)):
-            file = parse_file(PartitionPath(partition), status)
-            is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
-            if file is not None and is_named and file.instant == time:
-                found.append(file.path)
     return found
 
 

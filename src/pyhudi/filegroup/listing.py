@@ -5,7 +5,7 @@ table answers. A directory is a partition when it holds partition metadata. Star
 `list_partitions`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -25,6 +25,7 @@ __all__ = [
     "list_files",
     "list_partitions",
     "storage_listing",
+    "walk",
 ]
 
 Listing = Callable[[PartitionPath], list[FileStatus]]
@@ -52,17 +53,21 @@ def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
 
     Cost:   one directory listing for each directory on the way, several at once.
     """
-    found: list[PartitionPath] = []
+    found = walk(state, top, ends_at=lambda path, content: not path and _is_partition(content))
+    return sorted(path for path, content in found if _is_partition(content))
+
+
+def walk(
+    state: TableState, top: str = "", *, ends_at: Callable[[str, Directory], bool] = lambda *_: False
+) -> Iterator[tuple[PartitionPath, Directory]]:
+    """Give every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""
     level = [top]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
         while level:
             contents = list(zip(level, threads.map(state.storage.list_directory, level), strict=True))
-            found += [PartitionPath(path) for path, content in contents if _is_partition(content)]
-            below = [
-                name for path, content in contents if path or not _is_partition(content) for name in content.directories
-            ]
+            yield from ((PartitionPath(path), content) for path, content in contents)
+            below = [name for path, content in contents if not ends_at(path, content) for name in content.directories]
             level = [name for name in below if not _is_hudis_own(name)]
-    return sorted(found)
 
 
 def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[PartitionPath, list[FileStatus]]:

@@ -1,4 +1,4 @@
-"""Markers: which files an instant may have left, and which of them nobody will ever name.
+"""Which files an instant may have left, by its markers or by their names, and which of them nobody will ever name.
 
 Every data file has a marker, made before it. Written as DIRECT (one empty file each); the batched kind that Hudi's
 timeline server writes is read too. A data file carries its instant in its name, and only such files count here: a
@@ -11,14 +11,15 @@ from collections.abc import Container
 from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.listing import walk
+from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import markers_directory, parse_file
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["delete_markers", "is_file_of", "marked_files", "reconcile", "remove_marked"]
+__all__ = ["delete_markers", "is_file_of", "marked_files", "named_files", "reconcile", "remove_files", "remove_marked"]
 
 _TYPE_FILE: Final = "MARKERS.type"
 _SEPARATOR: Final = ".marker."
@@ -36,6 +37,21 @@ def marked_files(state: TableState, instant: InstantTime) -> set[str]:
         names = [line for name in names if name != _TYPE_FILE for line in _lines(state, f"{directory}/{name}")]
     marked = {_inside(name.rsplit(_SEPARATOR, 1)[0], instant) for name in names if _SEPARATOR in name}
     return {path for path in marked if is_file_of(path, instant)}
+
+
+def named_files(state: TableState, instant: InstantTime) -> set[str]:
+    """List the data files that carry an instant in their names: what was written when its markers were gone.
+
+    Cost: a listing of every directory: who is rolled back may have had no time to make it a partition.
+    """
+    found = set()
+    for directory, content in walk(state):
+        for status in content.files:
+            file = parse_file(directory, status)
+            is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
+            if file is not None and is_named and file.instant == instant:
+                found.add(file.path)
+    return found
 
 
 def is_file_of(path: str, instant: str) -> bool:
@@ -57,6 +73,15 @@ def remove_marked(state: TableState, instant: InstantTime, kept: Container[str |
     for path in strays:
         state.storage.delete(path)
     return strays
+
+
+def remove_files(state: TableState, instant: InstantTime) -> None:
+    """Delete all that an instant has left which is taken back, also what was written when its markers were gone.
+
+    Cost: a listing of every directory.
+    """
+    for path in sorted(marked_files(state, instant) | named_files(state, instant)):
+        state.storage.delete(path)
 
 
 def delete_markers(state: TableState, instant: InstantTime) -> None:

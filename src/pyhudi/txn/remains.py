@@ -13,8 +13,16 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import rollback_target
-from pyhudi.txn.heartbeat import GUARD_PREFIX, HEARTBEATS, is_abandoned, keep_from_others, stop_beating
-from pyhudi.txn.markers import delete_markers, remove_marked
+from pyhudi.txn.heartbeat import (
+    GUARD_PREFIX,
+    HEARTBEATS,
+    Liveness,
+    is_abandoned,
+    keep_from_others,
+    liveness,
+    stop_beating,
+)
+from pyhudi.txn.markers import delete_markers, remove_files, remove_marked
 
 __all__ = ["is_rolled_back", "settle_heartbeat", "sweep_remains"]
 
@@ -26,10 +34,12 @@ def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> 
     """Remove the remains of settled instants; give those instants.
 
     Of an instant that is not on the timeline, the files that its markers name go too, but only where it surely never
-    was committed: a rollback on the timeline names it, or it is later than what can have been archived.
+    was committed: a rollback on the timeline names it, or it is later than what can have been archived. Where it was
+    rolled back and its writer lives, the heartbeat stays until that is over, and files without markers are looked for.
 
     Locks: the table lock is held.
-    Cost:  three listings; nothing else where nothing was left.
+    Cost:  three listings; nothing else where nothing was left. A listing of every directory for an instant that was
+           taken back.
     """
     settled = {one.requested_time for one in timeline.instants if one.is_completed}
     underway = {one.requested_time for one in timeline.instants if not one.is_completed}
@@ -39,10 +49,14 @@ def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> 
         is_taken_back = not is_settled and is_rolled_back(state, timeline, time)
         if not (is_settled or is_taken_back or is_abandoned(state, time, settings)):
             continue  # somebody may still be at work
-        if is_taken_back or (not is_settled and _is_active(timeline, time)):
+        is_late = is_taken_back and liveness(state, time, settings) is Liveness.ALIVE
+        if is_taken_back and not is_late:
+            remove_files(state, time)
+        elif not is_settled and (is_late or _is_active(timeline, time)):
             remove_marked(state, time)
         delete_markers(state, time)
-        settle_heartbeat(state, time, newest_time(timeline) if is_taken_back else None)
+        if not is_late:
+            settle_heartbeat(state, time, newest_time(timeline) if is_taken_back else None)
         swept.append(time)
     return swept
 
@@ -75,7 +89,13 @@ def _left(state: TableState) -> set[InstantTime]:
     return {InstantTime(name) for name in names if len(name) in {14, 17} and name.isascii() and name.isdigit()}
 
 
-def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime) -> bool:
-    """Tell whether a completed rollback on the timeline took this instant back."""
+def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime, *, is_later: bool = False) -> bool:
+    """Tell whether a completed rollback on the timeline took this instant back.
+
+    `is_later` looks at rollbacks that were requested after it, as all are but those of writers whose clock was ahead.
+
+    Cost: a read for each rollback that is looked at.
+    """
     rollbacks = [one for one in timeline.instants if one.action is Action.ROLLBACK and one.is_completed]
-    return any(rollback_target(state, one) == time for one in rollbacks)
+    near = [one for one in rollbacks if one.requested_time > time or not is_later]
+    return any(rollback_target(state, one) == time for one in near)

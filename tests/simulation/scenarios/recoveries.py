@@ -51,6 +51,11 @@ SCENARIOS = {
         about="somebody rolls back by name what is pending while the writer works",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
     ),
+    "roll-back-live-crash": Scenario(
+        about="somebody rolls back by name what is pending while the writer works, who may die with a file on its way",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+        events=("crash:w1", "torn:w1"),
+    ),
     "two-recover": Scenario(
         about="two writers find a dead one at once",
         actors={"w1": (ONE,), "w2": (upsert(k2_a=7.0),)},
