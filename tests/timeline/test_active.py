@@ -13,6 +13,7 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.storage.api import PutMode, StorageTraits
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import (
     complete,
@@ -185,6 +186,15 @@ def test_a_lost_reply_is_settled_by_reading_back(stubborn, error):
     instant = start(state, request(state, wanted()))
     storage.put_error = error
     assert complete(state, instant, DONE, C, NONCE).is_completed
+
+
+@pytest.mark.parametrize("kind", [FaultKind.DENIED, FaultKind.NO_SPACE, FaultKind.TIMEOUT])
+def test_what_is_published_is_committed_though_nobody_tells_its_date(kind):
+    state = new_state(6)
+    plan = [Fault(kind=kind, path="*.commit", operations=frozenset({"head"}))]
+    faulty = replace(state, storage=FaultyStorage(state.storage, plan=plan, env=state.env))
+    done = complete(faulty, start(state, request(state, wanted())), DONE, C, NONCE)
+    assert (done.is_completed, done.completion_time) == (True, C)
 
 
 @pytest.mark.parametrize("error", [PutUnknown("lost"), StorageUnavailable("down")])

@@ -283,12 +283,15 @@ def _unknown(instant: Instant) -> CommitUnknown:
 
 
 def _as_stored(state: TableState, instant: Instant) -> Instant:
-    """Give the instant as the next listing will show it: layout 1 dates it by the file."""
+    """Give the instant as the next listing will show it: layout 1 dates it by the file.
+
+    It is published: where storage does not tell the date, the time that was issued stands for it.
+    """
     if state.layout.timeline_layout != 1:
         return instant
     try:
         status = state.storage.head(_path(state, instant.file_name))
-    except (FileMissing, StorageUnavailable):
+    except HudiError:
         return instant
     return replace(instant, completion_time=format_instant(status.modified_ms, timeline_zone(state)))
 

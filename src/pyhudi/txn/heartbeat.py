@@ -139,8 +139,9 @@ def stop_beating(state: TableState, instant: InstantTime) -> None:
 
 
 def keep_from_others(state: TableState, instant: InstantTime) -> None:
-    """Leave a heartbeat that nobody keeps up, so that nobody else is given this time."""
-    state.storage.put(heartbeat_path(instant), b"")
+    """Leave a heartbeat that nobody keeps up, so that nobody else is given this time; one that is there grows older."""
+    with suppress(PreconditionFailed):
+        state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)
     if state.storage.traits.has_guard:
         state.storage.delete(guard_path(instant))
 

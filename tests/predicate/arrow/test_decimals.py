@@ -34,10 +34,12 @@ def types(draw):
 
 
 def of(type, unscaled):
-    return Decimal(int(unscaled)).scaleb(-type.scale)
+    with localcontext(prec=100):
+        return Decimal(unscaled).scaleb(-type.scale)
 
 
 @given(types(), st.integers(0, 10**38 - 1), st.sampled_from([1, -1]))
+@example(pa.decimal128(31, 0), 10**31 - 1, 1)
 def test_floor_and_ceiling_are_the_next_whole_numbers(type, unscaled, sign):
     value = of(type, sign * (unscaled % 10**type.precision))
     assert floor(pa.array([value, None], type)).to_pylist() == [value.to_integral_value(ROUND_FLOOR), None]
