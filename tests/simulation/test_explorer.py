@@ -148,6 +148,6 @@ def test_nothing_goes_wrong_at_random(name):
 @pytest.mark.skipif(not IS_FULL, reason="the long lane: make simulate")
 @pytest.mark.parametrize("name", PROMISED)
 def test_nothing_goes_wrong_in_any_order(name, figure):
-    found = hunt(scenarios()[name], *ways("all:1500"))
+    found = hunt(scenarios()[name], *ways("all:2000"))
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
     figure("distinct interleavings", len(found.schedules))
