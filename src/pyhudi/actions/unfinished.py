@@ -10,7 +10,7 @@ from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.history import find_archived
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.view import find_instant, is_committed
 from pyhudi.txn.heartbeat import Liveness, heartbeat_path, liveness
 
@@ -22,7 +22,7 @@ def resolve(state: TableState, instant: str) -> Literal["committed", "not commit
 
     Raises: HistoryExpired where it may be among what version 6 has archived; InvalidInput for what is no instant.
     """
-    if not (isinstance(instant, str) and instant.isascii() and instant.isdigit() and len(instant) in {14, 17}):
+    if not (isinstance(instant, str) and is_instant_time(instant)):
         raise InvalidInput("an instant is 17 digits, or 14, as results and errors give it", instant=instant)
     time, timeline = InstantTime(instant), load_timeline(state)
     found = find_instant(timeline, time)

@@ -90,17 +90,7 @@ def ensure_partition_metadata(state: TableState, partition: PartitionPath, insta
     path = _metadata_path(partition)
     if _is_there(state, path):
         return False
-    steps = partition.split("/")
-    above = ["/".join(steps[:depth]) for depth in range(1, len(steps))]
-    inside = next((one for one in above if _is_there(state, _metadata_path(PartitionPath(one)))), None)
-    has_more = bool(partition and state.storage.list_directory(partition).directories)
-    around = list_partitions(state, partition)[:1] if has_more else []
-    if inside is not None or around:
-        raise InvalidInput(
-            "a partition cannot lie inside another one; choose values whose paths do not begin with each other",
-            partition=partition,
-            other=inside or around[0],
-        )
+    _require_apart(state, partition)
     try:
         state.storage.put(path, data, PutMode.CREATE)
     except PreconditionFailed:
@@ -125,6 +115,21 @@ def decode_partition_metadata(data: bytes, path: str) -> tuple[InstantTime, int]
         return InstantTime(entries["commitTime"]), int(entries["partitionDepth"])
     except (KeyError, ValueError) as error:
         raise CorruptData("partition metadata cannot be read", file=path) from error
+
+
+def _require_apart(state: TableState, partition: PartitionPath) -> None:
+    """Refuse a new partition that lies in another one, or around one."""
+    steps = partition.split("/")
+    above = (PartitionPath("/".join(steps[:depth])) for depth in range(1, len(steps)))
+    other = next((one for one in above if _is_there(state, _metadata_path(one))), None)
+    if other is None and partition and state.storage.list_directory(partition).directories:
+        other = next(iter(list_partitions(state, partition)), None)
+    if other is not None:
+        raise InvalidInput(
+            "a partition cannot lie inside another one; choose values whose paths do not begin with each other",
+            partition=partition,
+            other=other,
+        )
 
 
 def _metadata_path(partition: PartitionPath) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyhudi.env import Env
 from pyhudi.errors import ClockBehindTimeline, InvalidInput
-from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.instant import InstantTime, is_instant_time
 
 __all__ = [
     "format_instant",
@@ -69,7 +69,7 @@ def parse_time(given: str | datetime | date, zone: tzinfo) -> InstantTime:
         return _spell(given, zone)
     if isinstance(given, date):
         return _spell(datetime(given.year, given.month, given.day), zone)
-    if given.isascii() and given.isdigit() and len(given) in {14, 17}:
+    if is_instant_time(given):
         return _spell(_date_of(given), zone)
     match = _ISO.fullmatch(given.strip())
     if match is None:

@@ -12,7 +12,17 @@ from typing import Final, NewType
 
 from pyhudi.errors import InternalError
 
-__all__ = ["WRITE_ACTIONS", "Action", "Instant", "InstantTime", "State", "collapse", "file_name", "parse_name"]
+__all__ = [
+    "WRITE_ACTIONS",
+    "Action",
+    "Instant",
+    "InstantTime",
+    "State",
+    "collapse",
+    "file_name",
+    "is_instant_time",
+    "parse_name",
+]
 
 InstantTime = NewType("InstantTime", str)
 """17 digits `yyyyMMddHHmmssSSS` (14 in tables of 0.9 and before); compared as text."""
@@ -95,6 +105,11 @@ def file_name(instant: Instant, timeline_layout: int) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
+def is_instant_time(text: str) -> bool:
+    """Tell whether a text has the digits of an instant."""
+    return len(text) in {14, 17} and text.isascii() and text.isdigit()
+
+
 def parse_name(name: str) -> Instant | None:
     """Read an instant from a file name of either layout; None for any other file.
 

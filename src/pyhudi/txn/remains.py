@@ -10,7 +10,7 @@ from typing import Final
 
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.instant import Action, InstantTime, is_instant_time
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.heartbeat import (
@@ -86,7 +86,7 @@ def _left(state: TableState) -> set[InstantTime]:
     if storage.traits.has_guard:
         guards = [status.name for status in storage.list_directory(_LOCKS).files]
         names += [name.removeprefix(GUARD_PREFIX) for name in guards if name.startswith(GUARD_PREFIX)]
-    return {InstantTime(name) for name in names if len(name) in {14, 17} and name.isascii() and name.isdigit()}
+    return {InstantTime(name) for name in names if is_instant_time(name)}
 
 
 def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime, *, is_later: bool = False) -> bool:

@@ -111,6 +111,7 @@ def _divided(left: pa.Array, right: pa.Array, precision: int) -> tuple[pa.Array,
     is_wrong = pc.or_(is_opposite, pc.greater_equal(pc.abs(rest), pc.abs(right)))
     if not pc.any(is_wrong).as_py():
         return found, rest
+    # The few that are wrong are settled by Python's own whole numbers.
     pairs = zip(left.filter(is_wrong).to_pylist(), right.filter(is_wrong).to_pylist(), strict=True)
     exact = [Decimal(_cut(int(dividend), int(divisor))) for dividend, divisor in pairs]
     found = pc.replace_with_mask(found, pc.fill_null(is_wrong, False), pa.array(exact, found.type))
