@@ -170,9 +170,16 @@ def _wrong(rows, last):
 
 
 def usage():
-    """Tell how much memory we hold now, in kB, and how many descriptors are open."""
+    """Tell how much memory we hold now, in kB, and what our open descriptors lead to."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") // 1024, len(os.listdir("/dev/fd"))
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1024, sorted(map(_led_to, os.listdir("/dev/fd")))
+
+
+def _led_to(descriptor):
+    try:
+        return os.readlink(f"/dev/fd/{descriptor}")
+    except OSError:
+        return "what was listed"
 
 
 ACTORS = {"writer": write, "reader": read}

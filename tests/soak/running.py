@@ -78,8 +78,13 @@ class Actor:
         if len(warm) < LEAST_WORDS:
             return 0, 0
         quarter = len(warm) // 4
-        first, last = zip(*warm[:quarter], strict=True), zip(*warm[-quarter:], strict=True)
+        sizes = [(kilobytes, len(names)) for kilobytes, names in warm]
+        first, last = zip(*sizes[:quarter], strict=True), zip(*sizes[-quarter:], strict=True)
         return tuple(int(median(late) - median(early)) for early, late in zip(first, last, strict=True))
+
+    def left_open(self):
+        """Name what the actor has open at last and had not when it was warm."""
+        return sorted((Counter(self.usages[-1][1]) - Counter(self.usages[WARM][1])).elements())
 
     def signal(self, number):
         """Send it a signal; one that has ended by itself is a fault, and its number may be somebody else's by now."""
@@ -138,7 +143,7 @@ class Soak:
             assert actor.process.exitcode == 0, f"{actor.name} ended with {actor.process.exitcode}"
             kilobytes, descriptors = actor.growth()
             assert kilobytes < MOST_GROWTH_KB, f"{actor.name} grew by {kilobytes} kB"
-            assert descriptors < MOST_DESCRIPTORS, f"{actor.name} left {descriptors} descriptors open"
+            assert descriptors < MOST_DESCRIPTORS, f"{actor.name} left {actor.left_open()} open"
             self.growth = max(self.growth, (kilobytes, descriptors))
         return judged_apart(self.place, self.journal, self.first)
 
