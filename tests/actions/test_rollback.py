@@ -1,5 +1,6 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 
@@ -357,6 +358,9 @@ def test_a_writer_that_misses_its_files_is_told_that_they_were_rolled_back(state
         rollback_instant(state, txn.time, SETTINGS)
         state.storage.get(path)
     assert isinstance(caught.value.__cause__, FileMissing)
+    kept = weakref.ref(caught.value)
+    del caught
+    assert kept() is None, "an error that holds the frame which holds it stays in memory"
     assert len(rollbacks(state)) == 1
 
 

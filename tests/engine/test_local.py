@@ -1,4 +1,5 @@
 import threading
+import weakref
 from functools import partial
 
 import pyarrow as pa
@@ -52,6 +53,17 @@ def test_an_error_stops_tasks_that_have_not_begun(engine):
     with pytest.raises(CorruptData):
         engine.run(task, range(100))
     assert len(begun) < 10
+
+
+def test_an_error_that_nobody_holds_is_gone_with_what_its_task_held(engine):
+    def task(number):
+        raise CorruptData("stop")
+
+    with pytest.raises(CorruptData) as caught:
+        engine.run(task, range(100))
+    kept = weakref.ref(caught.value)
+    del caught
+    assert kept() is None
 
 
 def test_rows_that_do_not_speak_arrow_are_refused(engine):

@@ -1,5 +1,7 @@
 """The store fails at any operation: a call tells the truth about what it did; the next writer puts the rest right."""
 
+import weakref
+
 import pyarrow as pa
 import pytest
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
@@ -39,11 +41,12 @@ def told(world, verb, fault):
     storage = FaultyStorage(world.storage, plan=[fault], env=world.env)
     try:
         verb(world.table(storage))
-    except OutcomeUnknown:
-        return "unknown"
-    except HudiError:
-        return "failed"
-    return "done"
+    except HudiError as error:
+        answer, kept = "unknown" if isinstance(error, OutcomeUnknown) else "failed", weakref.ref(error)
+    else:
+        return "done"
+    assert kept() is None, f"what {fault} broke off stays in memory, with the files that it had open"
+    return answer
 
 
 def require_truth(start, verb, fault, before, after):

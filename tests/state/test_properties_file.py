@@ -1,3 +1,5 @@
+import weakref
+
 import pytest
 from tests.new_states import new_state
 
@@ -88,9 +90,12 @@ def test_a_moment_without_either_file_is_waited_for(storage, env):
 @pytest.mark.parametrize("data", [b"", b"x\\u12", b"hoodie.table.name=t\nhoodie.table.checksum=1\n"])
 def test_a_file_that_stays_broken_is_named(storage, env, data):
     storage.put(PROPERTIES_PATH, data)
-    with pytest.raises(CorruptData, match=r"file='\.hoodie/hoodie\.properties'"):
+    with pytest.raises(CorruptData, match=r"file='\.hoodie/hoodie\.properties'") as caught:
         load_properties(storage, env)
     assert len(env.slept) == 4
+    kept = weakref.ref(caught.value)
+    del caught
+    assert kept() is None, "an error that holds the frame which holds it stays in memory"
 
 
 def test_a_version_we_do_not_know_is_refused_by_number(storage, env):

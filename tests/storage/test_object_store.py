@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -90,6 +91,14 @@ def test_a_bucket_that_does_not_exist_is_named(s3_server: str):
                  lambda: storage.put("a", b"1", CREATE)):  # fmt: skip
         with pytest.raises(FileMissing, match="bucket"):
             call()
+
+
+def test_an_error_that_nobody_holds_is_gone_with_the_frames_that_it_came_through(storage: ObjectStorage):
+    with pytest.raises(FileMissing) as caught:
+        storage.get("no/such")
+    kept = weakref.ref(caught.value)
+    del caught
+    assert kept() is None
 
 
 def test_a_name_the_store_cannot_take_is_bad_input(storage: ObjectStorage):

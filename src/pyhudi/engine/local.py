@@ -5,8 +5,9 @@ writes them. Start at `LocalEngine`.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
@@ -96,13 +97,18 @@ class LocalEngine:
         if len(tasks) < 2 or self._threads == 1:
             return [self._done(function(task)) for task in tasks]
         with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="pyhudi") as pool:
-            futures = [pool.submit(function, task) for task in tasks]
-            for future in as_completed(futures):
-                if future.exception() is not None:
-                    pool.shutdown(cancel_futures=True)
-                    raise next(e for f in futures if not f.cancelled() and (e := f.exception()) is not None)
-                self._progress.advance()
-            return [future.result() for future in futures]
+            futures = deque(pool.submit(function, task) for task in tasks)
+            if not self._are_done(futures):
+                pool.shutdown(cancel_futures=True)
+        return _results(futures)
+
+    def _are_done(self, futures: Iterable[Future[Result]]) -> bool:
+        """Wait for all of them, or until one has failed."""
+        for future in as_completed(futures):
+            if future.exception() is not None:
+                return False
+            self._progress.advance()
+        return True
 
     def _done(self, result: Result) -> Result:
         self._progress.advance()
@@ -241,6 +247,15 @@ class LocalEngine:
     ) -> pa.Table:
         parts = self.run(partial(_drain, function, schema), tasks)
         return pa.Table.from_batches([batch for part in parts for batch in part], schema=schema)
+
+
+def _results(futures: deque[Future[Result]]) -> list[Result]:
+    """Take what each has given, or raise what the first has that failed; those that were cancelled come after it.
+
+    An error holds the frames that it comes through. These let go of its future, which holds the error: in a cycle, what
+    the task had mapped would stay so until Python looks for cycles.
+    """
+    return [futures.popleft().result() for _ in range(len(futures))]
 
 
 def _drain(function: Callable[[Task], Iterator[pa.RecordBatch]], schema: pa.Schema, task: Task) -> list[pa.RecordBatch]:

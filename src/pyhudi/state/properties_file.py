@@ -98,7 +98,10 @@ def load_properties(storage: Storage, env: Env) -> dict[str, str]:
         if broken is None and not _has_meta_directory(storage):
             break
     if broken is not None:
-        raise broken
+        try:
+            raise broken
+        finally:
+            del broken  # it holds this frame
     raise TableNotFound("there is no Hudi table at this path", path=storage.url, missing=PROPERTIES_PATH)
 
 

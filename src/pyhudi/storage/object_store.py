@@ -8,10 +8,10 @@ conditional put reports its own success as somebody else's. Start at `ObjectStor
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from functools import cache
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -223,20 +223,19 @@ class ObjectStorage:
             reply = obstore.get(self._retrying, path, options=options)
             return reply.meta["size"], bytes(reply.bytes())
 
-        found, error = self._try(path, read)
-        if error is None and found is not None:
-            return found
-        if isinstance(error, FileMissing | PermissionDenied):
-            raise error
-        size_bytes = self.head(path).size_bytes
+        try:
+            return self._call(path, read)
+        except (FileMissing, PermissionDenied):
+            raise
+        except HudiError:
+            size_bytes = self.head(path).size_bytes
         return size_bytes, b"" if size_bytes == 0 else self._fetch(
             path, max(0, size_bytes - length), min(size_bytes, length)
         )
 
     def _delete(self, path: str, paths: str | Sequence[str]) -> None:
-        _, error = self._try(path, lambda: obstore.delete(self._retrying, paths))
-        if error is not None and not isinstance(error, FileMissing):
-            raise error
+        with suppress(FileMissing):
+            self._call(path, lambda: obstore.delete(self._retrying, paths))
 
     def _without_markers(self, prefix: str, found: Sequence[FileStatus]) -> Iterator[FileStatus]:
         """Drop the empty objects `directory/` that consoles and Hadoop write; obstore shows them without the slash."""
@@ -258,21 +257,18 @@ class ObjectStorage:
         key = "version" if self._address.kind is StoreKind.GCS else "e_tag"
         return meta[key] or ""
 
-    def _try(self, path: str, function: Callable[[], T]) -> tuple[T | None, HudiError | None]:
-        """Call obstore; give its result, or our error for its, without secrets and without its context."""
+    def _call(self, path: str, function: Callable[[], T]) -> T:
+        """Call obstore; raise our error for its, without secrets and without its context."""
         try:
-            return function(), None
+            return function()
         except HudiError:
             raise
         except Exception as error:
-            caught = error
-        return None, error_of(caught, path, self._credentials)
-
-    def _call(self, path: str, function: Callable[[], T]) -> T:
-        result, error = self._try(path, function)
-        if error is not None:
-            raise error
-        return cast("T", result)
+            failed = error_of(error, path, self._credentials)
+        try:
+            raise failed
+        finally:
+            del failed  # it holds this frame
 
     def _handle(self, retries: dict[str, Any]) -> ObjectStore:
         return self._call(self._address.path, lambda: open_handle(self._address, self._credentials, retries))

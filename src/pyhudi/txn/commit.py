@@ -130,7 +130,10 @@ class Txn:
         finally:
             self._alive.close()
         if reason is not None:
-            raise reason from error
+            try:
+                raise reason from error
+            finally:
+                del reason  # it holds this frame
 
     def _reason(self, is_taken_back: bool) -> HudiError | None:
         """Tell why a file of this action, or one that it reads, is gone; None if nobody else has done anything."""

@@ -21,7 +21,11 @@ def nothing_committed(text: str) -> Iterator[None]:
     try:
         yield
     except PutUnknown as error:
-        failure = StorageUnavailable(text, **error.values)
-        for note in getattr(error, "__notes__", ()):
-            failure.add_note(note)
-        raise failure from error
+        raise _failed(text, error) from error
+
+
+def _failed(text: str, error: PutUnknown) -> StorageUnavailable:
+    failure = StorageUnavailable(text, **error.values)
+    for note in getattr(error, "__notes__", ()):
+        failure.add_note(note)
+    return failure

@@ -1,4 +1,5 @@
 import json
+import weakref
 
 import pytest
 from tests.conformance.locks import LockTests, QuickEnv
@@ -176,6 +177,9 @@ def test_a_store_that_does_not_answer_is_tried_until_the_wait_is_over(world, sto
     with pytest.raises(LockNotAcquired) as caught, lock(faulty, world.host(), wait_ms=3_000).hold():
         pass
     assert isinstance(caught.value.__cause__, StorageUnavailable | PutUnknown)
+    kept = weakref.ref(caught.value.__cause__)
+    del caught
+    assert kept() is None, "an error that holds the frame which holds it stays in memory"
 
 
 def test_the_last_beat_comes_before_the_release(world, storage):

@@ -111,19 +111,22 @@ class StorageLock:
 
     def _acquire(self) -> TimedLease:
         deadline_s = self.env.monotonic_s() + self.wait_ms / 1000
-        owner, failure = str(self.env.uuid()), None
+        owner = str(self.env.uuid())
         while True:
             try:
                 lease = self._try_acquire(owner)
+                if lease is not None:
+                    return lease
+                self._require_time(deadline_s)
             except (PreconditionFailed, PutUnknown, StorageUnavailable) as error:
-                lease, failure = None, error
-            if lease is not None:
-                return lease
-            if self.env.monotonic_s() >= deadline_s:
-                raise LockNotAcquired(
-                    "another writer holds the table's storage lock; try again later", path=self.path
-                ) from failure
+                self._require_time(deadline_s, error)
             self.env.sleep(_RETRY_S)
+
+    def _require_time(self, deadline_s: float, failure: HudiError | None = None) -> None:
+        if self.env.monotonic_s() >= deadline_s:
+            raise LockNotAcquired(
+                "another writer holds the table's storage lock; try again later", path=self.path
+            ) from failure
 
     def _try_acquire(self, owner: str) -> TimedLease | None:
         """Claim it once; None while somebody else holds it."""
