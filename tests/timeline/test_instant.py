@@ -68,3 +68,7 @@ def test_a_savepoint_stays_beside_the_commit_it_keeps():
 def test_a_completed_instant_of_layout_2_needs_its_completion_time():
     with pytest.raises(InternalError):
         file_name(instant(Action.COMMIT, State.COMPLETED), 2)
+
+
+def test_a_name_is_read_once():
+    assert parse_name(f"{T}.commit") is parse_name(f"{T}.commit"), "a write lists the timeline several times"

@@ -104,12 +104,12 @@ def file_name(instant: Instant, timeline_layout: int) -> str:
     return f"{time}.{action}.{instant.state}"
 
 
-@lru_cache(maxsize=1 << 16)
 def is_instant_time(text: str) -> bool:
     """Tell whether a text has the digits of an instant."""
     return len(text) in {14, 17} and text.isascii() and text.isdigit()
 
 
+@lru_cache(maxsize=1 << 16)
 def parse_name(name: str) -> Instant | None:
     """Read an instant from a file name of either layout; None for any other file.
 

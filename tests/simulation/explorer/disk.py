@@ -63,7 +63,8 @@ class _Memory(MemoryStorage):
 
     def list(self, prefix):
         below = f"{prefix}/" if prefix else ""
-        return [stored.status for path, stored in sorted(self._content.files.items()) if path.startswith(below)]
+        files = self._content.files
+        return [files[path].status for path in sorted([path for path in files if path.startswith(below)])]
 
 
 def as_begun(files):
