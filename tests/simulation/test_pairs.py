@@ -8,7 +8,7 @@ from tests.simulation.scenarios import crowds, pairs
 
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SEED = os.environ.get("PYHUDI_SEED", "1")
-WAYS = ("bound2", "all:2000") if IS_FULL else ("bound1", "all:25")
+WAYS = ("bound2", "all:8000") if IS_FULL else ("bound1", "all:25")
 """The first of them is searched to its end."""
 EARLIER_WAYS = ("bound1", "all:200") if IS_FULL else ("bound1",)
 EARLIER = [name for name in pairs.SCENARIOS if name.endswith("-v6")]

@@ -24,7 +24,7 @@ COUNTERS = (("count-p0", "p0"), ("count-p1", "p1"))
 KEPT = 5
 """How many keys of its own a writer has at a time."""
 
-PAUSE_S = 0.2
+PAUSE_S = 0.05
 """How long a reader waits between two reads."""
 
 
