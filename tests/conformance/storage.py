@@ -113,6 +113,7 @@ class StorageTests:
         assert storage.list("") == []
         assert storage.list("nothing/here") == []
         assert storage.list_directory("nothing") == Directory(files=(), directories=())
+        assert storage.list_names("nothing") == storage.list_names(".hoodie/.tmp") == ()
 
     # ranges
 
@@ -154,6 +155,12 @@ class StorageTests:
         root = storage.list_directory("")
         assert [file.path for file in root.files] == ["b"]
         assert root.directories == ("a", "c")
+
+    def test_a_directory_names_its_files(self, storage: Storage):
+        for path in ["b", "a/2", "a/1", "a/sub/deep/er"]:
+            storage.put(path, b"x")
+        assert storage.list_names("a") == ("1", "2")
+        assert storage.list_names("") == ("b",)
 
     def test_a_listing_shows_each_write_and_delete_at_once(self, storage: Storage):
         for number in range(20):
@@ -293,8 +300,8 @@ class StorageTests:
     @pytest.mark.parametrize("path", OUTSIDE)
     def test_no_path_leaves_the_base_path(self, storage: Storage, path: str):
         calls = [
-            storage.get, storage.get_versioned, storage.head, storage.list, storage.list_directory, storage.delete,
-            storage.delete_tree, storage.make_directory, storage.open_input,
+            storage.get, storage.get_versioned, storage.head, storage.list, storage.list_directory, storage.list_names,
+            storage.delete, storage.delete_tree, storage.make_directory, storage.open_input,
             lambda path: storage.get_range(path, 0, 1), lambda path: storage.put(path, b"x"),
             lambda path: storage.put(path, b"x", CREATE), lambda path: storage.cas(path, b"x", "1"),
             lambda path: storage.open_output(path).__enter__(), lambda path: storage.guard(path, 0).__enter__(),

@@ -5,13 +5,13 @@ the names of files and the times of instants are the writer's own, without it al
 Start at `hunt_losses`.
 """
 
-import threading
 import zlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
 from tests.simulation.explorer import scenario as worlds
+from tests.simulation.explorer.actors import who_moves
 from tests.simulation.explorer.checks import judged
 from tests.simulation.explorer.hunting import hunt, scenarios, ways
 from tests.simulation.model import Control
@@ -86,7 +86,7 @@ def _counted(ahead_ms, is_salted):
     def issue(times, _):
         env = times.env
         env.issued = getattr(env, "issued", 0) + 1
-        is_second = threading.current_thread().name == "actor w2"
+        is_second = who_moves() == "w2"
         number = 10 * env.issued + is_second if is_salted else env.issued
         return format_instant(env.now_ms() + number + is_second * ahead_ms, times.zone)
 
@@ -97,7 +97,7 @@ def _salted(base_file_of):
     """Name a file as only this writer does."""
 
     def named(spec, task):
-        salt = zlib.crc32(threading.current_thread().name.encode())
+        salt = zlib.crc32(who_moves().encode())
         file = base_file_of(spec, task)
         return replace(file, write_token=f"{file.write_token.rpartition('-')[0]}-{salt}")
 

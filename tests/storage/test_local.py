@@ -137,9 +137,17 @@ def test_temporary_files_show_in_no_listing(storage: LocalStorage):
         assert storage.list("") == []
         assert storage.list(".hoodie") == []
         assert storage.list_directory("").directories == ()
+        assert storage.list_names(".hoodie/.tmp") == ()
     storage.put(".hoodie/hoodie.properties", b"x")
     assert [found.path for found in storage.list("")] == [".hoodie/hoodie.properties", "d/a"]
     assert storage.list_directory(".hoodie").directories == ()
+
+
+def test_names_are_read_without_a_look_at_the_files(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch):
+    for name in ("b", "a"):
+        storage.put(f"d/{name}", b"x")
+    monkeypatch.setattr(posix, "require_plain", pytest.fail)
+    assert storage.list_names("d") == ("a", "b")
 
 
 def test_nothing_temporary_is_left_by_success_or_failure(storage: LocalStorage, base: Path):
@@ -292,7 +300,7 @@ def test_no_link_is_followed_out_of_the_base_path(storage: LocalStorage, base: P
         lambda: storage.put("link/new", b"x"), lambda: storage.put("link/new", b"x", PutMode.CREATE),
         lambda: storage.open_output("link/new").__enter__().write(b"x") and storage.delete("link/secret"),
         lambda: storage.list("link"), lambda: storage.list("p"), lambda: storage.list(""),
-        lambda: storage.list_directory("p"), lambda: storage.delete("link/secret"),
+        lambda: storage.list_directory("p"), lambda: storage.list_names("p"), lambda: storage.delete("link/secret"),
         lambda: storage.delete_tree("link/x"), lambda: storage.guard("link/l", 0).__enter__(),
         lambda: storage.make_directory("link/d"), lambda: storage.guard("p/file", 0).__enter__(),
     ]  # fmt: skip

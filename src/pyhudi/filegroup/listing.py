@@ -5,9 +5,9 @@ table answers. A directory is a partition when it holds partition metadata. Star
 `list_partitions`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from pyhudi.errors import CorruptData, FileMissing, InvalidInput, PreconditionFailed
 from pyhudi.filegroup.model import PartitionPath
@@ -30,6 +30,9 @@ __all__ = [
 
 Listing = Callable[[PartitionPath], list[FileStatus]]
 """Give the data files of a partition, of every instant, sorted by path."""
+
+Place = TypeVar("Place", bound=str)
+Found = TypeVar("Found")
 
 _THREADS: Final = 16
 
@@ -62,21 +65,26 @@ def walk(
 ) -> Iterator[tuple[PartitionPath, Directory]]:
     """Give every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""
     level = [top]
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
-        while level:
-            contents = list(zip(level, threads.map(state.storage.list_directory, level), strict=True))
-            yield from ((PartitionPath(path), content) for path, content in contents)
-            below = [name for path, content in contents if not ends_at(path, content) for name in content.directories]
-            level = [name for name in below if not _is_hudis_own(name)]
+    while level:
+        contents = _at_once(state.storage.list_directory, level)
+        yield from ((PartitionPath(path), content) for path, content in contents.items())
+        below = [
+            name for path, content in contents.items() if not ends_at(path, content) for name in content.directories
+        ]
+        level = [name for name in below if not _is_hudis_own(name)]
 
 
 def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[PartitionPath, list[FileStatus]]:
     """List several partitions at once, as `filegroup.view` takes them."""
-    wanted = list(partitions)
-    if len(wanted) == 1:
-        return {wanted[0]: listing(wanted[0])}
+    return _at_once(listing, list(partitions))
+
+
+def _at_once(function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
+    """Ask for each place in threads; one place is not worth a thread."""
+    if len(places) < 2:
+        return {place: function(place) for place in places}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
-        return dict(zip(wanted, threads.map(listing, wanted), strict=True))
+        return dict(zip(places, threads.map(function, places), strict=True))
 
 
 def ensure_partition_metadata(state: TableState, partition: PartitionPath, instant: InstantTime) -> bool:

@@ -119,7 +119,7 @@ def _require_history(state: TableState, timeline: Timeline, after: Moment) -> No
     """Refuse a window that begins before the oldest active commit of a table that has archived ones."""
     oldest = min((timeline.point(one) for one in completed_writes(timeline)), default=None)
     begin = _bound(timeline, after, timeline_zone(state))
-    if (oldest is None or begin < oldest) and state.storage.list_directory(state.layout.history_path).files:
+    if (oldest is None or begin < oldest) and state.storage.list_names(state.layout.history_path):
         raise HistoryExpired(
             "commits of this window may be archived; begin at a later commit, or read a snapshot",
             after=begin,

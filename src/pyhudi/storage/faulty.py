@@ -192,6 +192,10 @@ class FaultyStorage:
             files=tuple(file for file in found.files if file.path not in hidden), directories=found.directories
         )
 
+    def list_names(self, prefix: str) -> tuple[str, ...]:
+        """Name the files right in a directory."""
+        return tuple(status.name for status in self.list_directory(prefix).files)
+
     def delete(self, path: str) -> None:
         """Remove a file."""
         self._plain("delete", path, lambda: self.inner.delete(path))

@@ -111,6 +111,10 @@ class HadoopStorage:
             directories.remove(".hoodie")  # only temporary files are in it
         return Directory(files=tuple(files), directories=tuple(directories))
 
+    def list_names(self, prefix: str) -> tuple[str, ...]:
+        """Name the files right in a directory."""
+        return tuple(status.name for status in self.list_directory(prefix).files)
+
     def delete(self, path: str) -> None:
         """Remove a file."""
         with suppress(FileMissing), mapped(path):

@@ -25,7 +25,7 @@ from pyhudi.storage import posix
 from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
-from pyhudi.storage.local_listing import file_status, find_files
+from pyhudi.storage.local_listing import file_status, find_files, name_files
 from pyhudi.storage.local_publish import ABANDONED_MS, TemporaryFiles
 from pyhudi.storage.os_errors import error_of, mapped
 from pyhudi.storage.sinks import DescriptorSink
@@ -124,6 +124,13 @@ class LocalStorage:
         return Directory(
             files=tuple(sorted(files, key=lambda status: status.path)), directories=tuple(sorted(directories))
         )
+
+    def list_names(self, prefix: str) -> tuple[str, ...]:
+        """Name the files right in a directory, without a look at each.
+
+        Raises: InvalidInput for a link, pipe or device in it.
+        """
+        return tuple(sorted(name_files(self._root, prefix)))
 
     def delete(self, path: str) -> None:
         """Remove a file."""

@@ -9,7 +9,7 @@ from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.storage.local_publish import DIRECTORY
 from pyhudi.storage.os_errors import mapped
 
-__all__ = ["file_status", "find_files"]
+__all__ = ["file_status", "find_files", "name_files"]
 
 
 def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatus], list[str]]:
@@ -30,6 +30,26 @@ def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatu
             with suppress(FileNotFoundError), posix.enter(root, inner.split("/")) as inner_fd:
                 waiting += _read_directory(inner_fd, inner, files)
     return files, directories
+
+
+def name_files(root: str, prefix: str) -> list[str]:
+    """Name the files right in a directory, unsorted; nothing there is nothing.
+
+    Cost:   no look at the files: the directory says what each is.
+    Raises: InvalidInput for what is neither file nor directory.
+    """
+    parts = tuple(check_path(prefix).split("/")) if prefix else ()
+    if parts[:2] == DIRECTORY:
+        return []
+    names: list[str] = []
+    with suppress(FileMissing), mapped(prefix), posix.enter(root, parts) as fd, os.scandir(fd) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                names.append(entry.name)
+            elif not entry.is_dir(follow_symlinks=False):
+                with suppress(FileNotFoundError):  # removed since the directory was read
+                    posix.require_plain(entry.stat(follow_symlinks=False).st_mode, entry.name)
+    return names
 
 
 def file_status(path: str, found: os.stat_result) -> FileStatus:

@@ -129,6 +129,10 @@ class MemoryStorage:
         inner = {status.path[: status.path.index("/", cut)] for status in below if "/" in status.path[cut:]}
         return Directory(files=files, directories=tuple(sorted(inner)))
 
+    def list_names(self, prefix: str) -> tuple[str, ...]:
+        """Name the files right in a directory."""
+        return tuple(status.name for status in self.list_directory(prefix).files)
+
     def delete(self, path: str) -> None:
         """Remove a file."""
         key = self._key(check_file(path))

@@ -133,6 +133,10 @@ class ObjectStorage:
         kept = sorted((found for found in files if found.path not in markers or found.size_bytes), key=lambda f: f.path)
         return Directory(files=tuple(kept), directories=tuple(directories))
 
+    def list_names(self, prefix: str) -> tuple[str, ...]:
+        """Name the files right in a directory."""
+        return tuple(status.name for status in self.list_directory(prefix).files)
+
     def delete(self, path: str) -> None:
         """Remove an object."""
         self._delete(path, check_file(path))

@@ -68,12 +68,10 @@ def load_timeline(state: TableState) -> Timeline:
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
     calls a replacecommit, is told apart by its plan.
 
-    Cost:   one listing, and in layout 1 one read for each pending replacecommit.
+    Cost:   one listing, two where legacy instants are, and in layout 1 one read for each pending replacecommit.
     Spec:   format/timeline 2.1, 2.2.
     """
-    files = state.storage.list_directory(state.layout.timeline_path).files
-    zone = timeline_zone(state)
-    instants = collapse(found for status in files if (found := _instant_of(status, zone)) is not None)
+    instants = collapse(_stored_instants(state))
     if state.layout.timeline_layout == 1:
         instants = [_told_apart(state, instant) for instant in instants]
     undoings = tuple(one for one in instants if one.action in {Action.ROLLBACK, Action.RESTORE} and one.is_completed)
@@ -126,9 +124,8 @@ def read_schema_history(state: TableState) -> bytes:
 
     Cost: one listing and one read.   Spec: format/files 4.5.
     """
-    files = state.storage.list_directory(_SCHEMAS).files
-    done = [status for status in files if _SCHEMA_COMMIT.fullmatch(status.name)]
-    return state.storage.get(max(done, key=lambda one: one.name).path) if done else b""
+    done = [name for name in state.storage.list_names(_SCHEMAS) if _SCHEMA_COMMIT.fullmatch(name)]
+    return state.storage.get(f"{_SCHEMAS}/{max(done)}") if done else b""
 
 
 def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None) -> Instant:
@@ -217,6 +214,17 @@ def remove_pending(state: TableState, instant: Instant) -> None:
 
 def _path(state: TableState, name: str) -> str:
     return f"{state.layout.timeline_path}/{name}"
+
+
+def _stored_instants(state: TableState) -> list[Instant]:
+    """Read the names of the timeline's files, and their times only where these tell when an instant completed."""
+    directory = state.layout.timeline_path
+    if state.layout.timeline_layout > 1:
+        found = [one for name in state.storage.list_names(directory) if (one := parse_name(name)) is not None]
+        if not any(one.is_completed and one.completion_time is None for one in found):
+            return found
+    zone, files = timeline_zone(state), state.storage.list_directory(directory).files
+    return [one for status in files if (one := _instant_of(status, zone)) is not None]
 
 
 def _instant_of(status: FileStatus, zone: tzinfo) -> Instant | None:

@@ -79,8 +79,8 @@ class Past:
         try:
             return f"{directory}/{_MANIFEST}{int(storage.get(f'{directory}/_version_'))}"
         except FileMissing:
-            names = [status.name for status in storage.list_directory(directory).files]
-            numbers = [name.removeprefix(_MANIFEST) for name in names if name.startswith(_MANIFEST)]
+            names = [name for name in storage.list_names(directory) if name.startswith(_MANIFEST)]
+            numbers = [name.removeprefix(_MANIFEST) for name in names]
             newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
             return None if newest is None else f"{directory}/{_MANIFEST}{newest}"
         except ValueError as error:
@@ -132,8 +132,7 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
     Cost: reads the names of all archived instants.
     """
     if state.layout.timeline_layout == 1:
-        archive = state.storage.list_directory(state.layout.history_path).files
-        return None if archive else False
+        return None if state.storage.list_names(state.layout.history_path) else False
     past = Past(state, ())
     manifest = past.manifest()
     return any(_holds_write(state, path, time) for path in (past.files(manifest) if manifest else ()))

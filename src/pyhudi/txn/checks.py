@@ -118,12 +118,16 @@ def read_concurrent(
 
 
 def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
-    """Read which instant a rollback takes back; None where its plan is gone."""
+    """Read which instant a rollback takes back; None where its plan is gone.   Cost: a read; decoded once a process."""
     try:
-        plan = decode_rollback_plan(read_plan(state, rollback), rollback.file_name)
+        return _target_of(read_plan(state, rollback), rollback.file_name)
     except FileMissing:
         return None
-    return InstantTime(plan.instant)
+
+
+@lru_cache(maxsize=4_096)
+def _target_of(plan: bytes, name: str) -> InstantTime:
+    return InstantTime(decode_rollback_plan(plan, name).instant)
 
 
 def require_same_table(state: TableState, time: InstantTime | None = None) -> None:

@@ -122,7 +122,7 @@ def fence_of(state: TableState) -> Fence | None:
     """
     if not state.config.is_fenced:
         return None
-    numbers = [int(one.name) for one in state.storage.list_directory(SLOTS).files if one.name.isdigit()]
+    numbers = [int(name) for name in state.storage.list_names(SLOTS) if name.isdigit()]
     newest = max(numbers, default=-1)
     if newest >= 0:  # whoever claimed it had published all before it
         _publish(state, newest)

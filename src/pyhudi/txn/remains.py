@@ -81,11 +81,11 @@ def _is_active(timeline: Timeline, time: InstantTime) -> bool:
 def _left(state: TableState) -> set[InstantTime]:
     """Name the instants that have a heartbeat, a guard or markers."""
     storage = state.storage
-    names = [status.name for status in storage.list_directory(HEARTBEATS).files]
+    names = [*storage.list_names(HEARTBEATS)]
     names += [path.rsplit("/", 1)[-1] for path in storage.list_directory(_MARKERS).directories]
     if storage.traits.has_guard:
-        guards = [status.name for status in storage.list_directory(_LOCKS).files]
-        names += [name.removeprefix(GUARD_PREFIX) for name in guards if name.startswith(GUARD_PREFIX)]
+        guards = [name for name in storage.list_names(_LOCKS) if name.startswith(GUARD_PREFIX)]
+        names += [name.removeprefix(GUARD_PREFIX) for name in guards]
     return {InstantTime(name) for name in names if is_instant_time(name)}
 
 

@@ -2,16 +2,16 @@
 
 What an actor does next follows from what it was told so far and from nothing else; so it is written down, and whoever
 comes to the same point in another run need not run the code again. Where an actor is told something new, its code
-runs, in a thread that is first told everything again. If it then does something else than it did before, it depends
+runs, in a greenlet that is first told everything again. If it then does something else than it did before, it depends
 on something that is not simulated, and that is an error. Start at `Actor`.
 """
 
 import copy
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from greenlet import getcurrent, greenlet
 from tests.simulation.explorer.operations import Operation
 
 from pyhudi.storage.faulty import SimulatedCrash
@@ -45,8 +45,7 @@ class Step:
     """As much of the result as the code can tell apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What an actor was told, and when."""
 
     key: object
@@ -160,7 +159,7 @@ class Actor:
         self.point = Point(None, ())
 
     def set_apart(self):
-        """Run it in a thread from here on: what happens to it now is no answer, and cannot be written down."""
+        """Run its code from here on: what happens to it now is no answer, and cannot be written down."""
         self._live()
         self._is_apart = True
 
@@ -172,7 +171,7 @@ class Actor:
         """Give the code that has come as far as this: what it was not told yet, it is told now."""
         if self._code is None:
             self._code = _Code(self, self._memory.first.get(self.name))
-            self._code.begin(self._work)
+            self._code.switch(self._work)
         self._code.catch_up(self._answers)
         return self._code
 
@@ -182,32 +181,31 @@ class Actor:
             self._code = None
 
 
-class _Code:
-    """An actor's code in a thread of its own, of which only it or the run moves."""
+def who_moves():
+    """Name the actor whose code asks; nobody is one outside a run."""
+    return getattr(getcurrent(), "name", "")
+
+
+class _Code(greenlet):
+    """An actor's code beside the run, of which only it or the run moves; each goes on where it stopped."""
 
     def __init__(self, actor, known):
+        super().__init__()
+        self.name = actor.name
         self.point: Point | None = None
         self._actor = actor
         self._known = known
         """What is remembered of where it stands, if that is known."""
         self._answer: Answer | None = None
-        self._go = threading.Semaphore(0)
-        self._back = threading.Semaphore(0)
-        self._ident = 0
         self._told = 0
         self._is_dead = False
-
-    def begin(self, work):
-        threading.Thread(target=self._run, args=(work,), name=f"actor {self._actor.name}", daemon=True).start()
-        self._back.acquire()
 
     def go_on(self, answer):
         """Hand the answer over, and give the point to which the code then comes."""
         self._answer, self._told, self._known = answer, self._told + 1, None
         self._actor.heard_s = answer.now_s
         self._is_dead = isinstance(answer.error, SimulatedCrash)
-        self._go.release()
-        self._back.acquire()
+        self.switch()
         return self.point
 
     def catch_up(self, answers):
@@ -216,7 +214,7 @@ class _Code:
             known = None if self._known is None else self._known.then.get(answer.key)
             self.go_on(answer)
             if known is not None and _shown(known) != _shown(self.point):
-                raise AssertionError(f"told the same, {self._actor.name} did not do the same: {_shown(known)}")
+                raise AssertionError(f"told the same, {self.name} did not do the same: {_shown(known)}")
             self._known = known
 
     def remember(self, point):
@@ -231,29 +229,30 @@ class _Code:
     def ask(self, step):
         if self._is_dead:
             raise SimulatedCrash
-        if threading.get_ident() != self._ident:
+        if getcurrent() is not self:
             raise AssertionError(f"{step.operation} comes from a thread that nobody drives")
-        self._stop(step)
-        self._go.acquire()
+        self._note(step)
+        self.parent.switch()
         if self._answer.error is not None:
             raise copy.copy(self._answer.error)
         return self._answer.value
 
-    def _run(self, work):
-        self._ident, broke = threading.get_ident(), ""
+    def run(self, work):
+        """Do the work to its end; begin it with `switch`."""
+        broke = ""
         try:
             work(self._actor)
         except SimulatedCrash:
             pass
         except BaseException as error:
-            broke = f"{self._actor.name} broke: {error!r}"
+            broke = f"{self.name} broke: {error!r}"
         self._actor.beats = []
-        self._stop(None, broke)
+        self._note(None, broke)
 
-    def _stop(self, step, broke=""):
+    def _note(self, step, broke=""):
+        """Write down where it stops."""
         said, self._actor.said[:] = tuple(self._actor.said), []
         self.point = Point(step, said, broke)
-        self._back.release()
 
 
 def _learned(step, answer):

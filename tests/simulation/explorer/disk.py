@@ -41,11 +41,13 @@ class _File(_Stored):
     """A stored file, and what a listing says of it."""
 
     status: FileStatus
+    mark: int
+    """A hash of its path and bytes."""
 
     @staticmethod
     def of(path, data, modified_ms, version):
         status = _Status(path=path, size_bytes=len(data), modified_ms=modified_ms, version=version)
-        return _File(data, modified_ms, version, status)
+        return _File(data, modified_ms, version, status, hash((path, data)))
 
 
 class _Memory(MemoryStorage):
@@ -94,8 +96,8 @@ class Disk:
         self.storage.put(path, data, mode if self.honours_create else PutMode.OVERWRITE)
 
     def digest(self):
-        """Name these bytes; `bytes` remember their own hash."""
-        return hash(frozenset((path, stored.data) for path, stored in self.files.items()))
+        """Name these bytes."""
+        return hash(frozenset([stored.mark for stored in self.files.values()]))
 
     def inode(self, path):
         """Tell which file is at a path now; None if there is none."""
@@ -169,6 +171,10 @@ class SimStorage:
 
         operation = listing(prefix, sees_directories=sees_directories)
         return self._do(operation, lambda disk: disk.storage.list_directory(prefix), told=told)
+
+    def list_names(self, prefix):
+        operation = listing(prefix, sees_directories=False)
+        return self._do(operation, lambda disk: disk.storage.list_names(prefix))
 
     def delete(self, path):
         self._do(writing("delete", path), lambda disk: disk.storage.delete(path))

@@ -254,6 +254,8 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 def _sample(chunk: pa.Array, rows_count: int) -> pa.Array:
     """Take a chunk's share of the sample; from the whole column, Arrow would copy all its text first."""
     share = min(len(chunk), -(-_SAMPLE_ROWS * len(chunk) // rows_count))
+    if share == len(chunk):
+        return chunk.drop_null()
     rows = np.linspace(0, max(len(chunk) - 1, 0), share).astype(np.int64)
     return chunk.take(pa.array(rows)).drop_null()
 

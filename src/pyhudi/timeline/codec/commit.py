@@ -272,6 +272,5 @@ def _pretty(value: object, indent: str = "") -> str:
     return _quote(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _quote(text: str) -> str:
-    """Quote text; Jackson leaves everything beyond ASCII and DEL as it is."""
-    return json.dumps(text, ensure_ascii=False)
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+"""Quote text; Jackson leaves everything beyond ASCII and DEL as it is."""
