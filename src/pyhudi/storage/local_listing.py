@@ -41,15 +41,18 @@ def name_files(root: str, prefix: str) -> list[str]:
     parts = tuple(check_path(prefix).split("/")) if prefix else ()
     if parts[:2] == DIRECTORY:
         return []
-    names: list[str] = []
     with suppress(FileMissing), mapped(prefix), posix.enter(root, parts) as fd, os.scandir(fd) as entries:
-        for entry in entries:
-            if entry.is_file(follow_symlinks=False):
-                names.append(entry.name)
-            elif not entry.is_dir(follow_symlinks=False):
-                with suppress(FileNotFoundError):  # removed since the directory was read
-                    posix.require_plain(entry.stat(follow_symlinks=False).st_mode, entry.name)
-    return names
+        return [entry.name for entry in entries if _is_file(entry)]
+    return []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    if entry.is_file(follow_symlinks=False):
+        return True
+    if not entry.is_dir(follow_symlinks=False):
+        with suppress(FileNotFoundError):  # removed since the directory was read
+            posix.require_plain(entry.stat(follow_symlinks=False).st_mode, entry.name)
+    return False
 
 
 def file_status(path: str, found: os.stat_result) -> FileStatus:

@@ -221,7 +221,7 @@ def _stored_instants(state: TableState) -> list[Instant]:
     directory = state.layout.timeline_path
     if state.layout.timeline_layout > 1:
         found = [one for name in state.storage.list_names(directory) if (one := parse_name(name)) is not None]
-        if not any(one.is_completed and one.completion_time is None for one in found):
+        if not any(one.completion_time is None and one.is_completed for one in found):
             return found
     zone, files = timeline_zone(state), state.storage.list_directory(directory).files
     return [one for status in files if (one := _instant_of(status, zone)) is not None]

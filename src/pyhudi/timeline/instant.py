@@ -135,12 +135,13 @@ def collapse(instants: Iterable[Instant]) -> list[Instant]:
 
     Two completed files of one action (an unguarded concurrent clean) collapse to the later completion.
     """
-    best: dict[tuple[str, Action], Instant] = {}
+    best: dict[tuple[str, Action], tuple[tuple[int, str], Instant]] = {}
     for instant in instants:
-        key = (instant.requested_time, instant.comparable_action)
-        if key not in best or _rank(instant) > _rank(best[key]):
-            best[key] = instant
-    return sorted(best.values(), key=lambda one: (one.requested_time, one.action))
+        key, rank = (instant.requested_time, instant.comparable_action), _rank(instant)
+        known = best.get(key)
+        if known is None or rank > known[0]:
+            best[key] = rank, instant
+    return sorted((one for _, one in best.values()), key=lambda one: (one.requested_time, one.action))
 
 
 def _rank(instant: Instant) -> tuple[int, str]:

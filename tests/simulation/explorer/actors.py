@@ -23,6 +23,13 @@ POINTS_AT_MOST = 300_000
 """How much is kept in mind; beyond it everything is forgotten and learned again."""
 
 
+def twin_of(one):
+    """Copy an object, not what it holds; `copy.copy` asks too many questions for what is done so often."""
+    twin = object.__new__(type(one))
+    twin.__dict__.update(one.__dict__)
+    return twin
+
+
 class TaskLostError(Exception):
     """The executor that ran a task is gone; the engine runs the task again."""
 
@@ -115,7 +122,8 @@ class Actor:
         self._memory = memory
         self._answers: list[Answer] = []
         self._code: _Code | None = None
-        self._is_apart = False
+        self.is_apart = False
+        """What befell it since is not written down."""
         if name not in memory.first:
             memory.add(memory.first, name, self._live().point)
         self.point = memory.first[name]
@@ -137,13 +145,13 @@ class Actor:
 
     def tell(self, answer):
         """Let it go on to its next operation."""
-        point = None if self._is_apart else self.point.then.get(answer.key)
+        point = None if self.is_apart else self.point.then.get(answer.key)
         if point is None:
             code = self._live()
             self._answers.append(answer)
             point = code.go_on(answer)
             point.history = hash((self.point.history, _learned(self.point.step, answer)))
-            if not self._is_apart:
+            if not self.is_apart:
                 self._memory.add(self.point.then, answer.key, point)
                 code.remember(point)
         else:
@@ -153,6 +161,13 @@ class Actor:
         if point.step is None:
             self._leave()
 
+    def fork(self, work):
+        """Give the same actor once more as it stands; its code is run again where something new is told."""
+        twin = twin_of(self)
+        twin.beats, twin.said, twin._answers = [], [], [*self._answers]
+        twin._work, twin._code = work, None
+        return twin
+
     def end(self):
         """Stop here for ever."""
         self._leave()
@@ -161,7 +176,7 @@ class Actor:
     def set_apart(self):
         """Run its code from here on: what happens to it now is no answer, and cannot be written down."""
         self._live()
-        self._is_apart = True
+        self.is_apart = True
 
     def ask(self, step):
         """Stop before a step until the run goes on, and give what came of it; called by the actor's own code."""

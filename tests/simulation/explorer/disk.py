@@ -5,20 +5,19 @@ Start at `Disk`, then `SimStorage` and `SimEnv`.
 
 import random
 import uuid
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 
 import pyarrow as pa
-from tests.simulation.explorer.actors import Step
+from tests.simulation.explorer.actors import Step, twin_of
 from tests.simulation.explorer.operations import CLOCK, Operation, listing, locking, reading, trying, unlocking, writing
 from tests.simulation.world import URL
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
 from pyhudi.storage.api import FileStatus, PutMode
-from pyhudi.storage.memory import MemoryStorage, _Stored
+from pyhudi.storage.memory import MemoryStorage, _Content, _Stored
 from pyhudi.storage.sinks import MemorySink
 
 METADATA = ".hoodie"
@@ -55,13 +54,19 @@ class _Memory(MemoryStorage):
 
     def __init__(self, url, env):
         super().__init__(url, env)
-        self._counts = Counter()
+        self._counts = {}
 
     def _store(self, key, data):
-        self._counts[key] += 1
-        version = f"w{self._counts[key]}"
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        version = f"w{count}"
         self._content.files[key] = _File.of(key, bytes(data), self._env.now_ms(), version)
         return version
+
+    def fork(self, env):
+        """Give the same files once more, with another clock."""
+        twin = twin_of(self)
+        twin._env, twin._content, twin._counts = env, _Content({**self._content.files}), {**self._counts}
+        return twin
 
     def list(self, prefix):
         below = f"{prefix}/" if prefix else ""
@@ -85,6 +90,13 @@ class Disk:
         self.start_ms = now_ms
         self.is_object_store = is_object_store
         self.honours_create = honours_create
+
+    def fork(self):
+        """Give the same bytes and time once more, apart from these."""
+        twin = twin_of(self)
+        twin.clock = twin_of(self.clock)
+        twin.storage = self.storage.fork(twin.clock)
+        return twin
 
     @property
     def files(self):

@@ -7,7 +7,7 @@ reply, a stalled clock) are actors of one step, so a search needs to know nothin
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.simulation.explorer.actors import Actor, Answer, Memory, TaskLostError
+from tests.simulation.explorer.actors import Actor, Answer, Memory, TaskLostError, twin_of
 from tests.simulation.explorer.operations import EVERYTHING, Operation
 
 from pyhudi.storage.faulty import SimulatedCrash
@@ -48,6 +48,8 @@ class Run:
         self.watchers: list[Callable[[Run, Actor, Operation], None]] = []
         self.violations: list[str] = []
         self._beating: Actor | None = None
+        self._going = 0
+        """How many actors are not done."""
         self._memory = memory or Memory()
 
     # --- the driver's side
@@ -55,6 +57,7 @@ class Run:
     def add(self, name, work):
         """Add an actor at its first operation; `work` is its code, called with the actor."""
         actor = self.actors[name] = Actor(name, len(self.actors), work, self._memory, self.disk.clock.monotonic_s())
+        self._going += 1
         self._arrive(actor)
         return actor
 
@@ -73,12 +76,22 @@ class Run:
     @property
     def is_over(self):
         """Tell whether nobody is left to move, events included."""
-        if self.events:
-            return False
-        for actor in self.actors.values():  # asked before every step
-            if actor.point.step is not None:
-                return False
-        return True
+        return not self._going and not self.events
+
+    @property
+    def is_portable(self):
+        """Tell whether all that happened to the actors is written down."""
+        return all(actor.is_done or not actor.is_apart for actor in self.actors.values())
+
+    def fork(self, works):
+        """Give the same run once more as it stands, if it is portable; `works` is the actors' code, by name."""
+        twin = twin_of(self)
+        twin.disk = self.disk.fork()
+        twin.actors = {name: actor.fork(works[name]) for name, actor in self.actors.items()}
+        twin.held = {key: twin.actors[actor.name] for key, actor in self.held.items()}
+        twin.events, twin.trace, twin.violations = [*self.events], [*self.trace], [*self.violations]
+        twin.watchers = [twin_of(watcher) for watcher in self.watchers]
+        return twin
 
     def step(self, name):
         """Let one actor do its pending operation and run on to its next, or let an event happen."""
@@ -99,6 +112,7 @@ class Run:
         for actor in self.actors.values():
             if not actor.is_done:
                 actor.end()
+        self._going = 0
 
     def state(self):
         """Give a value that is equal for states from which the same can follow."""
@@ -142,6 +156,7 @@ class Run:
         if point.step is not None:
             actor.seen = None if point.step.look is None else point.step.look(self)
             return
+        self._going -= 1
         if point.broke:
             self.violations.append(point.broke)
         for key in [key for key, holder in self.held.items() if holder is actor]:

@@ -6,9 +6,10 @@ verb after the other, on a dictionary. Start at `Scenario` and `play`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
+from tests.simulation.explorer.actors import twin_of
 from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, as_begun
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
@@ -123,9 +124,20 @@ class Play:
 
     def start(self):
         """Let every actor run to its first operation."""
-        for name, verbs in self.scenario.actors.items():
-            self.run.add(name, lambda actor, verbs=verbs: self._work(actor, verbs))
+        for name, work in self._works().items():
+            self.run.add(name, work)
         return self
+
+    def fork(self):
+        """Give the same play once more as it stands, if its run is portable; each goes on without the other."""
+        twin = twin_of(self)
+        twin.outcomes, twin.seen = [*self.outcomes], [*self.seen]
+        twin.run = self.run.fork(twin._works())
+        twin.run.heard = twin.hear
+        return twin
+
+    def _works(self):
+        return {name: partial(self._work, verbs=verbs) for name, verbs in self.scenario.actors.items()}
 
     def _work(self, actor, verbs):
         storage = SimStorage(self.run, actor)

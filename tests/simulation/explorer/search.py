@@ -5,7 +5,8 @@ abandoned and not yielded. Start at `exhaustive`.
 """
 
 import random
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 
@@ -13,6 +14,8 @@ from tests.simulation.explorer.operations import is_dependent
 
 WRITES = frozenset({"create", "put", "swap", "publish", "delete", "delete tree"})
 WRITES_OF_A_CALL = 12
+KEPT_EVERY = 6
+"""A play is kept before every so many steps."""
 
 
 @dataclass
@@ -25,6 +28,8 @@ class Node:
     """Who need not be tried: what follows was seen from a sister."""
     wanted: set
     chosen: str = ""
+    kept: object = None
+    """The play as it stood here, at some nodes: what comes before them is not done again."""
 
     def next(self):
         return min((name for name in self.wanted if name not in self.sleeping), default=None)
@@ -50,9 +55,9 @@ def exhaustive(begin, tally=None):
     stack: list[Node] = []
     order = _Order()
     while True:
-        play = begin()
+        play = next((node.kept.fork() for node in reversed(stack) if node.kept is not None), None) or begin()
         order.cut(len(stack) - 1)
-        is_whole = _drive(play.run, stack)
+        is_whole = _drive(play, stack)
         tally.runs += 1
         for move in play.run.trace[len(order.moves) :]:
             for before in order.add(move):
@@ -66,12 +71,12 @@ def exhaustive(begin, tally=None):
             return
 
 
-def _drive(run, stack):
-    """Replay the stack, then go on with whoever moved last where possible; False if all who could move sleep."""
-    last = ""
-    for node in stack:
-        last = node.chosen
-        run.step(last)
+def _drive(play, stack):
+    """Do what is left of the stack, then go on as who moved last where possible; False if all who could move sleep."""
+    run = play.run
+    for node in stack[len(run.trace) :]:
+        run.step(node.chosen)
+    last = run.trace[-1].who if run.trace else ""
     while not run.is_over:
         pending = {name: run.pending(name) for name in run.enabled()}
         sleeping = _still_asleep(stack[-1]) if stack else {}
@@ -79,7 +84,9 @@ def _drive(run, stack):
         if not awake:
             return False
         last = last if last in awake else awake[0]
-        stack.append(Node(pending, {name: op for name, op in sleeping.items() if name in pending}, {last}, last))
+        asleep = {name: operation for name, operation in sleeping.items() if name in pending}
+        kept = play.fork() if len(stack) % KEPT_EVERY == 0 and run.is_portable else None
+        stack.append(Node(pending, asleep, {last}, last, kept))
         run.step(last)
     return True
 
@@ -192,43 +199,71 @@ def every_state(begin, tally=None, *, preemptions=None):
     With `preemptions`, an actor that could go on is interrupted at most so often in a run; events do not count.
     """
     tally = tally or Tally()
-    todo: list[tuple[str, ...]] = [()]
+    todo: list[tuple[Callable[[], _Path], str]] = [(lambda: _Path(begin()), "")]
     while todo:
-        prefix = todo.pop()
-        play = begin()
-        is_whole = _go_through(play.run, prefix, todo, tally.states, preemptions)
+        again, name = todo.pop()
+        path = again()
+        if name:
+            path.move(name)
+        is_whole = _go_through(path, begin, todo, tally.states, preemptions)
         tally.runs += 1
         if is_whole:
-            yield play
+            yield path.play
         else:
-            play.run.abandon()
+            path.play.run.abandon()
     tally.is_exhausted = True
 
 
-def _go_through(run, prefix, todo, states, preemptions):
-    """Do the prefix, then go on as the last actor while nothing seen is met; put every other choice on the list."""
-    last, spent, done = "", 0, []
+@dataclass
+class _Path:
+    """A play on its way, and how often somebody was interrupted."""
 
-    def move(name):
-        nonlocal last, spent
-        spent += is_preemption(run, last, name)
-        last = name if name in run.actors else last
+    play: object
+    last: str = ""
+    """Which actor moved last."""
+    spent: int = 0
+
+    def move(self, name):
+        run = self.play.run
+        self.spent += is_preemption(run, self.last, name)
+        self.last = name if name in run.actors else self.last
         run.step(name)
-        done.append(name)
 
-    for name in prefix:
-        move(name)
+    def again(self, begin):
+        """Give what makes the same path once more as it is now: a copy of it, or else all of its moves."""
+        if self.play.run.is_portable:
+            kept = self._fork()
+            return kept._fork
+        names = [move.who for move in self.play.run.trace]
+        return lambda: _moved(begin, names)
+
+    def _fork(self):
+        return replace(self, play=self.play.fork())
+
+
+def _moved(begin, names):
+    path = _Path(begin())
+    for name in names:
+        path.move(name)
+    return path
+
+
+def _go_through(path, begin, todo, states, preemptions):
+    """Go on as the last actor while nothing seen is met; put every other choice on the list."""
+    run = path.play.run
     while not run.is_over:
-        key = (run.state(), None if preemptions is None else (last, spent))
+        key = (run.state(), None if preemptions is None else (path.last, path.spent))
         if key in states:
             return False
         states.add(key)
         choices = run.enabled()
-        if preemptions is not None and spent >= preemptions:
-            choices = [name for name in choices if not is_preemption(run, last, name)]
-        first = last if last in choices else choices[0]
-        todo.extend((*done, name) for name in choices if name != first)
-        move(first)
+        if preemptions is not None and path.spent >= preemptions:
+            choices = [name for name in choices if not is_preemption(run, path.last, name)]
+        first = path.last if path.last in choices else choices[0]
+        if others := [name for name in choices if name != first]:
+            again = path.again(begin)
+            todo.extend((again, name) for name in others)
+        path.move(first)
     return True
 
 
