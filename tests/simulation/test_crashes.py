@@ -2,7 +2,6 @@
 
 import os
 
-import pyarrow as pa
 import pytest
 from tests.building import trip
 from tests.simulation.watching import watched
@@ -17,13 +16,7 @@ KINDS = ("6", "8", "9", "9 fenced")
 SHORT = ("6", "9", "9 fenced")
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Make the order of operations the same every time."""
-    before = pa.cpu_count()
-    pa.set_cpu_count(1)
-    yield
-    pa.set_cpu_count(before)
+pytestmark = pytest.mark.usefixtures("quick_process")
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import weakref
 
-import pyarrow as pa
 import pytest
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
 from tests.simulation.watching import watched
@@ -22,13 +21,7 @@ SHORT = dict.fromkeys((FaultKind.NO_SPACE, FaultKind.DENIED), ("9", "9 fenced"))
 WRITES = frozenset({"put", "cas", "open_output", "delete", "delete_tree"})
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Make the order of operations the same every time."""
-    before = pa.cpu_count()
-    pa.set_cpu_count(1)
-    yield
-    pa.set_cpu_count(before)
+pytestmark = pytest.mark.usefixtures("quick_process")
 
 
 @pytest.fixture(scope="module")

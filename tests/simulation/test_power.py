@@ -2,7 +2,6 @@
 
 import hashlib
 
-import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, trip
 from tests.simulation.power import Disk, PoweredOs, world_of
@@ -16,14 +15,7 @@ from pyhudi.storage.faulty import SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Make the order of operations the same every time."""
-    before = pa.cpu_count()
-    pa.set_cpu_count(1)
-    yield
-    pa.set_cpu_count(before)
+pytestmark = pytest.mark.usefixtures("quick_process")
 
 
 class Cut:

@@ -1,5 +1,6 @@
 """The process in which runs take place: deterministic, and nothing is parsed twice. Start at `simulated`."""
 
+import gc
 from contextlib import contextmanager
 from functools import lru_cache
 from unittest.mock import patch
@@ -17,26 +18,30 @@ from pyhudi.timeline.codec import decode_commit
 
 @contextmanager
 def simulated():
-    """Make this process deterministic: one thread for Arrow, and tasks that run again where their executor is lost.
-
-    And quick: bytes that were parsed are not parsed again.
-    """
+    """Make this process deterministic, with tasks that run again where their executor is lost; and quick."""
 
     def run(engine, function, tasks):
         return [_again(function, task) for task in tasks]
 
-    cpus = pa.cpu_count()
+    with quick(), patch.object(LocalEngine, "run", run), patch.object(listing, "ThreadPoolExecutor", _OneThread):
+        yield
+
+
+@contextmanager
+def quick():
+    """Have one thread for Arrow; parse no bytes twice; seldom search the many points that are remembered for cycles."""
+    cpus, thresholds = pa.cpu_count(), gc.get_threshold()
     pa.set_cpu_count(1)
+    gc.set_threshold(20_000, 50, 100)
     try:
         with (
-            patch.object(LocalEngine, "run", run),
-            patch.object(listing, "ThreadPoolExecutor", _OneThread),
             patch.object(properties_file, "parse_properties", _properties),
             patch.object(active, "decode_commit", _commit),
         ):
             yield
     finally:
         pa.set_cpu_count(cpus)
+        gc.set_threshold(*thresholds)
 
 
 @lru_cache(maxsize=1_000)
