@@ -43,6 +43,23 @@ def test_a_trace_is_repeated_by_its_names():
     assert trace_of(again) == trace_of(play)
 
 
+@pytest.mark.parametrize("name", ["read-update", "crash"])
+def test_forked_plays_go_on_as_the_play_would_and_apart_from_it(name):
+    scenario = scenarios()[name]
+    with simulated():
+        play = begin_of(scenario)()
+        for _ in range(25):
+            play.run.step(play.run.enabled()[0])
+        so_far, before = [move.who for move in play.run.trace], play.run.state()
+        for turn in (list(scenario.actors), list(scenario.actors)[::-1]):
+            twin = search.replayed(play.fork, turn * 20)
+            afresh = search.replayed(begin_of(scenario), so_far + turn * 20)
+            assert trace_of(twin) == trace_of(afresh)
+            assert twin.run.state() == afresh.run.state()
+            assert [one.result for one in twin.outcomes] == [one.result for one in afresh.outcomes]
+            assert (play.run.state(), play.outcomes) == (before, [])
+
+
 def test_what_is_remembered_is_what_the_code_does():
     """Runs out of memory are those of the code, also where an actor died, was lied to or stood still."""
     scenario = replace(scenarios()["crash"], events=("crash:w1", "lost:w2", "stall:w1"), budget=2)

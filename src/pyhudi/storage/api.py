@@ -51,6 +51,11 @@ class Directory:
     directories: tuple[str, ...]
     """Full relative paths, without a trailing slash."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name the files."""
+        return tuple(status.name for status in self.files)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageTraits:

@@ -135,7 +135,7 @@ class ObjectStorage:
 
     def list_names(self, prefix: str) -> tuple[str, ...]:
         """Name the files right in a directory."""
-        return tuple(status.name for status in self.list_directory(prefix).files)
+        return self.list_directory(prefix).names
 
     def delete(self, path: str) -> None:
         """Remove an object."""
