@@ -5,9 +5,10 @@ may or may not refuse names that exist), not from any code. It tells which combi
 so what the real code must be found to do when one of them is taken away. Start at `Protection` and `search`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
+from typing import NamedTuple
 
 GONE = 0
 """What a delete writes."""
@@ -47,8 +48,7 @@ class Size:
     writers: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """One writer between two of its steps; step 0 is idle."""
 
     step: int = 0
@@ -62,8 +62,7 @@ class Writer:
     rows: tuple = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """A stored file: the rows of one file group at one time."""
 
     group: int
@@ -71,8 +70,7 @@ class Slice:
     salt: int
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(NamedTuple):
     """Everything there is."""
 
     issued: int
@@ -158,7 +156,7 @@ def _next(world, protection, size):
 
 def _with(world, number, writer, **changed):
     writers = (*world.writers[:number], writer, *world.writers[number + 1 :])
-    return replace(world, writers=writers, **changed)
+    return world._replace(writers=writers, **changed)
 
 
 def _idle(world, number, **changed):
@@ -182,7 +180,7 @@ def _request(world, number, writer, protection, _):
     if protection.has_absent and name in world.requested:
         yield _idle(world, number)
         return
-    yield _with(world, number, replace(writer, step=2), requested=world.requested | {name})
+    yield _with(world, number, writer._replace(step=2), requested=world.requested | {name})
 
 
 def _look_up(world, number, writer, protection, size):
@@ -192,12 +190,12 @@ def _look_up(world, number, writer, protection, size):
         return
     step = 3 if protection.control is Control.PESSIMISTIC else 4
     for group in range(size.groups) if known < 0 else [known]:
-        yield _with(world, number, replace(writer, step=step, group=group, is_insert=known < 0))
+        yield _with(world, number, writer._replace(step=step, group=group, is_insert=known < 0))
 
 
 def _lock_group(world, number, writer, *_):
     if not any(what == writer.group for what, _ in world.locks):
-        yield _with(world, number, replace(writer, step=4), locks=(*world.locks, (writer.group, number)))
+        yield _with(world, number, writer._replace(step=4), locks=(*world.locks, (writer.group, number)))
 
 
 def _read_target(world, number, writer, *_):
@@ -211,7 +209,7 @@ def _read_target(world, number, writer, *_):
     if writer.value != GONE:
         rows[writer.key] = writer.value
     merged = tuple(sorted(rows.items()))
-    yield _with(world, number, replace(writer, step=5, target_ts=target_ts, rows=merged))
+    yield _with(world, number, writer._replace(step=5, target_ts=target_ts, rows=merged))
 
 
 def _write_slice(world, number, writer, protection, _):
@@ -221,12 +219,12 @@ def _write_slice(world, number, writer, protection, _):
         return
     slices[name] = writer.rows
     step = 6 if protection.control is Control.OPTIMISTIC else 7
-    yield _with(world, number, replace(writer, step=step, rows=()), slices=_sorted(slices))
+    yield _with(world, number, writer._replace(step=step, rows=()), slices=_sorted(slices))
 
 
 def _lock_table(world, number, writer, *_):
     if not world.locks:
-        yield _with(world, number, replace(writer, step=7), locks=(("table", number),))
+        yield _with(world, number, writer._replace(step=7), locks=(("table", number),))
 
 
 def _update_index(world, number, writer, protection, _):
@@ -238,14 +236,14 @@ def _update_index(world, number, writer, protection, _):
     if writer.is_insert:
         index = (*index[: writer.key], writer.group, *index[writer.key + 1 :])
     step = 8 if protection.control is Control.OPTIMISTIC else 9
-    yield _with(world, number, replace(writer, step=step), index=index)
+    yield _with(world, number, writer._replace(step=step), index=index)
 
 
 def _check(world, number, writer, *_):
     if any(found.group == writer.group and ts > writer.target_ts for (ts, _), found in world.completed):
         yield _idle(world, number)
         return
-    yield _with(world, number, replace(writer, step=9))
+    yield _with(world, number, writer._replace(step=9))
 
 
 def _complete(world, number, writer, protection, _):
@@ -259,7 +257,7 @@ def _complete(world, number, writer, protection, _):
 
 
 def _sorted(pairs):
-    return tuple(sorted(pairs.items(), key=repr))
+    return tuple(sorted(pairs.items()))
 
 
 _STEPS = (
