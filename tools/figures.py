@@ -31,17 +31,17 @@ STORING = Lock()
 
 JOBS = {
     "ci": {
-        "soak": [*PYTEST, "tests/soak", "-k", "not killed"],
         "pairs": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "missing or beside_each_other"],
+        "soak": [*PYTEST, "tests/soak", "-k", "not killed"],
         "crowds": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "even"],
         "other crowds": [*PYTEST, f"{SIMULATION}test_pairs.py", "-k", "odd"],
-        "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
-        "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
-        "kills": [*PYTEST, "tests/soak", "-k", "killed"],
-        "protections": [*PYTEST, f"{SIMULATION}test_protections.py"],
         "faults": [*PYTEST, f"{SIMULATION}test_faults.py", f"{SIMULATION}test_power.py", f"{SIMULATION}test_clocks.py"],
-        "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
+        "explorer": [*PYTEST, f"{SIMULATION}test_explorer.py"],
+        "protections": [*PYTEST, f"{SIMULATION}test_protections.py"],
+        "kills": [*PYTEST, "tests/soak", "-k", "killed"],
+        "crashes": [*PYTEST, f"{SIMULATION}test_crashes.py"],
         "model": [*PYTEST, f"{SIMULATION}test_model.py"],
+        "mutants": [*PYTEST, f"{SIMULATION}test_mutants.py"],
         "checks": [*PYTEST, f"{SIMULATION}test_checks.py", f"{SIMULATION}test_recovery.py"],
         "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
     },

@@ -23,18 +23,19 @@ def simulated():
     def run(engine, function, tasks):
         return [_again(function, task) for task in tasks]
 
-    with quick(), patch.object(LocalEngine, "run", run), patch.object(listing, "ThreadPoolExecutor", _OneThread):
+    with quick(), patch.object(LocalEngine, "run", run):
         yield
 
 
 @contextmanager
 def quick():
-    """Have one thread for Arrow; parse no bytes twice; seldom search the many points that are remembered for cycles."""
+    """List and compute in one thread; parse no bytes twice; seldom search what is remembered for cycles."""
     cpus, thresholds = pa.cpu_count(), gc.get_threshold()
     pa.set_cpu_count(1)
     gc.set_threshold(20_000, 50, 100)
     try:
         with (
+            patch.object(listing, "ThreadPoolExecutor", _OneThread),
             patch.object(properties_file, "parse_properties", _properties),
             patch.object(active, "decode_commit", _commit),
         ):
