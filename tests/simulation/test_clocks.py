@@ -52,6 +52,7 @@ def told(write):
 # a clock that jumps in the middle of a write
 
 
+@pytest.mark.usefixtures("quick_process")
 @pytest.mark.parametrize("jump_ms", JUMPS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert",))
