@@ -75,6 +75,7 @@ def _drive(play, stack):
     """Do what is left of the stack, then go on as who moved last where possible; False if all who could move sleep."""
     run = play.run
     for node in stack[len(run.trace) :]:
+        run.enabled()  # whoever waits in vain is told so when it is asked who can move
         run.step(node.chosen)
     last = run.trace[-1].who if run.trace else ""
     while not run.is_over:
@@ -244,6 +245,7 @@ class _Path:
 def _moved(begin, names):
     path = _Path(begin())
     for name in names:
+        path.play.run.enabled()
         path.move(name)
     return path
 
