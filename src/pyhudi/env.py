@@ -20,11 +20,11 @@ class Env(Protocol):
     """What the outside world decides."""
 
     def now_ms(self) -> int:
-        """Give the wall clock. Units: ms since 1970 UTC."""
+        """Return the wall clock. Units: ms since 1970 UTC."""
         ...
 
     def monotonic_s(self) -> float:
-        """Give a clock that never goes back. Units: s since an arbitrary start."""
+        """Return a clock that never goes back. Units: s since an arbitrary start."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -36,15 +36,15 @@ class Env(Protocol):
         ...
 
     def uuid(self) -> uuid.UUID:
-        """Give a new random id."""
+        """Return a new random id."""
         ...
 
     def random_bytes(self, size_bytes: int) -> bytes:
-        """Give bytes nobody else will draw: nonces and sync markers."""
+        """Return bytes nobody else will draw: nonces and sync markers."""
         ...
 
     def zone(self) -> tzinfo:
-        """Give this process's local time zone, for timelines that are kept in local time."""
+        """Return this process's local time zone, for timelines that are kept in local time."""
         ...
 
 
@@ -81,15 +81,15 @@ class SystemEnv:
             thread.join()
 
     def uuid(self) -> uuid.UUID:
-        """Draw a version-4 UUID."""
+        """Return a version-4 UUID."""
         return uuid.uuid4()
 
     def random_bytes(self, size_bytes: int) -> bytes:
-        """Draw from the operating system."""
+        """Return random bytes of the operating system."""
         return random.SystemRandom().randbytes(size_bytes)
 
     def zone(self) -> tzinfo:
-        """Ask the operating system."""
+        """Return the time of the operating system."""
         return datetime.now(UTC).astimezone().tzinfo or UTC
 
 
@@ -107,12 +107,12 @@ class FixedEnv:
         self._random = random.Random(seed)  # noqa: S311 - a simulation must repeat itself
 
     def now_ms(self) -> int:
-        """Give the clock and advance it by one tick."""
+        """Return the clock and advance it by one tick."""
         self._now_ms += self._tick_ms
         return self._now_ms
 
     def monotonic_s(self) -> float:
-        """Give the same clock in seconds, without advancing it."""
+        """Return the same clock in seconds, without advancing it."""
         return self._now_ms / 1000
 
     def sleep(self, seconds: float) -> None:
@@ -129,11 +129,11 @@ class FixedEnv:
         yield
 
     def uuid(self) -> uuid.UUID:
-        """Draw the next id of the seed."""
+        """Return the next id of the seed."""
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
 
     def random_bytes(self, size_bytes: int) -> bytes:
-        """Draw the next bytes of the seed."""
+        """Return the next bytes of the seed."""
         return self._random.randbytes(size_bytes)
 
     def zone(self) -> tzinfo:

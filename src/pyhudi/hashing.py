@@ -117,7 +117,7 @@ def hash_chain(keys: pa.Array | pa.ChunkedArray, count: int) -> npt.NDArray[np.i
 
 
 def java_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
-    """Give Java's `String.hashCode` of every string.
+    """Return Java's `String.hashCode` of every string.
 
     Shape: n strings -> n hashes.
     Nulls: 0.
@@ -141,7 +141,7 @@ def java_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
 
 
 def java_list_hash(columns: Sequence[pa.Array | pa.ChunkedArray]) -> npt.NDArray[np.int32]:
-    """Give Java's `List<String>.hashCode` of every row, one list element a column.
+    """Return Java's `List<String>.hashCode` of every row, one list element a column.
 
     Shape:  k columns of n strings -> n hashes.
     Nulls:  an element that counts as 0.
@@ -157,7 +157,7 @@ def java_list_hash(columns: Sequence[pa.Array | pa.ChunkedArray]) -> npt.NDArray
 
 
 def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray[np.int64]:
-    """Give XXH64 of every string's bytes; with the seed 42 this is Spark's `xxhash64`.
+    """Return XXH64 of every string's bytes; with the seed 42 this is Spark's `xxhash64`.
 
     Shape: n strings -> n hashes.
     Nulls: the seed, as in Spark.
@@ -173,7 +173,7 @@ def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray
 
 
 def path_hash(path: str) -> str:
-    """Give the 16 hex digits by which Apache Hudi names the locks that a base path implies."""
+    """Return the 16 hex digits by which Apache Hudi names the locks that a base path implies."""
     return f"{int(xxhash64(pa.array([path]), seed=_PATH_SEED)[0]) & 0xFFFFFFFFFFFFFFFF:016X}"
 
 
@@ -315,7 +315,7 @@ def _without_nulls(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Give one array of strings or bytes with offsets."""
+    """Return one array of strings or bytes with offsets."""
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if pa.types.is_string_view(kind) or isinstance(values, pa.ChunkedArray):
         kind = pa.large_string() if pa.types.is_string_view(kind) or pa.types.is_string(kind) else kind

@@ -110,11 +110,11 @@ class Settings:
             raise OptionError(f"option cannot be read: {error}", key=wanted.key, value=text) from error
 
     def has(self, wanted: Option[T]) -> bool:
-        """Tell whether anyone set it."""
+        """Return whether anyone set it."""
         return wanted.key in self.values
 
     def over(self, lower: "Settings") -> "Settings":
-        """Give these settings laid over lower ones."""
+        """Return these settings laid over lower ones."""
         return Settings({**lower.values, **self.values})
 
 

@@ -59,7 +59,7 @@ class WriteCall:
     """The single-field complex key is prefixed, as the table's own keys show; None where it does not matter."""
 
     def keys(self, instant: InstantTime | None = None) -> KeySpec:
-        """Give the table's key generator; generated keys start with the instant."""
+        """Return the table's key generator; generated keys start with the instant."""
         spec = key_spec(self.state.config, self.settings)
         if self.key_encoding is not None:
             spec = replace(spec, has_prefixed_single_key=self.key_encoding)
@@ -85,7 +85,7 @@ class WriteResult:
     """Seconds by step, in order."""
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Describe it in one line."""
         counts = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
         return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes"
 

@@ -71,7 +71,7 @@ def keys_in(write: Opened) -> FindKeys:
 
 
 def mended_tasks(state: TableState, mend: Mend, tasks: Sequence[FileTask]) -> list[FileTask] | None:
-    """Give the tasks of the file groups to mend, on top of what is there now; None if one of them is gone."""
+    """Return the tasks of the file groups to mend, on top of what is there now; None if one of them is gone."""
     concerned = [task for task in tasks if group_of(task) in mend.groups]
     slices = slices_at(state, mend.timeline, {task.partition for task in concerned})
     bases = {one.group: one.base for one in slices}
@@ -84,7 +84,7 @@ def mended_tasks(state: TableState, mend: Mend, tasks: Sequence[FileTask]) -> li
 
 
 def have_moved(write: Opened, routed: Frame, tasks: Sequence[FileTask]) -> bool:
-    """Tell whether others put a key of ours into one of these files that we are about to write elsewhere.
+    """Return whether others put a key of ours into one of these files that we are about to write elsewhere.
 
     Cost: the keys of the rows and of the files, in this process; a write of more rows counts as moved.
     """
@@ -99,7 +99,7 @@ def have_moved(write: Opened, routed: Frame, tasks: Sequence[FileTask]) -> bool:
 
 
 def hold_the_same(write: Opened, found: Frame | None, files: Sequence[BaseFile], tasks: Sequence[FileTask]) -> bool:
-    """Tell whether these rewritten files hold the same of our keys as before, and the stored rows are no newer.
+    """Return whether these rewritten files hold the same of our keys as before, and the stored rows are no newer.
 
     `found` says which of `files` held which key. If it still is so, the rows go where they were to go, whatever was
     decided by what was found: to leave a row out, to move it, or to keep it where it is.
@@ -133,7 +133,7 @@ def _locate_anew(write: Opened, tasks: Sequence[FileTask], columns: Sequence[str
 
 
 def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:
-    """Give keys, stored values and groups in order, without those of no group."""
+    """Return keys, stored values and groups in order, without those of no group."""
     names = [KEY, FILE_INDEX, *stored]
     table: pa.Table = engine.collect(found).select(names)
     group = pa.array(groups, pa.int32()).take(table.column(FILE_INDEX).combine_chunks())

@@ -22,7 +22,7 @@ _ALWAYS_PREFIXED: Final = 9
 
 
 def stored_key_encoding(state: TableState) -> bool | None:
-    """Tell whether stored keys are prefixed by their field; None where it does not matter or nothing is stored.
+    """Return whether stored keys are prefixed by their field; None where it does not matter or nothing is stored.
 
     Cost: for the tables concerned a listing and one footer; nothing for all others.
     """

@@ -238,7 +238,7 @@ def _in_all_partitions(write: Opened) -> Opened:
 
 
 def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
-    """Give the source its keys; its own columns get names that cannot meet the table's."""
+    """Return the source its keys; its own columns get names that cannot meet the table's."""
     engine = call.engine
     columns: dict[str, Expression] = {source_name(name): Column(parts=(name,)) for name in merge.source.names}
     renamed = engine.select(engine.conform(source, merge.source), columns)
@@ -326,7 +326,7 @@ def _null_safe(term: Expression) -> Expression:
 
 
 def _as_stored(schema: pa.Schema) -> pa.Schema:
-    """Give the source's columns the types that tables have; a column of nulls alone has none yet."""
+    """Return the source's columns the types that tables have; a column of nulls alone has none yet."""
     fields = [field for field in schema if not pa.types.is_null(field.type)]
     stored = to_table_schema(pa.schema(fields))
     return pa.schema([field if pa.types.is_null(field.type) else stored.field(field.name) for field in schema])

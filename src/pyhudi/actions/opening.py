@@ -77,7 +77,7 @@ class Opened:
 
     @property
     def txn(self) -> Txn:
-        """Give the transaction; a dry run has none."""
+        """Return the transaction; a dry run has none."""
         if self.transaction is None:
             raise InternalError("a dry run publishes nothing")
         return self.transaction
@@ -164,7 +164,7 @@ def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
 
 
 def _prepared(call: WriteCall) -> WriteCall:
-    """Bring the table's properties to what the call's options say of lock, fence and metadata table."""
+    """Write into the table's properties what the call's options say of lock, fence and metadata table."""
     if not call.is_dry_run:
         call = replace(call, state=remember_fence(remember_lock(call.state, call.settings), call.settings))
     return _without_metadata_table(call)
@@ -191,7 +191,7 @@ def _partitions(call: WriteCall, given: _Keyed) -> list[PartitionPath] | None:
 
 
 def _config_to_write(call: WriteCall) -> TableConfig:
-    """Give the table's properties as they will be when the write begins."""
+    """Return the table's properties as they will be when the write begins."""
     config = call.state.config
     if call.settings.get(METADATA_TABLE):
         return config
@@ -238,19 +238,19 @@ def _schema_after(call: WriteCall, timeline: Timeline, records: Frame | None, *,
 
 
 def _typed(field: pa.Field, stored: pa.Schema) -> pa.Field:
-    """Give a column of nothing but nulls the type it has in the table."""
+    """Return a column of nothing but nulls the type it has in the table."""
     if pa.types.is_null(field.type) and field.name in stored.names:
         return field.with_type(stored.field(field.name).type)
     return field
 
 
 def _is_hudis_own(name: str) -> bool:
-    """Tell columns that say something about a row from those that are stored."""
+    """Separate columns that say something about a row from those that are stored."""
     return name in META_FIELDS or name in DELETE_COLUMNS or name.startswith("_pyhudi_")
 
 
 def _conformed(call: WriteCall, records: Frame, schema: pa.Schema, *, has_only_keys: bool) -> Frame:
-    """Bring the rows to the table's columns; the key columns of frames that were read from the table stay."""
+    """Cast the rows to the table's columns; the key columns of frames that were read from the table stay."""
     given = call.engine.schema(records)
     if has_only_keys:
         return records

@@ -40,13 +40,13 @@ class RestsOn:
 
 
 def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
-    """Spell the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
+    """Format the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
     avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
     return json.dumps(avro, separators=(",", ":"))
 
 
 def profile(operation: WriteOperation, plan: WritePlan) -> CommitMetadata:
-    """Say before any file is written what is going to be: the inflight instant.   Spec: format/timeline 3.2."""
+    """Return the workload profile of the inflight instant: what is going to be written.   Spec: format/timeline 3.2."""
     stats: dict[str, list[WriteStat]] = defaultdict(list)
     for partition, rows in plan.new_rows.items():
         if rows:

@@ -103,7 +103,7 @@ def _rewrite_again(
 
 
 def _covers(write: Opened, change: _Change, partition: PartitionPath) -> bool:
-    """Tell whether the condition may be true for rows of a partition."""
+    """Return whether the condition may be true for rows of a partition."""
     config, schema = write.call.state.config, with_meta_fields(write.schema)
     return bool(prune_partitions(config, schema, [partition], change.where))
 

@@ -297,7 +297,7 @@ def _delete(state: TableState, plan: RollbackPlan) -> dict[str, RollbackPartitio
 
 
 def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
-    """Give (path, request, path as stored) of all files of a plan; all are judged before one is deleted."""
+    """Return (path, request, path as stored) of all files of a plan; all are judged before one is deleted."""
     found = []
     for one in plan.requests:
         if one.log_blocks_to_delete:
@@ -312,5 +312,5 @@ def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
 
 
 def _absolute(state: TableState) -> str:
-    """Give the base path as Hudi spells it in rollback plans: without a `file:` scheme."""
+    """Return the base path as Hudi spells it in rollback plans: without a `file:` scheme."""
     return state.storage.url.removeprefix("file://").rstrip("/")

@@ -18,7 +18,7 @@ __all__ = ["resolve", "writer_of"]
 
 
 def resolve(state: TableState, instant: str) -> Literal["committed", "not committed", "pending"]:
-    """Tell what became of an instant whose outcome was unknown.
+    """Return what became of an instant whose outcome was unknown.
 
     Raises: HistoryExpired where it may be among what version 6 has archived; InvalidInput for what is no instant.
     """
@@ -37,7 +37,7 @@ def resolve(state: TableState, instant: str) -> Literal["committed", "not commit
 
 
 def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[str, str, str]:
-    """Tell of a pending instant: whether its writer lives, which process that is, and what to do about it."""
+    """Return of a pending instant whether its writer lives, which process that is, and what to do about it."""
     judged = liveness(state, instant.requested_time, settings)
     return judged, _owner(state, instant), _advice(instant, judged)
 

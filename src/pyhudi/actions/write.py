@@ -208,7 +208,7 @@ def _nothing_located(write: Opened) -> Located:
 
 
 def _rests_on(write: Opened, located: Located) -> RestsOn:
-    """Say what was looked up: keys that were not there must not come, and what was found must not change."""
+    """Return what was looked up: keys that were not there must not come, and what was found must not change."""
     found = [file for number, file in enumerate(located.files) if located.rows_by_file.get(number)]
     groups = frozenset(FileGroupId(partition=file.partition, file_id=file.file_id) for file in found)
     return RestsOn(find_keys=keys_in(write), reads=Reads(groups=groups) if write.call.is_serializable else None)
@@ -288,7 +288,7 @@ def plan_for(write: Opened, located: Located, *, has_inserts: bool = True, is_an
 def _write(
     write: Opened, located: Located, plan: WritePlan, kind: Kind, only: frozenset[int] | None = None
 ) -> list[WriteStatus]:
-    """Bring the rows to their buckets and write them, or some of the buckets: one pass over the wide rows."""
+    """Route the rows to their buckets and write them, or some of the buckets: one pass over the wide rows."""
     call, engine = write.call, write.call.engine
     with write.phases.step("write files"):
         routed = engine.route(write.rows, located.frame, plan.routes)
@@ -325,7 +325,7 @@ def _write_again(
 def still_belong(
     write: Opened, located: Located, plan: WritePlan, tasks: Sequence[FileTask], *, is_insert: bool = False
 ) -> bool:
-    """Tell whether file groups that others rewrote are still where the plan's rows for them belong.
+    """Return whether file groups that others rewrote are still where the plan's rows for them belong.
 
     Where a row stays out, or goes, by what was stored of its key (an insert that minds duplicates, a global index), the
     same has to be stored there now. Elsewhere a row goes by its key alone, so only keys that came are in the way.
@@ -347,7 +347,7 @@ def _hashing(write: Opened, located: Located) -> Hashing | None:
 
 
 def _loses(call: WriteCall, moves: Moves) -> Expression | None:
-    """Spell `the stored record is newer` for records that would change partition, under event time."""
+    """Format `the stored record is newer` for records that would change partition, under event time."""
     fields = call.state.config.ordering_fields
     is_event_time = call.state.config.merge_mode is MergeMode.EVENT_TIME_ORDERING
     if moves is not Moves.DELETE_AND_INSERT or not is_event_time or not fields:

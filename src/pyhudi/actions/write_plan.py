@@ -59,7 +59,7 @@ class Sizing:
     """What one record takes on average in this table."""
 
     def rows_that_fit(self, used_bytes: int) -> int:
-        """Tell how many more rows a file of this size may take."""
+        """Return how many more rows a file of this size may take."""
         return max(0, int((self.max_file_bytes - used_bytes) / self.record_bytes))
 
 
@@ -130,7 +130,7 @@ def plan_write(
     has_inserts: bool = True,
     hashing: Hashing | None = None,
 ) -> WritePlan:
-    """Give every file group that rows go to a bucket, and every bucket a task.
+    """Return every file group that rows go to a bucket, and every bucket a task.
 
     Updates go to the file that holds the key. New rows fill the partition's small files first, then new file groups.
     """
@@ -222,7 +222,7 @@ class _Buckets:
 def _hash_slots(
     plan: _Buckets, demand: Demand, slices: Sequence[FileSlice], hashing: Hashing, *, has_inserts: bool
 ) -> dict[PartitionPath, list[int]]:
-    """Give each hash bucket of the rows' partitions its file group: the stored one, else a new one."""
+    """Return each hash bucket of the rows' partitions its file group: the stored one, else a new one."""
     stored = _stored_buckets(slices, hashing)
     slots: dict[PartitionPath, list[int]] = {}
     for partition in demand.new_rows:

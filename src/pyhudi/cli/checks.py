@@ -16,5 +16,5 @@ class Check:
     advice: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return asdict(self)

@@ -80,7 +80,7 @@ def _java() -> Check:
 
 
 def _worker_python() -> Check:
-    """Ask the Python that Spark's local workers would run for its version and for pyhudi."""
+    """Query the Python that Spark's local workers would run for its version and for pyhudi."""
     subject, python = "spark worker python", os.environ.get("PYSPARK_PYTHON", sys.executable)
     mine = f"{'.'.join(map(str, sys.version_info[:2]))} {pa.__version__}"
     try:
@@ -145,7 +145,7 @@ def _storage(table: Any) -> Check:  # noqa: ANN401
 
 
 def _lock(table: Any) -> Check:  # noqa: ANN401
-    """Say which lock is in force, and what to do where Apache Hudi's writers would not meet it."""
+    """Return which lock is in force, and what to do where Apache Hudi's writers would not meet it."""
     try:
         lock = lock_for(table.state, Settings())
     except OptionError as error:  # the table declares a lock, and not how it is reached

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @app.command()
 def show(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
-    """Say what a table is: type, version, keys, schema, size."""
+    """Show what a table is: type, version, keys, schema, size."""
     from pyhudi.cli.output import print_facts
     from pyhudi.cli.tables import describe, open_table
 
@@ -136,7 +136,7 @@ def locks(
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Say which lock guards a table, who holds it, since when and for how long yet; release it."""
+    """Show which lock guards a table, its holder, since when and for how long; release it."""
     from pyhudi.cli.output import print_table
     from pyhudi.cli.tables import hoodie_options, open_table
     from pyhudi.txn.locks import lock_report, release_lock

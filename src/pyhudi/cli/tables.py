@@ -43,7 +43,7 @@ def _pairs(what: str, options: Sequence[str] | None) -> dict[str, str]:
 
 
 def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
-    """Say what a table is, as facts in the order they are shown."""
+    """Return what a table is, as facts in the order they are shown."""
     config, partitions = table.config, table.inspect.partitions()
     return {
         "name": config.name,

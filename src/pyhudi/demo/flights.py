@@ -65,11 +65,11 @@ class Flights:
 
     @property
     def months(self) -> tuple[int, ...]:
-        """Give the months there are."""
+        """Return the months there are."""
         return tuple(sorted({int(month) for month in self.source["month"].unique()}))
 
     def planned(self, months: Sequence[int]) -> pa.Table:
-        """Give the schedule: what happened is still null."""
+        """Return the schedule: what happened is still null."""
         chosen = self._of(months)
         for name in HAPPENED:
             index = chosen.schema.get_field_index(name)
@@ -77,12 +77,12 @@ class Flights:
         return chosen
 
     def flown(self, months: Sequence[int] | None = None) -> pa.Table:
-        """Give the flights that left, with what happened."""
+        """Return the flights that left, with what happened."""
         chosen = self._of(months or self.months)
         return chosen.filter(pc.is_valid(chosen["dep_time"]))
 
     def never_left(self, months: Sequence[int]) -> pa.Table:
-        """Give the flights that were cancelled."""
+        """Return the flights that were cancelled."""
         chosen = self._of(months)
         return chosen.filter(pc.is_null(chosen["dep_time"]))
 

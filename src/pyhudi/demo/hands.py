@@ -21,7 +21,7 @@ class Hands(Protocol):
 
     @property
     def name(self) -> str:
-        """Give `local` or `spark`."""
+        """Return `local` or `spark`."""
         ...
 
     def give(self, rows: pa.Table) -> Any:  # noqa: ANN401 - what a write takes
@@ -43,7 +43,7 @@ class LocalHands:
     name = "local"
 
     def give(self, rows: pa.Table) -> pa.Table:
-        """Hand Arrow over as it is."""
+        """Return the Arrow table as it is."""
         return rows
 
     def rows(self, scan: Any) -> pa.Table:  # noqa: ANN401
@@ -105,7 +105,7 @@ def hands_for(engine: str) -> Iterator[tuple[Hands, str]]:
 
 
 def why_no_spark() -> str:
-    """Say what keeps Spark from running here and the one command that helps; empty if nothing does."""
+    """Return what keeps Spark from running here and the one command that helps; empty if nothing does."""
     if find_spec("pyspark") is None:
         return "pyspark is not installed: pip install 'pyhudi[spark]'"
     java = find_java()

@@ -12,13 +12,13 @@ _VERSION = re.compile(r'version "(\d+)')
 
 
 def find_java() -> str | None:
-    """Give the java binary that JAVA_HOME or PATH names, whether or not it works."""
+    """Return the java binary that JAVA_HOME or PATH names, whether or not it works."""
     home = os.environ.get("JAVA_HOME")
     return os.path.join(home, "bin", "java") if home else shutil.which("java")
 
 
 def java_version(java: str) -> int | None:
-    """Ask a java binary for its feature version; None if it does not answer."""
+    """Return a java binary's feature version; None if it does not answer."""
     try:
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

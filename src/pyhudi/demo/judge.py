@@ -13,7 +13,7 @@ __all__ = ["differing_rows", "has_hudi_rs", "read_with_hudi_rs"]
 
 
 def has_hudi_rs() -> bool:
-    """Tell whether hudi-rs is installed."""
+    """Return whether hudi-rs is installed."""
     return find_spec("hudi") is not None
 
 

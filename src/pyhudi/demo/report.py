@@ -26,7 +26,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Tell whether both are the same."""
+        """Return whether both are the same."""
         return self.got == self.expected
 
 
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def is_right(self) -> bool:
-        """Tell whether every claim so far holds."""
+        """Return whether every claim so far holds."""
         return all(claim.holds for claim in self.claims)
 
     def say(self, text: str) -> None:

@@ -100,22 +100,22 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Give `local` or `spark`."""
+        """Return `local` or `spark`."""
         ...
 
     @property
     def parallelism_tasks(self) -> int:
-        """Give how many tasks run at once."""
+        """Return how many tasks run at once."""
         ...
 
     @property
     def has_placed_rows(self) -> bool:
-        """Tell whether a frame's rows already lie in tasks, so that they can be written where they are."""
+        """Return whether a frame's rows already lie in tasks, so that they can be written where they are."""
         ...
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """Give the `hoodie.*` options of the session the engine belongs to."""
+        """Return the `hoodie.*` options of the session the engine belongs to."""
         ...
 
     def describe(self, step: str) -> AbstractContextManager[None]:
@@ -150,7 +150,7 @@ class Engine(Protocol):
         ...
 
     def schema(self, frame: Frame) -> pa.Schema:
-        """Tell a frame's Arrow schema, without computing it."""
+        """Return a frame's Arrow schema, without computing it."""
         ...
 
     def select(self, frame: Frame, columns: Mapping[str, Expression]) -> Frame:
@@ -158,7 +158,7 @@ class Engine(Protocol):
         ...
 
     def conform(self, frame: Frame, schema: pa.Schema) -> Frame:
-        """Bring a frame to a schema by column name: safe casts, null for columns that are not there, no others."""
+        """Cast a frame to a schema by column name: safe casts, null for columns that are not there, no others."""
         ...
 
     def newest(self, frame: Frame, spec: MergeSpec) -> Frame:
@@ -195,7 +195,7 @@ class Engine(Protocol):
         ...
 
     def exchange(self, frame: Frame, tasks_count: int) -> Frame:
-        """Bring every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
+        """Route every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
         ...
 
     def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int) -> Frame:
@@ -220,7 +220,7 @@ class Engine(Protocol):
         ...
 
     def collect(self, frame: Frame) -> pa.Table:
-        """Bring a frame to this process."""
+        """Return a frame's rows in this process."""
         ...
 
 

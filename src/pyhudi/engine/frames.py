@@ -32,7 +32,7 @@ class Once:
         self._lock = threading.Lock()
 
     def __call__(self) -> pa.Table:
-        """Give the table; a failure is not kept, so that a second call tries again."""
+        """Return the table; a failure is not kept, so that a second call tries again."""
         with self._lock:
             if self._compute is not None:
                 self._table = self._compute()
@@ -40,7 +40,7 @@ class Once:
             return self._table
 
     def merge_chunks(self) -> pa.Table:
-        """Give the table with one chunk a column, copied at most once."""
+        """Return the table with one chunk a column, copied at most once."""
         table = self()
         with self._lock:
             if any(column.num_chunks > 1 for column in table.columns):
@@ -126,7 +126,7 @@ class LocalFrame:
 
 
 def conform(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """Give rows the columns of a schema by name, in its order and types."""
+    """Return rows the columns of a schema by name, in its order and types."""
     if batch.schema.equals(schema):
         return batch
     return batch.select(schema.names).cast(schema)

@@ -62,22 +62,22 @@ class LocalEngine:
 
     @property
     def name(self) -> str:
-        """Give `local`."""
+        """Return `local`."""
         return "local"
 
     @property
     def parallelism_tasks(self) -> int:
-        """Give the number of threads."""
+        """Return the number of threads."""
         return self._threads
 
     @property
     def has_placed_rows(self) -> bool:
-        """Give False: a table in memory is cut as a write needs it."""
+        """Return False: a table in memory is cut as a write needs it."""
         return False
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """Give none: this process is no session."""
+        """Return none: this process is no session."""
         return {}
 
     @contextmanager
@@ -133,7 +133,7 @@ class LocalEngine:
         return rows if isinstance(rows, LocalFrame) else LocalFrame.of(arrow_table(rows))
 
     def schema(self, frame: LocalFrame) -> pa.Schema:
-        """Tell a frame's schema."""
+        """Return a frame's Arrow schema."""
         return frame.schema
 
     def select(self, frame: LocalFrame, columns: Mapping[str, Expression]) -> LocalFrame:
@@ -235,7 +235,7 @@ class LocalEngine:
         return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, range(frame.tasks_count), schema)))
 
     def hold(self, frame: LocalFrame) -> AbstractContextManager[LocalFrame]:
-        """Give the frame back: every frame is computed once."""
+        """Return the frame back: every frame is computed once."""
         return nullcontext(frame)
 
     def collect(self, frame: LocalFrame) -> pa.Table:

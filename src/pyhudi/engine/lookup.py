@@ -35,7 +35,7 @@ class WantedKeys:
         return WantedKeys(by_partition={}, everywhere=pc.unique(keyed[KEY]))
 
     def in_file(self, file: ScanFile) -> pa.Array:
-        """Give the keys that a file may hold."""
+        """Return the keys that a file may hold."""
         return self.by_partition.get(file.partition, _NO_KEYS) if self.everywhere is None else self.everywhere
 
 

@@ -24,15 +24,15 @@ class Progress(Protocol):
     """Who listens to an engine."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
-        """Hear what the work inside is called."""
+        """Take the name of the work inside."""
         ...
 
     def begin(self, tasks_count: int) -> None:
-        """Hear how many tasks come now."""
+        """Take the number of tasks that come now."""
         ...
 
     def advance(self) -> None:
-        """Hear that one of them is done."""
+        """Count one of them as done."""
         ...
 
 

@@ -114,12 +114,12 @@ def stored_keys(
 
 
 def located_schema(stored: pa.Schema) -> pa.Schema:
-    """Tell the schema of a look-up that brings `stored` columns along."""
+    """Return the schema of a look-up that brings `stored` columns along."""
     return pa.schema([*LOCATED, *(pa.field(STORED + field.name, field.type) for field in stored)])
 
 
 def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """Tell the types that stored columns are read in: those of the rows, else those of the newest file."""
+    """Return the types that stored columns are read in: those of the rows, else those of the newest file."""
     missing = [name for name in columns if name not in rows.names]
     last = _schema_of(storage, files[-1].path) if missing and files else pa.schema([])
     known = {**{field.name: field.type for field in last}, **{field.name: field.type for field in rows}}
@@ -127,7 +127,7 @@ def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, 
 
 
 def has_stored_keys(storage: Storage, path: str) -> bool:
-    """Tell from a file's footer whether every row of it carries its key."""
+    """Return by a file's footer whether every row of it carries its key."""
     with _naming(path), storage.open_input(path) as source:
         return _has_keys(read_footer(source))
 
@@ -138,7 +138,7 @@ def _schema_of(storage: Storage, path: str) -> pa.Schema:
 
 
 def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Give the keys on both sides and the stored row of each."""
+    """Return the keys on both sides and the stored row of each."""
     if len(stored) <= len(keys):
         rows = pc.index_in(keys, value_set=stored)
         is_found = pc.is_valid(rows)

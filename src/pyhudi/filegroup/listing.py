@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Listing = Callable[[PartitionPath], list[FileStatus]]
-"""Give the data files of a partition, of every instant, sorted by path."""
+"""Return the data files of a partition, of every instant, sorted by path."""
 
 Place = TypeVar("Place", bound=str)
 Found = TypeVar("Found")
@@ -63,7 +63,7 @@ def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
 def walk(
     state: TableState, top: str = "", *, ends_at: Callable[[str, Directory], bool] = lambda *_: False
 ) -> Iterator[tuple[PartitionPath, Directory]]:
-    """Give every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""
+    """Return every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""
     level = [top]
     while level:
         contents = _at_once(state.storage.list_directory, level)
@@ -80,7 +80,7 @@ def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[Pa
 
 
 def _at_once(function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
-    """Ask for each place in threads; one place is not worth a thread."""
+    """List each place in threads; one place is not worth a thread."""
     if len(places) < 2:
         return {place: function(place) for place in places}
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
@@ -107,7 +107,7 @@ def ensure_partition_metadata(state: TableState, partition: PartitionPath, insta
 
 
 def encode_partition_metadata(partition: PartitionPath, instant: InstantTime, written_at: str) -> bytes:
-    """Spell partition metadata. `written_at` is Java's text of a date.   Spec: format/timeline 5.4."""
+    """Format partition metadata. `written_at` is Java's text of a date.   Spec: format/timeline 5.4."""
     depth = partition.count("/") + 1 if partition else 0
     entries = {"commitTime": instant, "partitionDepth": str(depth)}
     return format_properties(entries, ["partition metadata", written_at])

@@ -37,12 +37,12 @@ class BaseFile:
 
     @property
     def name(self) -> str:
-        """Spell `<file id>_<write token>_<instant><extension>`."""
+        """Format `<file id>_<write token>_<instant><extension>`."""
         return f"{self.file_id}_{self.write_token}_{self.instant}{self.extension}"
 
     @property
     def path(self) -> str:
-        """Give the path relative to the base path."""
+        """Return the path relative to the base path."""
         return f"{self.partition}/{self.name}" if self.partition else self.name
 
 
@@ -63,13 +63,13 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        """Spell `.<file id>_<instant>.log.<version>[_<write token>][suffix]`."""
+        """Format `.<file id>_<instant>.log.<version>[_<write token>][suffix]`."""
         token = f"_{self.write_token}" if self.write_token else ""
         return f".{self.file_id}_{self.instant}.log.{self.version}{token}{self.suffix}"
 
     @property
     def path(self) -> str:
-        """Give the path relative to the base path."""
+        """Return the path relative to the base path."""
         return f"{self.partition}/{self.name}" if self.partition else self.name
 
 

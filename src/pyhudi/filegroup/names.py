@@ -105,27 +105,27 @@ def refuse_native_log(name: str) -> None:
 
 
 def base_file_name(file_id: str, token: str, instant: InstantTime, extension: str = ".parquet") -> str:
-    """Spell a base file's name."""
+    """Format a base file's name."""
     return f"{file_id}_{token}_{instant}{extension}"
 
 
 def log_file_name(file_id: str, instant: InstantTime, version: int, token: str = "", suffix: str = "") -> str:
-    """Spell a log file's name; without a token as old writers did."""
+    """Format a log file's name; without a token as old writers did."""
     return f".{file_id}_{instant}.log.{version}{'_' + token if token else ''}{suffix}"
 
 
 def write_token(bucket: int, plan_revision: int) -> str:
-    """Spell the write token of a bucket: the same for every attempt, so that only one attempt's file can exist."""
+    """Format the write token of a bucket: the same for every attempt, so that only one attempt's file can exist."""
     return f"{bucket}-{plan_revision}-0"
 
 
 def markers_directory(instant: InstantTime) -> str:
-    """Give where an instant's markers are."""
+    """Return where an instant's markers are."""
     return f".hoodie/.temp/{instant}"
 
 
 def marker_path(instant: InstantTime, data_path: str, kind: str) -> str:
-    """Spell the marker of a data file, both relative to the base path; `kind` is a `MarkerKind`."""
+    """Format the marker of a data file, both relative to the base path; `kind` is a `MarkerKind`."""
     return f"{markers_directory(instant)}/{data_path}.marker.{MarkerKind(kind)}"
 
 
@@ -136,7 +136,7 @@ def parse_marker(name: str) -> tuple[str, MarkerKind] | None:
 
 
 def is_partition_metadata(name: str) -> bool:
-    """Tell whether a file name makes its directory a partition: as text, or in a base file format."""
+    """Return whether a file name makes its directory a partition: as text, or in a base file format."""
     return name == PARTITION_METADATA or (
         name.startswith(PARTITION_METADATA) and name[len(PARTITION_METADATA) :] in BASE_EXTENSIONS
     )

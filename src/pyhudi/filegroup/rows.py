@@ -52,7 +52,7 @@ class RowLayout:
 
     @property
     def file_schema(self) -> pa.Schema:
-        """Give the columns of a base file."""
+        """Return the columns of a base file."""
         return with_meta_fields(pa.schema([field for field in self.schema if field.name not in self.dropped]))
 
 
@@ -70,7 +70,7 @@ class StoredBatches:
 def base_file_rows(
     rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file_name: str, *, first_row: int = 0
 ) -> pa.Table:
-    """Lay rows out as the base file has them, with their meta columns; sequence numbers count from `first_row`.
+    """Arrange rows as the base file has them, with their meta columns; sequence numbers count from `first_row`.
 
     Shape:  n rows with the table's columns, KEY and PARTITION -> n rows in `layout.file_schema`.
     """
@@ -88,7 +88,7 @@ def base_file_rows(
 
 
 def record_keys_of(batch: pa.RecordBatch, layout: RowLayout) -> pa.Array:
-    """Give the record keys of stored rows: the meta column, or computed where keys are virtual."""
+    """Return the record keys of stored rows: the meta column, or computed where keys are virtual."""
     if layout.has_meta_values:
         return batch.column(RECORD_KEY)
     plain = pa.Table.from_batches([decoded(batch)]).drop_columns(list(META_FIELDS))
@@ -96,7 +96,7 @@ def record_keys_of(batch: pa.RecordBatch, layout: RowLayout) -> pa.Array:
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Give a batch with its dictionary-coded text as plain text."""
+    """Return a batch with its dictionary-coded text as plain text."""
     columns = [_decoded(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 

@@ -52,7 +52,7 @@ def latest_file_slices(
     point: InstantTime | None = None,
     committed_path: CommittedPath | None = None,
 ) -> list[FileSlice]:
-    """Give each visible file group's newest slice, sorted by partition and file id.
+    """Return each visible file group's newest slice, sorted by partition and file id.
 
     A base file is visible when its instant is committed on `timeline`, a log file when its delta commit is (in layout 1
     its name only tells the slice; its blocks are tested when they are read). `replaced` maps (partition path, file id)

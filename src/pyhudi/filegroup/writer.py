@@ -94,7 +94,7 @@ class WriteSpec:
     """None: no bloom filter and no key range in the footer (virtual keys)."""
 
     def with_threads(self, threads: int) -> "WriteSpec":
-        """Let a task read and write the columns of its files with several threads."""
+        """Allow a task to read and write the columns of its files with several threads."""
         return replace(self, parquet=replace(self.parquet, threads=threads))
 
 
@@ -298,7 +298,7 @@ def _counted(batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: _Tally) 
 def _bloom_after(
     stored: BloomFilter | None, updates: Probe, state: _MergeState, spec: WriteSpec
 ) -> Callable[[], BloomFilter | None]:
-    """Give, once all batches went by, the stored filter with the inserted keys added: far cheaper than a new one."""
+    """Return, once all batches went by, the stored filter with the inserted keys added: far cheaper than a new one."""
 
     def made() -> BloomFilter | None:
         if spec.bloom is None or stored is None:

@@ -206,7 +206,7 @@ class _Weigher:
         self.named: dict[str, tuple[int, int] | None] = {}
 
     def weigh(self, schema: object, namespace: str, depth: int) -> tuple[int, int]:
-        """Give the values a decoder makes for one datum and the fewest bytes they take."""
+        """Return the values a decoder makes for one datum and the fewest bytes they take."""
         if depth > _MAX_DEPTH:
             raise LimitExceeded("Avro schema is nested too deeply", limit=_MAX_DEPTH)
         if isinstance(schema, list):

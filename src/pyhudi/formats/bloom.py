@@ -89,7 +89,7 @@ def build(
 
 
 def add(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> BloomFilter:
-    """Give a filter that holds these keys too; a dynamic one grows by rows until `max_entries`.
+    """Return a filter that holds these keys too; a dynamic one grows by rows until `max_entries`.
 
     Nulls:  refused.
     Raises: InvalidInput for a null key.
@@ -116,7 +116,7 @@ def add(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> BloomFilter:
 
 
 def might_contain(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Tell which keys may be in the filter; false is certain.
+    """Return which keys may be in the filter; false is certain.
 
     Shape:  n keys -> n booleans.
     Nulls:  refused.
@@ -184,7 +184,7 @@ def decode(text: str | bytes, type_code: BloomType | str, max_entries: int = 100
 
 
 def _survivors(bloom: BloomFilter, row: Bits, block: MurmurBlock) -> Index:
-    """Give the places of the keys that have all their bits in a row."""
+    """Return the places of the keys that have all their bits in a row."""
     hashes = np.zeros(len(block.rows), np.uint32)
     for _ in range(bloom.hash_count):
         hashes = block.hash(hashes)
@@ -217,7 +217,7 @@ def _spread(bloom: BloomFilter, rows: list[Bits], keys: pa.Array | pa.ChunkedArr
 
 
 def _key_positions(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Index, U32]]:
-    """Give the bit of every hash of every key: (places of the keys, their bits), one hash of a block at a time."""
+    """Return the bit of every hash of every key: (places of the keys, their bits), one hash of a block at a time."""
     for block in murmur_blocks(keys):
         hashes = np.zeros(len(block.rows), np.uint32)
         for _ in range(bloom.hash_count):

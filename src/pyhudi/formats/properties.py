@@ -61,7 +61,7 @@ def format_properties(entries: Mapping[str, str], comments: Sequence[str]) -> by
 
 
 def properties_checksum(database: str, table: str) -> int:
-    """Give the value of `hoodie.table.checksum`: CRC-32 of the two names.
+    """Return the value of `hoodie.table.checksum`: CRC-32 of the two names.
 
     Spec: format/timeline 1.2.
     """
@@ -69,7 +69,7 @@ def properties_checksum(database: str, table: str) -> int:
 
 
 def java_date(ms: int, zone: tzinfo) -> str:
-    """Give the text of java.util.Date, such as `Sun Sep 28 20:54:36 CST 2025`.
+    """Return the text of java.util.Date, such as `Sun Sep 28 20:54:36 CST 2025`.
 
     Units: ms since 1970 UTC.
     """
@@ -79,7 +79,7 @@ def java_date(ms: int, zone: tzinfo) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Give the lines that hold entries, continuations joined, leading blanks dropped."""
+    """Return the lines that hold entries, continuations joined, leading blanks dropped."""
     parts: list[str] = []
     for natural in _LINE_END.split(text):
         line = natural.lstrip(_BLANK)

@@ -15,7 +15,7 @@ __all__ = ["prune_file"]
 
 
 def prune_file(file: ScanFile, *, storage: Storage, keys: pa.Table, by_partition: bool) -> bool:
-    """Tell whether a file may hold one of the keys (KEY, PARTITION); a file without key range or filter may.
+    """Return whether a file may hold one of the keys (KEY, PARTITION); a file without key range or filter may.
 
     Cost: one footer; the filter is asked only for keys inside the range.
     Spec: format/files 4.2, 4.3.

@@ -23,7 +23,7 @@ _DIGITS = 8
 def bucket_of(
     keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[str], key_fields: Sequence[str], buckets_count: int
 ) -> pa.Array:
-    """Give the bucket of every record key: Java's hash of the values of the hash fields, modulo the buckets.
+    """Return the bucket of every record key: Java's hash of the values of the hash fields, modulo the buckets.
 
     Shape:  n keys -> n int32 in [0, buckets_count).
     Nulls:  a null value inside a composite key counts as 0; a null key is refused.
@@ -50,7 +50,7 @@ def bucket_of(
 
 
 def bucket_file_id(bucket: int, uuid: UUID | str) -> str:
-    """Give the file id of a bucket's file group; the bucket's number takes the place of the first digits of a UUID.
+    """Return the file id of a bucket's file group; the bucket's number takes the place of the first digits of a UUID.
 
     Bytes:  id = bucket:8 decimal digits, uuid:28 characters behind its first 8, "-0"
     Raises: InvalidInput for a number that 8 digits do not hold.

@@ -36,7 +36,7 @@ def over_distinct_texts(values: pa.ChunkedArray, function: Callable[[str], str])
 
 
 def texts_of(strings: pa.Array) -> Sequence[str]:
-    """Give the strings of an array without nulls as Python sees them; for distinct values only.
+    """Return the strings of an array without nulls as Python sees them; for distinct values only.
 
     Shape:  n strings -> n strings.
     """

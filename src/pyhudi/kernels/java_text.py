@@ -24,7 +24,7 @@ _MIN_PLAIN, _END_PLAIN = 1e-3, 1e7  # between them Java spells a float without e
 def java_text(
     values: pa.Array | pa.ChunkedArray, *, has_consistent_timestamps: bool = False, zone: str = "UTC"
 ) -> pa.ChunkedArray:
-    """Spell every value as Apache Hudi's key generators do.
+    """Format every value as Apache Hudi's key generators do.
 
     Booleans, integers, decimals, floats and ISO dates as their `toString`; bytes as the UTF-8 text they hold; times of
     day as their raw number. An instant is its raw number too, or the text of a `java.sql.Timestamp` in `zone`, to the
@@ -60,7 +60,7 @@ def java_text(
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Tell whether Arrow spells the type as Java does."""
+    """Return whether Arrow spells the type as Java does."""
     is_string: bool = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
     is_number: bool = pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind)
     return is_string or is_number or pa.types.is_null(kind)
@@ -82,7 +82,7 @@ def _float_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _odd_float_text(text: str, *, is_single: bool) -> str:
-    """Spell one number that is not finite, or too small or large to go without exponent."""
+    """Format one number that is not finite, or too small or large to go without exponent."""
     if text.endswith(("nan", "inf")):
         return {"nan": "NaN", "-nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[text]
     number = Decimal(text).normalize()
@@ -136,7 +136,7 @@ def _lenient_texts(distinct: pa.Array) -> pa.Array:
 
 
 def _fixed_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Spell an Avro fixed: Java prints its array of signed bytes."""
+    """Format an Avro fixed: Java prints its array of signed bytes."""
 
     def spell(distinct: pa.Array) -> pa.Array:
         raw = distinct.to_numpy(zero_copy_only=False)

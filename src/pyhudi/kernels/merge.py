@@ -74,7 +74,7 @@ class Merged:
 
 
 def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
-    """Tell which rows are deletes by their own columns.   Spec: format/files 6.4."""
+    """Return which rows are deletes by their own columns.   Spec: format/files 6.4."""
     deleted = np.zeros(rows.num_rows, dtype=np.bool_)
     if _IS_DELETED in rows.column_names:
         deleted |= _bools(pc.equal(rows[_IS_DELETED], pa.scalar(value=True)))
@@ -178,7 +178,7 @@ def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[s
 
 
 def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:
-    """Tell which hits beat the stored row: narrow columns only."""
+    """Return which hits beat the stored row: narrow columns only."""
     if not updates.ordering:
         return np.ones(len(hits), dtype=np.bool_)
     taken = pa.array(rows)
@@ -255,7 +255,7 @@ def _after_last_unordered_delete(rows: Indices, codes: Indices, unordered: Bools
 
 
 def _defaults(ordering: Sequence[pa.ChunkedArray]) -> Bools:
-    """Tell which rows have no ordering value: all null, or, as in Java, the 32-bit integer 0."""
+    """Return which rows have no ordering value: all null, or, as in Java, the 32-bit integer 0."""
     flags = [
         _bools(pc.is_null(column)) | (_bools(pc.equal(column, 0)) if pa.types.is_int32(column.type) else False)
         for column in ordering

@@ -45,7 +45,7 @@ def range_bounds(sample: pa.Table, columns: Sequence[str], ranges_count: int) ->
 
 
 def assign_ranges(table: pa.Table, columns: Sequence[str], bounds: pa.Table) -> pa.Array:
-    """Give the range of every row: how many bounds are smaller than it, so that equal rows share a range.
+    """Return the range of every row: how many bounds are smaller than it, so that equal rows share a range.
 
     Shape:  n rows, k bounds -> n int32 in [0, k].
     Nulls:  in the first range.
@@ -74,7 +74,7 @@ def _named(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _sort_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Give what to sort by: values, each preceded by whether it is there and whether it is NaN.
+    """Return what to sort by: values, each preceded by whether it is there and whether it is NaN.
 
     Arrow puts NaN beside the nulls, and its releases differ in how a null placement is asked for.
     """

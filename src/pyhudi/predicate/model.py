@@ -73,12 +73,12 @@ class Operator(StrEnum):
 
     @property
     def is_comparison(self) -> bool:
-        """Tell whether the result is a boolean."""
+        """Return whether the result is a boolean."""
         return self in _MIRRORED
 
     @property
     def mirrored(self) -> "Operator":
-        """Give the comparison that holds with its sides exchanged."""
+        """Return the comparison that holds with its sides exchanged."""
         return _MIRRORED[self]
 
 
@@ -101,7 +101,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Give the dotted name."""
+        """Return the dotted name."""
         return ".".join(self.parts)
 
 
@@ -280,7 +280,7 @@ def any_of(*terms: Expression) -> Expression:
 
 
 def children_of(expression: Expression) -> tuple[Expression, ...]:
-    """Give the nodes right below one, from left to right."""
+    """Return the nodes right below one, from left to right."""
     match expression:
         case Column() | Literal() | Opaque():
             return ()
@@ -311,7 +311,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> frozenset[str]:
-    """Give the dotted names of all columns an expression reads, as they are written in it.
+    """Return the dotted names of all columns an expression reads, as they are written in it.
 
     Raises: ExpressionError for a pyarrow expression, which tells only with a schema what it reads (`fields_of`).
     """

@@ -76,7 +76,7 @@ _Ranges = Mapping[str, ColumnRange]
 
 
 def may_match(expression: Expression, ranges: Mapping[str, ColumnRange]) -> bool:
-    """Tell whether a file may hold a row for which the expression is true.
+    """Return whether a file may hold a row for which the expression is true.
 
     `ranges` is keyed by column name, dotted for struct fields; a column that is not there is unknown. A column that the
     file lacks is one of nulls only: `nulls_count` equal to `rows_count`.
@@ -251,7 +251,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _alike(one: _Range, other: _Range) -> _Range:
-    """Bring bounds to the type in which they compare with the other's: doubles beside doubles, moments beside text."""
+    """Cast bounds to the type in which they compare with the other's: doubles beside doubles, moments beside text."""
     bounds = [bound for bound in (one.low, one.high, other.low, other.high) if bound is not None]
     kinds = {type(bound) for bound in bounds}
     if len(kinds) <= 1:

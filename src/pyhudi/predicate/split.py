@@ -23,7 +23,7 @@ class Equalities:
 
 
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:
-    """Give the terms that must all be true."""
+    """Return the terms that must all be true."""
     return expression.terms if isinstance(expression, Logical) and expression.is_and else (expression,)
 
 
@@ -44,7 +44,7 @@ def equalities(expression: Expression, left: str = "t", right: str = "s") -> Equ
 
 
 def qualifiers_of(expression: Expression) -> frozenset[str]:
-    """Give the first part of each name that has several, in lower case; the empty one stands for bare names."""
+    """Return the first part of each name that has several, in lower case; the empty one stands for bare names."""
     columns = (node for node in walk(expression) if isinstance(node, Column))
     return frozenset(node.parts[0].lower() if len(node.parts) > 1 else "" for node in columns)
 

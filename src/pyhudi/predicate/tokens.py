@@ -95,7 +95,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def number(token: Token, *, is_negative: bool) -> Literal:
-    """Give a number's value and type: int, bigint or decimal by its size, double with an exponent, else by its suffix.
+    """Return a number's value and type: int, bigint, decimal by size, double with an exponent, else by suffix.
 
     Raises: ExpressionError if it does not fit the type of its suffix.
     """

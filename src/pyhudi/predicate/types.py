@@ -97,7 +97,7 @@ _DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
 
 
 def type_named(name: str) -> pa.DataType:
-    """Give the Arrow type of an SQL type name in lower case, such as `decimal(10,2)`.
+    """Return the Arrow type of an SQL type name in lower case, such as `decimal(10,2)`.
 
     Raises: ExpressionError naming the nearest type that there is.
     """
@@ -115,7 +115,7 @@ def type_named(name: str) -> pa.DataType:
 
 
 def type_sql(type: pa.DataType) -> str:
-    """Give the SQL name of an Arrow type.
+    """Return the SQL name of an Arrow type.
 
     Raises: ExpressionError if expressions have no such type.
     """
@@ -128,7 +128,7 @@ def type_sql(type: pa.DataType) -> str:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Give the known name most like another, for an error; empty if none is."""
+    """Return the known name most like another, for an error; empty if none is."""
     lowered = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
     return lowered[found[0]] if found else ""

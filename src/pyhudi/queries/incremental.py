@@ -100,7 +100,7 @@ def plan_of_instants(
 def changes_between(
     state: TableState, timeline: Timeline, after: Moment | None, until: Moment | None, settings: Settings
 ) -> tuple[Instant, ...]:
-    """Give the commits in (after, until], in the order they became visible."""
+    """Return the commits in (after, until], in the order they became visible."""
     return tuple(_window(state, timeline, after, until, settings))
 
 
@@ -128,7 +128,7 @@ def _require_history(state: TableState, timeline: Timeline, after: Moment) -> No
 
 
 def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
-    """Give a point in the readers' order: a named commit's own, or wall time."""
+    """Return a point in the readers' order: a named commit's own, or wall time."""
     if isinstance(moment, str) and find_instant(timeline, moment) is not None:
         return timeline.point(resolve_as_of(timeline, moment, zone))
     return parse_time(moment, zone)

@@ -21,7 +21,7 @@ __all__ = ["scan_beside_path", "values_in_paths", "with_path_values"]
 
 
 def values_in_paths(config: TableConfig, schema: pa.Schema, partitions: Sequence[PartitionPath]) -> pa.Table | None:
-    """Give the values of partition columns that base files do not have; None where files have all columns.
+    """Return the values of partition columns that base files do not have; None where files have all columns.
 
     Shape: one row a partition, as `partition_values`; a column whose value the path does not tell is null.
     """

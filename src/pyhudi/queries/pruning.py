@@ -41,7 +41,7 @@ def prune_partitions(
 
 
 def _rows(values: pa.Table, names: Sequence[str]) -> list[tuple[str | None, ...]]:
-    """Give one tuple of these columns' values a partition."""
+    """Return one tuple of these columns' values a partition."""
     return list(zip(*(values.column(name).to_pylist() for name in names), strict=True)) or [()] * values.num_rows
 
 
@@ -69,7 +69,7 @@ def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequenc
 
 
 def _shows_value(config: TableConfig, element: str) -> bool:
-    """Tell whether a partition field's value is on the path as it is; version 6 does not say it of CUSTOM ones."""
+    """Return whether a partition field's value is on the path as it is; version 6 does not say it of CUSTOM ones."""
     if config.key_generator is KeyGenerator.CUSTOM:
         return element.partition(":")[2].strip().upper() == "SIMPLE"
     return config.key_generator not in {KeyGenerator.TIMESTAMP, KeyGenerator.USER_PROVIDED}
@@ -82,7 +82,7 @@ def _value(segment: str, name: str, config: TableConfig) -> str | None:
 
 
 def _cast(texts: list[str | None], kind: pa.DataType) -> pa.Array | None:
-    """Give values in the column's type; None where the text on the path is another rendering of it."""
+    """Return values in the column's type; None where the text on the path is another rendering of it."""
     if pa.types.is_timestamp(kind):
         return _timestamps(texts, kind)
     try:

@@ -43,12 +43,12 @@ class Scan:
 
     @property
     def instant(self) -> str:
-        """Give the commit this scan sees as the latest one: the resolved `as_of`."""
+        """Return the commit this scan sees as the latest one: the resolved `as_of`."""
         return self.plan.completion_time
 
     @property
     def schema(self) -> pa.Schema:
-        """Give the columns it yields."""
+        """Return the columns it yields."""
         return pa.schema([self.plan.schema.field(name) for name in self.plan.columns])
 
     def to_arrow(self) -> pa.Table:
@@ -80,7 +80,7 @@ class Scan:
         return connection
 
     def to_spark(self, spark: Any) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
-        """Give a lazy Spark DataFrame over the same files."""
+        """Return a lazy Spark DataFrame over the same files."""
         return read_plan(self.plan, self.engine_on(spark))
 
     def count(self) -> int:
@@ -91,7 +91,7 @@ class Scan:
         return int(counted.column("rows")[0].as_py())
 
     def explain(self) -> str:
-        """Say which partitions and files are read, what was left out and why."""
+        """Return which partitions and files are read, what was left out and why."""
         plan = self.plan
         size_bytes = sum(file.size_bytes for file in plan.files)
         lines = [

@@ -43,7 +43,7 @@ def slices_at(
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
-    """Give the table's columns, without meta columns: the newest commit's schema, else the one it was made with.
+    """Return the table's columns, without meta columns: the newest commit's schema, else the one it was made with.
 
     Partition columns that base files do not have come last where the commit leaves them out, as Apache Hudi's do; they
     have the type the table was made with, else they are text.
@@ -62,7 +62,7 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
 
 
 def _is_expired(state: TableState, timeline: Timeline) -> bool:
-    """Tell whether a cleaner may have taken what was visible where the timeline is cut.
+    """Return whether a cleaner may have taken what was visible where the timeline is cut.
 
     A cleaner keeps what is needed from its earliest commit to retain on: a write up to that one must not be hidden.
     Where no active write is in sight, the cut is among those that were archived.
@@ -112,7 +112,7 @@ def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
 
 
 def _committed_schema(state: TableState, timeline: Timeline) -> str:
-    """Give the Avro schema of the newest commit that says one, or nothing."""
+    """Return the Avro schema of the newest commit that says one, or nothing."""
     newest_first = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
     schemas = (read_commit_metadata(state, instant).extra.get("schema") for instant in newest_first)
     return next((schema for schema in schemas if schema), "")

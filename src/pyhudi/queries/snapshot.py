@@ -54,7 +54,7 @@ class ReadPlan:
 
     @property
     def files(self) -> tuple[ScanFile, ...]:
-        """Give the base files, by partition and file id."""
+        """Return the base files, by partition and file id."""
         return tuple(
             ScanFile(path=one.base.path, size_bytes=one.base.size_bytes, partition=one.group.partition)
             for one in self.slices

@@ -62,7 +62,7 @@ def without_meta_fields(rows: Rows) -> Rows:
 
 
 def seqno(instant: str, task: int, start: int, count: int) -> pa.StringArray:
-    """Give `<instant>_<task>_<counter>` for `count` rows, the counter beginning at `start`.
+    """Return `<instant>_<task>_<counter>` for `count` rows, the counter beginning at `start`.
 
     Shape: count strings.
     Spec:  format/files 4.1.

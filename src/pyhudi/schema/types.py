@@ -70,7 +70,7 @@ _NOT_STORED = (
 
 
 def record_name(table: str) -> tuple[str, str]:
-    """Give name and namespace of a table's Avro record: (`<table>_record`, `hoodie.<table>`).
+    """Return name and namespace of a table's Avro record: (`<table>_record`, `hoodie.<table>`).
 
     Spec: format/files 4.4; characters Avro does not allow become `__`.
     """
@@ -106,7 +106,7 @@ def avro_to_arrow(schema: str | Mapping[str, Any]) -> pa.Schema:
 
 
 def to_table_schema(schema: pa.Schema) -> pa.Schema:
-    """Give the schema that a table stores for rows of this schema.
+    """Return the schema that a table stores for rows of this schema.
 
     Strings and bytes lose their large, view and dictionary forms, small and unsigned integers widen to int32 or int64,
     timestamps become microseconds, in UTC if they had a zone, lists lose fixed sizes. Metadata is dropped.
@@ -122,7 +122,7 @@ def to_table_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def to_table_type(kind: pa.DataType, name: str = "value") -> pa.DataType:
-    """Give the type that a table stores for values of this type.
+    """Return the type that a table stores for values of this type.
 
     Raises: SchemaMismatch if there is none.
     """

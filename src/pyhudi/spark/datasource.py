@@ -37,11 +37,11 @@ class HudiSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the format's name."""
+        """Return the format's name."""
         return "hudi"
 
     def schema(self) -> "StructType":
-        """Give the columns of what the options ask for."""
+        """Return the columns of what the options ask for."""
         import pyarrow as pa
 
         from pyhudi.spark.types import to_spark
@@ -50,7 +50,7 @@ class HudiSource(DataSource):
         return to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
 
     def reader(self, schema: "StructType") -> "HudiReader":
-        """Give the reader; its schema is the table's, or the columns that the user asked for."""
+        """Return the reader; its schema is the table's, or the columns that the user asked for."""
         return HudiReader(self.options, schema)
 
     def writer(self, schema: "StructType", overwrite: bool) -> NoReturn:

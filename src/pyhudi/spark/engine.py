@@ -92,12 +92,12 @@ class SparkEngine:
 
     @property
     def name(self) -> str:
-        """Give `spark`."""
+        """Return `spark`."""
         return "spark"
 
     @cached_property
     def parallelism_tasks(self) -> int:
-        """Give how many tasks Spark runs at once, as far as it tells."""
+        """Return how many tasks Spark runs at once, as far as it tells."""
         if not is_connect(self._spark):
             return int(self._spark.sparkContext.defaultParallelism)
         with mapped():
@@ -106,12 +106,12 @@ class SparkEngine:
 
     @property
     def has_placed_rows(self) -> bool:
-        """Give True: a DataFrame has partitions."""
+        """Return True: a DataFrame has partitions."""
         return True
 
     @cached_property
     def session_options(self) -> Mapping[str, str]:
-        """Give the session's configuration that begins with `hoodie.` or `spark.hoodie.`."""
+        """Return the session's configuration that begins with `hoodie.` or `spark.hoodie.`."""
         with mapped():
             return session_options(self._spark)
 
@@ -185,14 +185,14 @@ class SparkEngine:
             return self._spark.createDataFrame(sent, to_spark(table.schema))
 
     def schema(self, frame: DataFrame | LocalFrame) -> pa.Schema:
-        """Tell the Arrow schema in which tasks see a DataFrame."""
+        """Return the Arrow schema in which tasks see a DataFrame."""
         if isinstance(frame, LocalFrame):
             return frame.schema
         with mapped():
             return from_spark(frame.schema)
 
     def select(self, frame: DataFrame, columns: Mapping[str, Expression]) -> DataFrame:
-        """Let Spark compute each column."""
+        """Compute each column by Spark."""
         with mapped():
             return frame.select(*(F.expr(to_sql(value)).alias(name) for name, value in columns.items()))
 
@@ -304,7 +304,7 @@ class SparkEngine:
         yield held
 
     def collect(self, frame: DataFrame | LocalFrame) -> pa.Table:
-        """Bring a DataFrame here as Arrow; one job."""
+        """Return a DataFrame as Arrow in this process; one job."""
         if isinstance(frame, LocalFrame):
             return frame.table()
         with mapped():
@@ -349,7 +349,7 @@ class SparkEngine:
         return found.dropDuplicates([KEY, PARTITION, FILE_INDEX])
 
     def _routed(self, frame: DataFrame, routed: LocalFrame) -> DataFrame:
-        """Bring what was decided here to the rows, by their number."""
+        """Join what was decided here to the rows, by their number."""
         decided = [PARTITION, BUCKET, TASK, IS_MOVED]
         sent = self.frame(routed.narrow([ORDER, *decided]))
         rows = frame.drop(PARTITION).join(F.broadcast(sent), ORDER)

@@ -1,4 +1,4 @@
-"""Bring errors from Spark's workers, and Spark's own, to the caller as errors of pyhudi.
+"""Raise errors from Spark's workers, and Spark's own, to the caller as errors of pyhudi.
 
 An error of a task travels in the text of Spark's exception as kind, message and values in JSON, never as a pickle:
 that text can also hold rows. Start at `carried` (in workers) and `mapped` (on the driver).
@@ -76,7 +76,7 @@ def mapped() -> Iterator[None]:
 
 
 def carrying_text(error: HudiError) -> str:
-    """Spell an error so that `error_of` finds it in any text around."""
+    """Format an error so that `error_of` finds it in any text around."""
     content = {"kind": type(error).__name__, "message": error.message, "values": error.values}
     packed = base64.b64encode(json.dumps(content, default=str).encode()).decode()
     return f"{error} [[pyhudi-error:{packed}]]"

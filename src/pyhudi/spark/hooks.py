@@ -1,4 +1,4 @@
-"""Let `spark.read.format("hudi")` and `df.write.format("hudi")` mean pyhudi.
+"""Route `spark.read.format("hudi")` and `df.write.format("hudi")` to pyhudi.
 
 Only `install` changes anything, and `uninstall` undoes it. The hooked methods of Spark's readers and writers note what
 they are told and pass everything on; only `load` and `save` of format hudi go another way. Start at `install`.
@@ -48,7 +48,7 @@ class _Notes:
 
     @property
     def is_hudi(self) -> bool:
-        """Tell whether this is ours."""
+        """Return whether this is ours."""
         return self.format.lower() in _FORMATS
 
 
@@ -266,7 +266,7 @@ def _require_nothing_refused(notes: _Notes) -> None:
 
 
 def _path(notes: _Notes, given: str | list[str] | None) -> str:
-    """Give the one path, which is an argument or the option `path`."""
+    """Return the one path, which is an argument or the option `path`."""
     said = notes.options.pop("path", None)
     paths = [given or said] if given is None or isinstance(given, str) else list(given)
     if len(paths) != 1 or not isinstance(paths[0], str):
@@ -277,7 +277,7 @@ def _path(notes: _Notes, given: str | list[str] | None) -> str:
 
 
 def _frame(writer: Any) -> "DataFrame":  # noqa: ANN401 - a writer of either kind
-    """Give the frame a writer writes; a Connect writer holds only its plan."""
+    """Return the frame a writer writes; a Connect writer holds only its plan."""
     from pyspark.sql import DataFrame
 
     frame = writer._df
@@ -288,7 +288,7 @@ def _frame(writer: Any) -> "DataFrame":  # noqa: ANN401 - a writer of either kin
 
 
 def _is_hudi(spark: "SparkSession", table: str) -> bool:
-    """Tell whether a name is a Hudi table or a view of one, by the columns it shows."""
+    """Return whether a name is a Hudi table or a view of one, by the columns it shows."""
     if table.replace("`", "").lower().startswith("hudi."):
         return True
     try:

@@ -57,17 +57,17 @@ def with_keys(frame: DataFrame, spec: KeySpec) -> DataFrame:
 
 
 def computed_keys(schema: spark.StructType, spec: KeySpec) -> Column:
-    """Give the record key of stored rows that do not carry it."""
+    """Return the record key of stored rows that do not carry it."""
     return _key(schema, spec)
 
 
 def named(name: str) -> Column:
-    """Give a top-level column, whatever is in its name."""
+    """Return a top-level column, whatever is in its name."""
     return F.col(_quoted(name))
 
 
 def fail_if(condition: Column, error: HudiError, value: Column) -> Column:
-    """Give a value, and fail with an error of pyhudi where a condition holds."""
+    """Return a value, and fail with an error of pyhudi where a condition holds."""
     return F.when(condition, F.raise_error(F.lit(carrying_text(error)))).otherwise(value)
 
 
@@ -167,7 +167,7 @@ def _unsafe_path(field: str) -> InvalidInput:
 
 
 def _text(column: Column, kind: spark.DataType, spec: KeySpec) -> Column | None:
-    """Spell a value natively; none where Spark and Java differ (floats before Java 19, decimals, times)."""
+    """Format a value natively; none where Spark and Java differ (floats before Java 19, decimals, times)."""
     if isinstance(kind, spark.StringType):
         return column
     if isinstance(kind, _PLAIN):
@@ -218,7 +218,7 @@ def _computed(columns: "pd.DataFrame", spec: KeySpec, kernel: Kernel, kinds: pa.
 
 
 def _crossing(column: Column, kind: spark.DataType) -> Column:
-    """Spell a value so that pandas cannot round it: integers with nulls would become floats."""
+    """Format a value so that pandas cannot round it: integers with nulls would become floats."""
     if isinstance(kind, spark.StringType | spark.BinaryType):
         return column
     if isinstance(kind, spark.TimestampType):

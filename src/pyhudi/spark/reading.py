@@ -82,7 +82,7 @@ def explain(
     filter: object = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> str:
-    """Say which partitions and files `read` would open with these arguments, and what a later `where` cannot skip."""
+    """Return which partitions and files `read` would open with these arguments, and what a later `where` reads."""
     given = to_expression(filter) if filter is not None else None
     return _scan(path, options, session_options(spark), predicate=given, storage_options=storage_options).explain()
 

@@ -49,7 +49,7 @@ def _untargeted(frame: DataFrame) -> DataFrame:
 
 
 def _targeted(frame: DataFrame, located: DataFrame, routes: Routes) -> DataFrame:
-    """Give a row once for each place it goes to: _FILE (null: a new file), PARTITION, IS_MOVED."""
+    """Return a row once for each place it goes to: _FILE (null: a new file), PARTITION, IS_MOVED."""
     key = F.col(KEY).alias("_pyhudi_key")
     if routes.moves is Moves.DELETE_AND_INSERT:
         return _with_deletes(frame, located.withColumnRenamed(KEY, "_pyhudi_key"), routes.loses)
@@ -85,7 +85,7 @@ def _with_deletes(frame: DataFrame, located: DataFrame, loses: Expression | None
 
 
 def _inside(loses: Expression, variable: str) -> str:
-    """Spell a condition whose stored columns are fields of a lambda's variable."""
+    """Format a condition whose stored columns are fields of a lambda's variable."""
     return to_sql(
         loses, lambda column: Named(parts=(variable, *column.parts)) if column.parts[0].startswith(STORED) else column
     )

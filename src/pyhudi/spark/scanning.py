@@ -44,7 +44,7 @@ def native_scan(spark: "SparkSession", storage: Storage, files: Sequence[ScanFil
 
 
 def can_scan(spark: "SparkSession", storage: Storage, file: ScanFile) -> bool:
-    """Tell whether Spark itself reaches a storage; says once in the log why not.
+    """Return whether Spark itself reaches a storage; says once in the log why not.
 
     Local paths always count as reached.
     """

@@ -64,7 +64,7 @@ def require_pyspark() -> None:
 
 
 def set_worker_python() -> None:
-    """Let workers run this interpreter, where Spark will start in this process and nobody said otherwise.
+    """Make workers run this interpreter, where Spark starts in this process and no setting says otherwise.
 
     Spark reads the variable when a session starts, and takes `python3` from PATH without it: another interpreter
     wherever a virtual environment is not activated.
@@ -78,12 +78,12 @@ def set_worker_python() -> None:
 
 
 def is_connect(spark: "SparkSession") -> bool:
-    """Tell whether a session speaks to a server by Spark Connect."""
+    """Return whether a session speaks to a server by Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def session_options(spark: "SparkSession") -> Mapping[str, str]:
-    """Give the session's `hoodie.*` options; those set as `spark.hoodie.*` win."""
+    """Return the session's `hoodie.*` options; those set as `spark.hoodie.*` win."""
     settings = spark.conf.getAll
     plain = {key: text for key, text in settings.items() if key.startswith("hoodie.")}
     prefixed = {key[len(_PREFIX) :]: text for key, text in settings.items() if key.startswith(_PREFIX + "hoodie.")}
@@ -91,7 +91,7 @@ def session_options(spark: "SparkSession") -> Mapping[str, str]:
 
 
 def is_local(spark: "SparkSession") -> bool:
-    """Tell whether workers run on this host for certain."""
+    """Return whether workers run on this host for certain."""
     if is_connect(spark):
         return False
     master = spark.sparkContext.master or ""
@@ -101,7 +101,7 @@ def is_local(spark: "SparkSession") -> bool:
 def check_workers(
     run: Callable[[Callable[[int], Worker], Sequence[int]], list[Worker]], storage: "Storage", token: str
 ) -> None:
-    """Ask workers which Python and pyhudi they run, and to read a file this process writes.
+    """Check which Python and pyhudi workers run, and to read a file this process writes.
 
     Raises: WorkerMismatch, PathNotShared.
     """

@@ -1,4 +1,4 @@
-"""Bring DataFrames to a schema, and keep one row a key: what precedes a write, as Spark expressions.
+"""Cast DataFrames to a schema, and keep one row a key: what precedes a write, as Spark expressions.
 
 Start at `conformed` and `newest`.
 """
@@ -88,7 +88,7 @@ def _is_delete(frame: DataFrame, spec: MergeSpec) -> Column:
 
 
 def _is_default(value: Column, kind: spark.DataType) -> Column:
-    """Tell where there is no ordering value: null, or, as in Java, the 32-bit integer 0."""
+    """Return where there is no ordering value: null, or, as in Java, the 32-bit integer 0."""
     return value.isNull() | (value == 0) if isinstance(kind, spark.IntegerType) else value.isNull()
 
 

@@ -70,12 +70,12 @@ _PROCEDURES: Final = _kind(
 
 
 def refusal_before(query: str) -> NotBuilt | None:
-    """Give the error of a statement that Spark would half do: a catalog table of format hudi."""
+    """Return the error of a statement that Spark would half do: a catalog table of format hudi."""
     return _refused(_CREATE, query) if _CREATE.pattern.search(_bare(query)) else None
 
 
 def refusal_after(query: str, is_hudi: Callable[[str], bool]) -> NotBuilt | None:
-    """Give the error of a statement that Spark refused, if it is about a table for which `is_hudi` is true."""
+    """Return the error of a statement that Spark refused, if it is about a table for which `is_hudi` is true."""
     bare = _bare(query)
     for kind in (_PROCEDURES, _FUNCTIONS):
         if kind.pattern.search(bare):

@@ -112,7 +112,7 @@ def last_batches(state: TableState, query: str) -> dict[str, int]:
 
 
 def _query_of(df: DataFrame) -> str:
-    """Ask Spark which streaming query this batch belongs to."""
+    """Return which streaming query this batch belongs to."""
     spark = df.sparkSession
     found = None if is_connect(spark) else spark.sparkContext.getLocalProperty("sql.streaming.queryId")
     if not found:

@@ -34,7 +34,7 @@ def packed_tasks(tasks: Sequence[object]) -> pa.Table:
 
 
 def unpacked_results(results: pa.Table) -> list[Any]:
-    """Give the results in order of their tasks.   Shape: WORK."""
+    """Return the results in order of their tasks.   Shape: WORK."""
     return [_PICKLER.loads(payload) for payload in results.sort_by(INDEX)[PAYLOAD].to_pylist()]
 
 

@@ -57,7 +57,7 @@ _FROM_SPARK: dict[type[spark.DataType], pa.DataType] = {
 
 
 def to_spark(schema: pa.Schema) -> spark.StructType:
-    """Give the Spark schema that holds every value of an Arrow schema.
+    """Return the Spark schema that holds every value of an Arrow schema.
 
     Unsigned integers widen, timestamps become microseconds, dictionaries their values.
 
@@ -67,7 +67,7 @@ def to_spark(schema: pa.Schema) -> spark.StructType:
 
 
 def from_spark(schema: spark.StructType) -> pa.Schema:
-    """Give the Arrow schema that tasks see for a Spark schema.
+    """Return the Arrow schema that tasks see for a Spark schema.
 
     Raises: SchemaMismatch for a name that is there twice; Unsupported for a type without an Arrow form.
     """
@@ -79,7 +79,7 @@ def from_spark(schema: spark.StructType) -> pa.Schema:
 
 
 def nullable(schema: pa.Schema) -> pa.Schema:
-    """Let every column be null, because Spark's own "not null" comes and goes with its plans."""
+    """Make every column nullable, because Spark's own "not null" comes and goes with its plans."""
     return pa.schema([field.with_nullable(True) for field in schema])
 
 

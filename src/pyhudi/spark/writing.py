@@ -145,7 +145,7 @@ def _settings(
 
 
 def _operation(given: str | None, settings: Settings) -> str:
-    """Give the operation: the argument, else the option; empty where nobody chose."""
+    """Return the operation: the argument, else the option; empty where nobody chose."""
     if given is None and not settings.has(OPERATION):
         return ""
     chosen = settings.get(OPERATION) if given is None else Settings({OPERATION.key: given}).get(OPERATION)

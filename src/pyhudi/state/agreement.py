@@ -1,4 +1,4 @@
-"""Hold a call's options against the table's own properties.
+"""Compare a call's options with the table's own properties.
 
 What a table is, its properties say; an option that says otherwise is a mistake worth knowing. Pure. Start at
 `require_agreement`.
@@ -32,7 +32,7 @@ from pyhudi.state.creation import (
 __all__ = ["require_agreement"]
 
 Same = Callable[[object, TableConfig], bool]
-"""Tells whether an option's value says what the table is."""
+"""Whether an option's value says what the table is."""
 
 
 def require_agreement(settings: Settings, config: TableConfig) -> None:

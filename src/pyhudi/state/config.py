@@ -209,7 +209,7 @@ class TableConfig:
 
 
 def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
-    """Say how a table makes keys and paths, as the kernels need it.
+    """Return how a table makes keys and paths, as the kernels need it.
 
     Settings tell what tables may not store: the types of CUSTOM partition fields (version 6) and how their times are
     spelled (Apache Hudi never says), whether timestamps are written as text, and whether a single-field complex key
@@ -321,7 +321,7 @@ def _generator(properties: Mapping[str, str], record_key: tuple[str, ...], parti
 
 
 def _merge_mode(properties: Mapping[str, str], version: int, ordering: tuple[str, ...]) -> MergeMode:
-    """Tell how rows of one key merge.
+    """Return how rows of one key merge.
 
     Before version 8 the payload class decides alone: the event-time strategy id in such a table is only the name of
     the default merger. From 8 on the mode says it, then the strategy id, then the payload class.

@@ -63,7 +63,7 @@ _ORDER: Final = (
 
 
 def new_properties(new: NewTable) -> dict[str, str]:
-    """Give the properties that a table of this version starts with, in the order they are written.
+    """Return the properties that a table of this version starts with, in the order they are written.
 
     The checksum is not among them; writing the file adds it at its place.
 

@@ -18,7 +18,7 @@ METADATA_TABLE_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.
 
 
 def drop_metadata_table(state: TableState) -> TableState:
-    """Say in the properties that there is no metadata table, then delete it; gives the table as it is now.
+    """Record in the properties that there is no metadata table, then delete it; returns the table as it is now.
 
     In this order a crash leaves files that nobody reads, which the next call deletes.
 

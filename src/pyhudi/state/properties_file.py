@@ -44,7 +44,7 @@ _DIRECTORIES: Final = (
 
 
 def table_exists(storage: Storage) -> bool:
-    """Tell whether there is a table, whole or half updated."""
+    """Return whether there is a table, whole or half updated."""
     return any(_get(storage, path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH))
 
 
@@ -127,7 +127,7 @@ def update_properties(storage: Storage, env: Env, changes: Mapping[str, str | No
 
 
 def encode_properties(properties: Mapping[str, str], env: Env, comment: str) -> bytes:
-    """Spell the file: Hudi's two comment lines, the entries in the order given, the checksum made anew."""
+    """Format the file: Hudi's two comment lines, the entries in the order given, the checksum made anew."""
     now_ms = env.now_ms()
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=now_ms)
     stamp = f"{comment} {moment.strftime('%Y-%m-%dT%H:%M:%S')}.{now_ms % 1000:03d}Z"

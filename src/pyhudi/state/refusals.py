@@ -20,17 +20,17 @@ class InstantShown(Protocol):
 
     @property
     def requested_time(self) -> str:
-        """Give when it was requested."""
+        """Return when it was requested."""
         ...
 
     @property
     def action(self) -> str:
-        """Give what it does."""
+        """Return what it does."""
         ...
 
     @property
     def is_completed(self) -> bool:
-        """Tell whether it is done."""
+        """Return whether it is done."""
         ...
 
 
@@ -39,7 +39,7 @@ class TimelineShown(Protocol):
 
     @property
     def instants(self) -> Sequence[InstantShown]:
-        """Give one instant an action."""
+        """Return one instant an action."""
         ...
 
 
@@ -56,7 +56,7 @@ class Refusal:
 @dataclass(frozen=True, slots=True)
 class _Property:
     found: Callable[[TableConfig], str]
-    """Gives the text that shows the feature, or nothing."""
+    """Returns the text that shows the feature, or nothing."""
     feature: str
     way_out: str
 

@@ -39,7 +39,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Give the normal spelling."""
+        """Return the normal spelling."""
         if self.kind is StoreKind.LOCAL:
             return f"file://{self.path}"
         if self.account:
@@ -99,7 +99,7 @@ def parse_address(text: str | os.PathLike[str]) -> Address:
 
 
 def hadoop_url(url: str) -> str:
-    """Spell an address as Hadoop's file systems do, for Spark to open: `s3a://`, `abfss://`, `gs://`, `file:`."""
+    """Format an address as Hadoop's file systems do, for Spark to open: `s3a://`, `abfss://`, `gs://`, `file:`."""
     address = parse_address(url)
     return f"s3a://{address.container}/{address.path}".rstrip("/") if address.kind is StoreKind.S3 else address.url
 

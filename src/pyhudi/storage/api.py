@@ -39,7 +39,7 @@ class FileStatus:
 
     @property
     def name(self) -> str:
-        """Give the last path component."""
+        """Return the last path component."""
         return self.path.rsplit("/", 1)[-1]
 
 
@@ -79,12 +79,12 @@ class Storage(Protocol):
 
     @property
     def url(self) -> str:
-        """Give the base path as text, without credentials."""
+        """Return the base path as text, without credentials."""
         ...
 
     @property
     def traits(self) -> StorageTraits:
-        """Tell what this store can promise."""
+        """Return what this store can promise."""
         ...
 
     def get(self, path: str) -> bytes:
@@ -148,7 +148,7 @@ class Storage(Protocol):
         ...
 
     def guard(self, path: str, timeout_s: float) -> AbstractContextManager[None]:
-        """Hold an exclusive lock tied to this process (flock); LockNotAcquired after `timeout_s`."""
+        """Keep an exclusive lock tied to this process (flock); LockNotAcquired after `timeout_s`."""
         ...
 
 
@@ -157,7 +157,7 @@ _BAD_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$)|//|[\x00\\]|^/|/$|^[A-Za-z][A-Za-z
 
 @lru_cache(maxsize=1 << 14)
 def check_path(path: str) -> str:
-    """Give the path back if it stays below the base path.
+    """Return the path back if it stays below the base path.
 
     Raises: InvalidInput for `..`, `.`, empty segments, absolute paths, backslashes, NUL and URLs.
     """

@@ -7,7 +7,7 @@ __all__ = ["check_file", "check_range", "require_length"]
 
 
 def check_file(path: str) -> str:
-    """Give the path back if it names a file below the base path.
+    """Return the path back if it names a file below the base path.
 
     Raises: InvalidInput.
     """
@@ -26,7 +26,7 @@ def check_range(path: str, offset: int, length: int) -> None:
 
 
 def require_length(data: bytes, path: str, offset: int, length: int) -> bytes:
-    """Give the data back if it is as long as was asked for.
+    """Return the data back if it is as long as was asked for.
 
     Raises: CorruptData.
     """

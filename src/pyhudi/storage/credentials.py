@@ -71,15 +71,15 @@ class Credentials:
         return f"Credentials({', '.join(key for key, _ in self.values)})"
 
     def get(self, key: str) -> str | None:
-        """Give one value."""
+        """Return one value."""
         return dict(self.values).get(key)
 
     def without(self, *keys: str) -> dict[str, str]:
-        """Give the rest, for the store's constructor."""
+        """Return the rest, for the store's constructor."""
         return {key: value for key, value in self.values if key not in keys}
 
     def redact(self, text: str) -> str:
-        """Give a text of a lower library without any of our secrets, or signatures made from them."""
+        """Return a text of a lower library without any of our secrets, or signatures made from them."""
         return redact(text, [value for key, value in self.values if key not in _NOT_SECRET])
 
 

@@ -115,12 +115,12 @@ class FaultyStorage:
 
     @property
     def url(self) -> str:
-        """Give the inner store's address."""
+        """Return the inner store's address."""
         return self.inner.url
 
     @property
     def traits(self) -> StorageTraits:
-        """Give the inner store's promises, but to travel."""
+        """Return the inner store's promises, but to travel."""
         return replace(self.inner.traits, is_picklable=False)
 
     def __reduce__(self) -> NoReturn:
@@ -135,7 +135,7 @@ class FaultyStorage:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Give the log."""
+        """Return the log."""
         with self._mutex:
             return tuple(self._log)
 
@@ -228,7 +228,7 @@ class FaultyStorage:
 
     @contextmanager
     def guard(self, path: str, timeout_s: float) -> Iterator[None]:
-        """Hold the inner store's lock."""
+        """Keep the inner store's lock."""
         fault = self._begin("guard", path)
         if fault is not None:
             self._before(fault, path)
@@ -290,7 +290,7 @@ class FaultyStorage:
         return chosen
 
     def _draw(self, index: int, number: int) -> float:
-        """Give a number in [0, 1) that depends on the seed and the place only."""
+        """Return a number in [0, 1) that depends on the seed and the place only."""
         digest = hashlib.blake2b(f"{self._seed}:{index}:{number}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big") / 2**64
 

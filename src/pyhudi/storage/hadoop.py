@@ -38,12 +38,12 @@ class HadoopStorage:
 
     @property
     def url(self) -> str:
-        """Give `hdfs://host:port/path`."""
+        """Return `hdfs://host:port/path`."""
         return self._url
 
     @property
     def traits(self) -> StorageTraits:
-        """Promise little: `put(mode=CREATE)` looks, then renames."""
+        """Return few guarantees: `put(mode=CREATE)` looks, then renames."""
         return StorageTraits(
             is_shared=True, is_picklable=False, has_atomic_create=False, has_cas=False, has_guard=False
         )

@@ -54,12 +54,12 @@ class LocalStorage:
 
     @property
     def url(self) -> str:
-        """Give `file:///absolute/path`, not percent-encoded, as Hadoop spells it."""
+        """Return `file:///absolute/path`, not percent-encoded, as Hadoop spells it."""
         return f"file://{self._root}"
 
     @property
     def traits(self) -> StorageTraits:
-        """Promise all that one host can."""
+        """Return every guarantee that one host has."""
         return StorageTraits(is_shared=False, is_picklable=True, has_atomic_create=True, has_cas=True, has_guard=True)
 
     def __repr__(self) -> str:
@@ -176,7 +176,7 @@ class LocalStorage:
 
     @contextmanager
     def guard(self, path: str, timeout_s: float) -> Iterator[None]:
-        """Hold a flock; it ends with this process, however that ends."""
+        """Keep a flock; it ends with this process, however that ends."""
         check_file(path)
         deadline_s, pause_s = self._env.monotonic_s() + timeout_s, _POLL_S
         while (fd := self._locked(path)) is None:

@@ -13,7 +13,7 @@ __all__ = ["file_status", "find_files", "name_files"]
 
 
 def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatus], list[str]]:
-    """Give the files below a directory and the directories seen, unsorted; nothing there is nothing.
+    """Return the files below a directory and the directories seen, unsorted; nothing there is nothing.
 
     Raises: InvalidInput for what is neither file nor directory.
     """
@@ -77,7 +77,7 @@ def _read_directory(fd: int, prefix: str, files: list[FileStatus]) -> list[str]:
 
 
 def _is_hidden(fd: int, path: str) -> bool:
-    """Tell the directory of temporary files, and a `.hoodie` that holds nothing else."""
+    """Return the directory of temporary files, and a `.hoodie` that holds nothing else."""
     if path == "/".join(DIRECTORY):
         return True
     return path == DIRECTORY[0] and set(posix.names_in(fd, path)) == {DIRECTORY[1]}

@@ -119,7 +119,7 @@ class TemporaryFile:
             posix.write_all(self.fd, data)
 
     def publish(self, mode: PutMode) -> None:
-        """Give it its name.
+        """Return it its name.
 
         Raises: PreconditionFailed if the name is taken and `mode` is CREATE.
         """

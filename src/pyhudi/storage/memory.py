@@ -58,12 +58,12 @@ class MemoryStorage:
 
     @property
     def url(self) -> str:
-        """Give `memory://name`."""
+        """Return `memory://name`."""
         return self._url
 
     @property
     def traits(self) -> StorageTraits:
-        """Promise everything but to be seen by others."""
+        """Return every guarantee but visibility to other processes."""
         return StorageTraits(is_shared=False, is_picklable=False, has_atomic_create=True, has_cas=True, has_guard=True)
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class MemoryStorage:
         self.put(path, sink.getvalue(), mode)
 
     def guard(self, path: str, timeout_s: float) -> AbstractContextManager[None]:
-        """Hold an exclusive lock among the threads of this process."""
+        """Keep an exclusive lock among the threads of this process."""
         key = self._key(check_file(path))
         with self._content.mutex:
             lock = self._content.guards.setdefault(key, threading.Lock())
@@ -190,7 +190,7 @@ class MemoryStorage:
 
 
 def shared_memory(url: str, env: Env | None = None) -> MemoryStorage:
-    """Give the store `memory://name` of this process; `memory://name/path` is a base path inside it."""
+    """Return the store `memory://name` of this process; `memory://name/path` is a base path inside it."""
     name, _, prefix = url.removeprefix("memory://").strip("/").partition("/")
     storage = MemoryStorage(url, env)
     with _shared_mutex:

@@ -37,7 +37,7 @@ _NO_CONTAINER = {"NoSuchBucket", "ContainerNotFound"}
 
 
 def error_of(error: Exception, path: str, credentials: Credentials) -> HudiError:
-    """Give our error for obstore's; its cause is obstore's own, rebuilt from the redacted text."""
+    """Return our error for obstore's; its cause is obstore's own, rebuilt from the redacted text."""
     text = credentials.redact(str(error).partition("\n\nDebug source")[0])[:_REPLY_CHARACTERS]
     ours = _kind_of(error, text, path)
     ours.__cause__ = type(error)(text) if type(error).__module__.startswith("obstore") else OSError(text)

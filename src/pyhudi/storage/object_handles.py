@@ -48,7 +48,7 @@ def open_handle(address: Address, credentials: Credentials, retries: dict[str, A
 
 
 def _complete_s3(config: dict[str, Any]) -> None:
-    """Hand explicit keys over in a function, so that a session token of the environment is not mixed with them."""
+    """Return explicit keys by a function, so that a session token of the environment is not mixed with them."""
     endpoint = next((os.environ[name] for name in _ENDPOINT_VARIABLES if os.environ.get(name)), None)
     if endpoint is not None:
         config.setdefault("endpoint", endpoint)

@@ -23,7 +23,7 @@ class _Block:
     data: bytes
 
     def cut(self, start: int, length: int) -> bytes | None:
-        """Give the range if it lies inside."""
+        """Return the range if it lies inside."""
         inside = self.start <= start and start + length <= self.start + len(self.data)
         return self.data[start - self.start : start - self.start + length] if inside else None
 
@@ -42,19 +42,19 @@ class ObjectInput(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return true."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return true."""
         return True
 
     def size(self) -> int:
-        """Give the size. Units: bytes."""
+        """Return the size. Units: bytes."""
         return self._size_bytes
 
     def tell(self) -> int:
-        """Give the position."""
+        """Return the position."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -65,12 +65,12 @@ class ObjectStorage:
 
     @property
     def url(self) -> str:
-        """Give the address in its normal spelling."""
+        """Return the address in its normal spelling."""
         return self._address.url
 
     @property
     def traits(self) -> StorageTraits:
-        """Promise conditional puts, until `probe_writes` finds that the store does not keep them."""
+        """Return conditional puts as guaranteed, until `probe_writes` finds that the store does not keep them."""
         return StorageTraits(is_shared=True, is_picklable=True, has_atomic_create=True, has_cas=True, has_guard=False)
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class ObjectStorage:
         return self._call(path, lambda: bytes(obstore.get_range(self._retrying, path, start=start, length=length)))
 
     def _tail(self, path: str, length: int) -> tuple[int, bytes]:
-        """Give an object's size and its last bytes in one request; an empty object answers a range with an error."""
+        """Return an object's size and its last bytes in one request; an empty object answers a range with an error."""
         options = {"range": {"suffix": length}}
 
         def read() -> tuple[int, bytes]:
@@ -279,7 +279,7 @@ class ObjectStorage:
 
 
 class _UploadSink(io.RawIOBase):
-    """Hand what is written to an upload, in our errors; nothing appears before `complete`."""
+    """Send what is written to an upload, in our errors; nothing appears before `complete`."""
 
     def __init__(self, upload: IO[bytes], path: str, call: Callable[[str, Callable[[], object]], object]) -> None:
         super().__init__()

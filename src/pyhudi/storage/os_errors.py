@@ -26,7 +26,7 @@ _NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 
 
 def error_of(error: OSError, path: str, *, is_write: bool = False) -> HudiError:
-    """Give our error for one of the operating system's.
+    """Return our error for one of the operating system's.
 
     A read that meets a directory, or a file where a directory should be, finds no file there; a write that does is told
     what is in the way.

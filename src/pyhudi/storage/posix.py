@@ -71,12 +71,12 @@ def require_plain(mode: int, name: str) -> None:
 
 
 def is_directory(parent_fd: int, name: str) -> bool:
-    """Tell whether a directory has this name."""
+    """Return whether a directory has this name."""
     return stat.S_ISDIR(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode)
 
 
 def names_in(parent_fd: int, name: str) -> list[str]:
-    """Give the names in a directory."""
+    """Return the names in a directory."""
     fd = os.open(name, _DIRECTORY, dir_fd=parent_fd)
     try:
         return os.listdir(fd)

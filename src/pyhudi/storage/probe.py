@@ -60,7 +60,7 @@ def _probe(storage: Storage, env: Env) -> WriterCapability:
 
 
 def _broken_create(storage: Storage, path: str) -> str:
-    """Let two create one file at once, and a third come late."""
+    """Create one file twice at once, and a third time later."""
     start = Barrier(_RACERS)
 
     def create(racer: int) -> bool:

@@ -7,5 +7,5 @@ __all__ = ["process_name"]
 
 
 def process_name() -> str:
-    """Say which process of which host this is: `host/pid`."""
+    """Return this process's name: `host/pid`."""
     return f"{socket.gethostname()}/{os.getpid()}"

@@ -28,7 +28,7 @@ class ConditionalPut:
     send: Callable[[], str]
     """Put once, without retries, and give the new version."""
     read: Callable[[], tuple[bytes, str]]
-    """Give what is stored and its version, or raise FileMissing."""
+    """Return what is stored and its version, or raise FileMissing."""
 
 
 def settle(put: ConditionalPut, env: Env, timeout_s: float) -> str:
@@ -60,7 +60,7 @@ def settle(put: ConditionalPut, env: Env, timeout_s: float) -> str:
 
 
 def _written_version(put: ConditionalPut, reply: HudiError) -> str | None:
-    """Give the version of our bytes, or None while it is open.
+    """Return the version of our bytes, or None while it is open.
 
     Raises: PreconditionFailed.
     """

@@ -26,11 +26,11 @@ class DescriptorSink(io.RawIOBase):
         self._size_bytes = 0
 
     def writable(self) -> bool:
-        """Say yes."""
+        """Return true."""
         return True
 
     def tell(self) -> int:
-        """Give what was written so far. Units: bytes."""
+        """Return what was written so far. Units: bytes."""
         return self._size_bytes
 
     def write(self, data: object) -> int:

@@ -171,7 +171,7 @@ _WORDS = {
 
 
 def plain_key(kind: StoreKind, key: str, value: str) -> tuple[str, str]:
-    """Give obstore's name and value for an option of deltalake, fsspec, obstore or Hadoop."""
+    """Return obstore's name and value for an option of deltalake, fsspec, obstore or Hadoop."""
     hadoop = _AZURE_HADOOP.match(key)
     if hadoop and kind is StoreKind.AZURE:
         return _AZURE_NAMES[hadoop["name"]], value

@@ -35,7 +35,7 @@ def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, e
 
 
 def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None) -> bool:
-    """Tell whether there is a Hudi table at a path."""
+    """Return whether there is a Hudi table at a path."""
     return is_table(open_storage(path, storage_options, SystemEnv()))
 
 
@@ -135,7 +135,7 @@ def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> p
 
 
 def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """Tell which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
+    """Return which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
     return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
 
 

@@ -58,17 +58,17 @@ class Table:
 
     @property
     def state(self) -> TableState:
-        """Give the opened table as the verbs take it."""
+        """Return the opened table as the verbs take it."""
         return self._state
 
     @property
     def config(self) -> TableConfig:
-        """Give what the table is."""
+        """Return what the table is."""
         return self._state.config
 
     @property
     def schema(self) -> pa.Schema:
-        """Give the table's columns, without Hudi's meta columns."""
+        """Return the table's columns, without Hudi's meta columns."""
         return table_schema(self._state, self.timeline)
 
     @property
@@ -78,13 +78,13 @@ class Table:
 
     @property
     def latest_instant(self) -> str | None:
-        """Give the requested time of the commit that became visible last; None before the first."""
+        """Return the requested time of the commit that became visible last; None before the first."""
         newest = latest_write(self.timeline)
         return None if newest is None else newest.requested_time
 
     @property
     def inspect(self) -> Inspect:
-        """Ask what there is: every answer is an Arrow table."""
+        """Return the table's inspector: every answer is an Arrow table."""
         return Inspect(self._state, lambda instant: writer_of(self._state, instant, Settings()))
 
     def upsert(
@@ -273,7 +273,7 @@ class Table:
         return rollback_instant(self._state, InstantTime(instant), Settings.of(options or {}), is_dry_run=dry_run)
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
-        """Tell what became of an instant whose outcome was unknown."""
+        """Return what became of an instant whose outcome was unknown."""
         return resolve(self._state, instant)
 
     def _scan(self, plan: ReadPlan) -> Scan:

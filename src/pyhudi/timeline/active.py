@@ -79,7 +79,7 @@ def load_timeline(state: TableState) -> Timeline:
 
 
 def timeline_zone(state: TableState) -> tzinfo:
-    """Give the zone in which this table's instants are spelled."""
+    """Return the zone in which this table's instants are spelled."""
     return zone_of(state.config.timeline_zone, state.env)
 
 
@@ -291,7 +291,7 @@ def _unknown(instant: Instant) -> CommitUnknown:
 
 
 def _as_stored(state: TableState, instant: Instant) -> Instant:
-    """Give the instant as the next listing will show it: layout 1 dates it by the file.
+    """Return the instant as the next listing will show it: layout 1 dates it by the file.
 
     It is published: where storage does not tell the date, the time that was issued stands for it.
     """

@@ -30,14 +30,14 @@ _ISO: Final = re.compile(
 
 
 def zone_of(name: str, env: Env) -> tzinfo:
-    """Give the zone that a table's `hoodie.table.timeline.timezone` means: UTC, or LOCAL to this process."""
+    """Return the zone that a table's `hoodie.table.timeline.timezone` means: UTC, or LOCAL to this process."""
     if name == "UTC":
         return UTC
     return env.zone()
 
 
 def format_instant(at_ms: int, zone: tzinfo) -> InstantTime:
-    """Spell a time as 17 digits. Units: ms since 1970 UTC.   Spec: format/timeline 2.3."""
+    """Format a time as 17 digits. Units: ms since 1970 UTC.   Spec: format/timeline 2.3."""
     return _spell(datetime.fromtimestamp(at_ms // 1000, UTC) + timedelta(milliseconds=at_ms % 1000), zone)
 
 
@@ -52,7 +52,7 @@ def instant_ms(time: InstantTime | str, zone: tzinfo) -> int:
 
 
 def plus_one_ms(time: InstantTime, zone: tzinfo) -> InstantTime:
-    """Give the next millisecond, on the date: 59.999 is followed by the next minute."""
+    """Return the next millisecond, on the date: 59.999 is followed by the next minute."""
     return format_instant(instant_ms(time, zone) + 1, zone)
 
 

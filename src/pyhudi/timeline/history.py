@@ -44,7 +44,7 @@ class Past:
     _taken_back: frozenset[InstantTime] | None = field(default=None, init=False)
 
     def was_committed(self, time: InstantTime) -> bool:
-        """Tell whether an instant before the first active write was archived: no rollback or restore names it.
+        """Return whether an instant before the first active write was archived: no rollback or restore names it.
 
         Cost: for the first question, two small reads, and once a process one of each active rollback and each file of
               the history. The archive of layout 1 is not read.
@@ -127,7 +127,7 @@ def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[InstantTime]:
 
 
 def find_archived(state: TableState, time: InstantTime) -> bool | None:
-    """Tell whether a write was archived, for sure; None where an archive cannot be read for it: that of layout 1.
+    """Return whether a write was archived, for sure; None where an archive cannot be read for it: that of layout 1.
 
     Cost: reads the names of all archived instants.
     """
@@ -149,7 +149,7 @@ def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
 
 
 def _named(action: Action, data: bytes, path: str) -> frozenset[InstantTime]:
-    """Give the instants that a completed rollback or restore says it took back."""
+    """Return the instants that a completed rollback or restore says it took back."""
     if action is Action.ROLLBACK:
         return frozenset(InstantTime(time) for time, _ in decode_rollback_metadata(data, path).rolled_back)
     record: dict[str, Any] = decode_plan(data, path)

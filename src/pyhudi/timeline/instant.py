@@ -78,17 +78,17 @@ class Instant:
 
     @property
     def is_completed(self) -> bool:
-        """Tell whether it is visible to readers."""
+        """Return whether it is visible to readers."""
         return self.state is State.COMPLETED
 
     @property
     def comparable_action(self) -> Action:
-        """Give the action under which it completes: a compaction is a commit."""
+        """Return the action under which it completes: a compaction is a commit."""
         return _COMPLETED_AS.get(self.action, self.action)
 
 
 def file_name(instant: Instant, timeline_layout: int) -> str:
-    """Spell the file of an instant's state.   Spec: format/timeline 2.2."""
+    """Format the file of an instant's state.   Spec: format/timeline 2.2."""
     time, action = instant.requested_time, instant.action
     if instant.state is State.COMPLETED:
         done = instant.comparable_action
@@ -105,7 +105,7 @@ def file_name(instant: Instant, timeline_layout: int) -> str:
 
 
 def is_instant_time(text: str) -> bool:
-    """Tell whether a text has the digits of an instant."""
+    """Return whether a text has the digits of an instant."""
     return len(text) in {14, 17} and text.isascii() and text.isdigit()
 
 

@@ -80,7 +80,7 @@ class Timeline:
     """Answers for instants older than `first_write`."""
 
     def point(self, instant: Instant) -> InstantTime:
-        """Give where a completed instant stands in the order readers see."""
+        """Return where a completed instant stands in the order readers see."""
         if self.layout == 1 or instant.completion_time is None:
             return instant.requested_time
         return instant.completion_time
@@ -108,22 +108,22 @@ def timeline_of(
 
 
 def completed_writes(timeline: Timeline) -> tuple[Instant, ...]:
-    """Give the completed actions that put or take rows, by requested time."""
+    """Return the completed actions that put or take rows, by requested time."""
     return tuple(timeline.completed.values())
 
 
 def pending(timeline: Timeline) -> tuple[Instant, ...]:
-    """Give every action that is not completed, by requested time."""
+    """Return every action that is not completed, by requested time."""
     return tuple(one for one in timeline.instants if not one.is_completed)
 
 
 def hidden_writes(timeline: Timeline) -> frozenset[InstantTime]:
-    """Give the requested times of the completed writes that a cut put out of sight."""
+    """Return the requested times of the completed writes that a cut put out of sight."""
     return timeline.pending_times - {one.requested_time for one in pending(timeline)}
 
 
 def first_pending_write(timeline: Timeline) -> Instant | None:
-    """Give the first action that may yet put or take rows; compactions and clusterings leave them as they are."""
+    """Return the first action that may yet put or take rows; compactions and clusterings leave them as they are."""
     return next((one for one in timeline.instants if not one.is_completed and one.action in WRITE_ACTIONS), None)
 
 
@@ -134,17 +134,17 @@ def find_instant(timeline: Timeline, time: str) -> Instant | None:
 
 
 def latest_write(timeline: Timeline) -> Instant | None:
-    """Give the completed write that became visible last."""
+    """Return the completed write that became visible last."""
     return max(timeline.completed.values(), key=lambda one: (timeline.point(one), one.requested_time), default=None)
 
 
 def latest_completion(timeline: Timeline) -> InstantTime | None:
-    """Give the latest completion time of any action; in layout 1 it is a file date."""
+    """Return the latest completion time of any action; in layout 1 it is a file date."""
     return max((one.completion_time for one in timeline.instants if one.completion_time), default=None)
 
 
 def newest_time(timeline: Timeline) -> InstantTime | None:
-    """Give the latest time the timeline shows, requested or completed: what a new instant must be later than.
+    """Return the latest time the timeline shows, requested or completed: what a new instant must be later than.
 
     File dates of layout 1 are left out: they are a host's clock and no part of the protocol.
     """
@@ -155,7 +155,7 @@ def newest_time(timeline: Timeline) -> InstantTime | None:
 
 
 def is_committed(timeline: Timeline, time: InstantTime) -> bool:
-    """Tell whether what this instant wrote is visible.
+    """Return whether what this instant wrote is visible.
 
     It is when the instant is a completed write, or older than the active timeline and not taken back: failed writes
     are rolled back before archival passes them. A pending instant is not, however old.   Spec: format/timeline 6.2.
@@ -178,12 +178,12 @@ def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:
 
 
 def completed_after(timeline: Timeline, seen: frozenset[InstantTime]) -> tuple[Instant, ...]:
-    """Give the completed writes that an earlier reading did not show as completed: the concurrent set."""
+    """Return the completed writes that an earlier reading did not show as completed: the concurrent set."""
     return tuple(one for one in _writes(timeline) if one.requested_time not in seen)
 
 
 def changed_between(timeline: Timeline, after: InstantTime | None, until: InstantTime | None) -> tuple[Instant, ...]:
-    """Give the completed writes with a point in (after, until], in the order they became visible.
+    """Return the completed writes with a point in (after, until], in the order they became visible.
 
     Rows carry requested times, so filter them by the set of these instants' requested times, never by a range.
 
@@ -196,7 +196,7 @@ def changed_between(timeline: Timeline, after: InstantTime | None, until: Instan
 def changed_between_requested(
     timeline: Timeline, after: InstantTime | None, until: InstantTime | None, holes: HollowCommits
 ) -> tuple[Instant, ...]:
-    """Give the writes of a layout-1 timeline in (after, until] by requested time, minding hollow commits.
+    """Return the writes of a layout-1 timeline in (after, until] by requested time, minding hollow commits.
 
     Raises: OptionError under FAIL when a write is pending that was requested before a completed one.
     """

@@ -286,7 +286,7 @@ def _archived(time: InstantTime, other: InstantTime) -> WriteConflict:
 
 
 def _meeting(file: BaseFile, instant: InstantTime, ours: Collection[FileGroupId]) -> Overlap:
-    """Lay another's file beside those of our groups that may hold one of its keys."""
+    """Pair another writer's file with those of our groups that may hold one of its keys."""
     near = [group for group in ours if group.partition == file.partition] or ours
     return Overlap(
         instant=instant,
@@ -315,7 +315,7 @@ def _planned(state: TableState, service: Instant) -> Footprint | None:
 def _newest_schema(
     state: TableState, instants: Iterable[Instant], timeline: Timeline
 ) -> tuple[str, InstantTime | None]:
-    """Give the columns that the newest of these commits names, and that commit."""
+    """Return the columns that the newest of these commits names, and that commit."""
     for one in sorted(instants, key=timeline.point, reverse=True):
         schema = read_commit_metadata(state, one).extra.get("schema")
         if schema:
@@ -325,12 +325,12 @@ def _newest_schema(
 
 @lru_cache(maxsize=64)
 def _columns(schema: str) -> tuple[tuple[str, str], ...]:
-    """Give names and types: writers spell the same columns in more than one way."""
+    """Return names and types: writers spell the same columns in more than one way."""
     return tuple((field.name, str(field.type)) for field in without_meta_fields(avro_to_arrow(schema)))
 
 
 def _taken_back(state: TableState, before: Timeline, now: Timeline) -> Iterator[tuple[InstantTime, InstantTime]]:
-    """Give (what is taken back, by which instant) of rollbacks and restores that an earlier reading did not show."""
+    """Return (what is taken back, by which instant) of rollbacks and restores that an earlier reading did not show."""
     done = {(one.requested_time, one.action) for one in before.instants if one.is_completed}
     for one in now.instants:
         if (one.requested_time, one.action) in done:

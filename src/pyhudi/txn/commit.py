@@ -98,7 +98,7 @@ class Txn:
 
     @property
     def time(self) -> InstantTime:
-        """Give the requested time: rows and file names carry it."""
+        """Return the requested time: rows and file names carry it."""
         return self.instant.requested_time
 
     def __enter__(self) -> Self:
@@ -107,7 +107,7 @@ class Txn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the heartbeat end; an action that was not published for sure is rolled back here, by its owner.
+        """End the heartbeat; an action that was not published for sure is rolled back here, by its owner.
 
         After an unknown outcome nothing is undone: the commit may stand. A dying process (no `Exception`) undoes
         nothing either; the next writer does.
@@ -136,7 +136,7 @@ class Txn:
                 del reason  # it holds this frame
 
     def _reason(self, is_taken_back: bool) -> HudiError | None:
-        """Tell why a file of this action, or one that it reads, is gone; None if nobody else has done anything."""
+        """Return why a file of this action, or one that it reads, is gone; None if nobody else has done anything."""
         if is_taken_back:
             return _taken_for_dead(self.time)
         others = completed_after(load_timeline(self.state), frozenset(self.snapshot.completed))
@@ -237,7 +237,7 @@ class Txn:
         unseen: Mapping[InstantTime, CommitMetadata],
         mended: Collection[FileGroupId] = (),
     ) -> None:
-        """Hold the action to everything but its own file groups; `unseen` are those whose keys are not known yet."""
+        """Check the action against all but its own file groups; `unseen` are those whose keys are not known yet."""
         if proposal.reads is not None:
             require_reads_unchanged(self.time, proposal.reads, footprints(self._concurrent(now)))
         require_same_schema(self.state, self.time, self.snapshot, now, proposal.metadata)
@@ -362,7 +362,7 @@ def _withdraw(state: TableState, instant: Instant) -> None:
 
 
 def _say(error: BaseException | None, text: str) -> None:
-    """Tell what went wrong beside the error that is on its way, or log it where there is none."""
+    """Return what went wrong beside the error that is on its way, or log it where there is none."""
     if error is None:
         _log.warning(text)
     else:

@@ -113,7 +113,7 @@ class Reads:
 
     groups: frozenset[FileGroupId] = frozenset()
     covers: Callable[[PartitionPath], bool] | None = None
-    """Tells whether a partition was read whole, so that rows which are new in it count too."""
+    """Whether a partition was read whole, so that rows which are new in it count too."""
 
 
 def footprint(metadata: CommitMetadata) -> Footprint:
@@ -188,7 +188,7 @@ def find_overlaps(
 
 
 def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
-    """Tell whether writing the file groups again, under our own instant, settles every conflict.
+    """Return whether writing the file groups again, under our own instant, settles every conflict.
 
     It does where each of the others began before us, so that readers see ours on top of theirs, and left the groups
     where they were.
@@ -197,7 +197,7 @@ def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
 
 
 def find_read_changes(reads: Reads, others: Mapping[InstantTime, Footprint]) -> tuple[Overlap, ...]:
-    """Tell which others changed what we read, or put rows where we looked for them: serializable isolation."""
+    """Return which others changed what we read, or put rows where we looked for them: serializable isolation."""
     found = []
     for instant in sorted(others):
         theirs = others[instant]
@@ -257,6 +257,6 @@ def _within(
 
 
 def place_of(group: FileGroupId, resolution: Resolution) -> tuple[str, str]:
-    """Give what is the same for two file groups that only one of two writers may write."""
+    """Return what is the same for two file groups that only one of two writers may write."""
     is_bucket = resolution is Resolution.BUCKET
     return group.partition, group.file_id[:_BUCKET_DIGITS] if is_bucket else group.file_id

@@ -58,7 +58,7 @@ def require_no_rival(state: TableState, time: InstantTime, groups: Collection[Fi
 
 
 def _rivals(state: TableState, time: InstantTime, settings: Settings) -> list[Instant]:
-    """Give the living writers that began before us: of two rivals only the later gives way."""
+    """Return the living writers that began before us: of two rivals only the later gives way."""
     earlier = [
         one for one in pending(load_timeline(state)) if one.action in WRITE_ACTIONS and one.requested_time < time
     ]

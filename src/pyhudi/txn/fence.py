@@ -161,7 +161,7 @@ def decide_rollback(state: TableState, target: InstantTime, rollback: InstantTim
 
 
 def _has_rival(state: TableState, timeline: Timeline, target: InstantTime, rollback: InstantTime) -> bool:
-    """Tell whether another rollback of the instant is on the timeline: it was there before it could claim."""
+    """Return whether another rollback of the instant is on the timeline: it was there before it could claim."""
     others = [one for one in timeline.instants if one.action is Action.ROLLBACK and one.requested_time != rollback]
     return any(rollback_target(state, one) == target for one in others)
 
@@ -173,7 +173,7 @@ def _decided_by(state: TableState, fence: Fence, target: InstantTime) -> str | N
 
 
 def fence_declaration(settings: Settings) -> dict[str, str]:
-    """Give the property that puts a fence around a new table, if the options ask for one."""
+    """Return the property that puts a fence around a new table, if the options ask for one."""
     return {FENCE.key: "on"} if settings.get(FENCE) == "on" else {}
 
 

@@ -40,7 +40,7 @@ class GroupLocks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give all back."""
+        """Return all back."""
         self._held.close()
         self._numbers = frozenset()
 
@@ -66,7 +66,7 @@ class GroupLocks:
 
 
 def lock_number(group: FileGroupId, resolution: Resolution) -> int:
-    """Tell which of the locks is a file group's: the same for every writer."""
+    """Return which of the locks is a file group's: the same for every writer."""
     return zlib.crc32("/".join(place_of(group, resolution)).encode()) % LOCKS_COUNT
 
 

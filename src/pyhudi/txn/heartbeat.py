@@ -83,7 +83,7 @@ class Pulse:
     last_s: float
 
     def is_expired(self) -> bool:
-        """Tell whether others may take us for dead."""
+        """Return whether others may take us for dead."""
         return self.limit_s is not None and self.env.monotonic_s() - self.last_s > self.limit_s
 
 
@@ -93,12 +93,12 @@ def failed_writes(settings: Settings) -> FailedWrites:
 
 
 def heartbeat_path(instant: InstantTime) -> str:
-    """Spell the heartbeat file.   Spec: format/timeline 8.3."""
+    """Format the heartbeat file.   Spec: format/timeline 8.3."""
     return f"{HEARTBEATS}/{instant}"
 
 
 def guard_path(instant: InstantTime) -> str:
-    """Spell the file that a writer on this host keeps locked."""
+    """Format the file that a writer on this host keeps locked."""
     return f".hoodie/.locks/{GUARD_PREFIX}{instant}"
 
 
@@ -158,7 +158,7 @@ def liveness(state: TableState, instant: InstantTime, settings: Settings) -> Liv
 
 
 def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) -> bool:
-    """Tell whether nobody works on an instant any more; a foreign one is given an hour, unless the policy is eager."""
+    """Return whether no writer works on an instant; a foreign one is left an hour, unless the policy is eager."""
     judged = liveness(state, instant, settings)
     if judged is Liveness.FOREIGN and failed_writes(settings) is not FailedWrites.EAGER:
         return state.env.now_ms() - instant_ms(instant, timeline_zone(state)) > _GRACE_MS

@@ -55,7 +55,7 @@ def named_files(state: TableState, instant: InstantTime) -> set[str]:
 
 
 def is_file_of(path: str, instant: str) -> bool:
-    """Tell whether a path, relative to the base path, is a data file that carries this instant in its name."""
+    """Return whether a path, relative to the base path, is a data file that carries this instant in its name."""
     partition, _, name = path.rpartition("/")
     status = FileStatus(path=name, size_bytes=0, modified_ms=0)
     file = None if partition.split("/")[0] == ".hoodie" else parse_file(PartitionPath(partition), status)

@@ -74,7 +74,7 @@ def settle_heartbeat(state: TableState, time: InstantTime, newest: InstantTime |
 
 
 def _is_active(timeline: Timeline, time: InstantTime) -> bool:
-    """Tell whether an instant would be on the active timeline, had it been committed."""
+    """Return whether an instant would be on the active timeline, had it been committed."""
     return timeline.first_write is not None and time > timeline.first_write
 
 
@@ -90,7 +90,7 @@ def _left(state: TableState) -> set[InstantTime]:
 
 
 def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime, *, is_later: bool = False) -> bool:
-    """Tell whether a completed rollback on the timeline took this instant back.
+    """Return whether a completed rollback on the timeline took this instant back.
 
     `is_later` looks at rollbacks that were requested after it, as all are but those of writers whose clock was ahead.
 

@@ -53,7 +53,7 @@ class Times(Protocol):
     """A source of instants. Both calls are made while the table lock is held."""
 
     def issue(self, newest: InstantTime | None) -> InstantTime:
-        """Give a time later than the newest on the timeline.
+        """Return a time later than the newest on the timeline.
 
         Raises: ClockBehindTimeline where the timeline is too far ahead of the clock.
         """
@@ -92,7 +92,7 @@ class HybridTimes:
     zone: tzinfo
 
     def issue(self, newest: InstantTime | None) -> InstantTime:
-        """Give the clock's time, or the millisecond after the newest one."""
+        """Return the clock's time, or the millisecond after the newest one."""
         waited_s = 0.0
         while True:
             now_ms = self.env.now_ms()
@@ -114,7 +114,7 @@ class HybridTimes:
             waited_s += behind_s
 
     def settle(self, issued: InstantTime) -> None:
-        """Let the lock go at once: who comes next looks at the timeline."""
+        """Return at once: the next holder of the lock reads the timeline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class CounterTimes:
             return issued
 
     def settle(self, issued: InstantTime) -> None:
-        """Let the lock go at once."""
+        """Return at once."""
 
     def _read(self) -> tuple[InstantTime | None, str | None]:
         try:

@@ -32,7 +32,7 @@ _log = logging.getLogger("pyhudi.txn")
 
 
 def is_pessimistic(settings: Settings) -> bool:
-    """Tell whether file groups are locked before they are read."""
+    """Return whether file groups are locked before they are read."""
     return settings.get(CONCURRENCY_MODE) == _PESSIMISTIC
 
 

@@ -16,7 +16,7 @@ _INTEGER_DIGITS: Final = 20
 
 
 def in_type_of(column: pa.Field, values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Give values in a column's type: numbers as any number, all else as rows are fitted.
+    """Return values in a column's type: numbers as any number, all else as rows are fitted.
 
     Shape:  n values -> n values.
     Raises: SchemaMismatch where a value would change.

@@ -48,12 +48,12 @@ class Clause:
 
 
 def source_name(name: str) -> str:
-    """Give a source column the name it has beside the target's columns."""
+    """Return a source column the name it has beside the target's columns."""
     return _PREFIX + name
 
 
 def over_source(expression: Expression) -> Expression:
-    """Spell an expression over bare source columns with their prefixed names."""
+    """Format an expression over bare source columns with their prefixed names."""
 
     def renamed(node: Expression) -> Expression:
         if not isinstance(node, Column) or node.parts[0].startswith(_PREFIX):
@@ -76,12 +76,12 @@ class Sides:
 
     @property
     def readable(self) -> pa.Schema:
-        """Give the target columns that expressions can read."""
+        """Return the target columns that expressions can read."""
         return pa.schema([field for field in self.target if field.name not in self.dropped])
 
     @property
     def both(self) -> pa.Schema:
-        """Give the columns of a pair."""
+        """Return the columns of a pair."""
         return pa.schema([*self.readable, *(field.with_name(source_name(field.name)) for field in self.source)])
 
 
@@ -99,12 +99,12 @@ class MergeClauses:
 
     @property
     def has_inserts(self) -> bool:
-        """Tell whether source rows may become new rows."""
+        """Return whether source rows may become new rows."""
         return bool(self.inserts)
 
     @property
     def has_by_source(self) -> bool:
-        """Tell whether target rows without a source row are concerned."""
+        """Return whether target rows without a source row are concerned."""
         return bool(self.by_source)
 
     @staticmethod
@@ -127,7 +127,7 @@ class MergeClauses:
         )
 
     def inserted(self, name: str) -> Expression | None:
-        """Give what the inserts put into a column, over prefixed source columns; None without inserts."""
+        """Return what the inserts put into a column, over prefixed source columns; None without inserts."""
         if not self.inserts:
             return None
         values = [(one.assignments or {})[name] for one in self.inserts]

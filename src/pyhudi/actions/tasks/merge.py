@@ -89,7 +89,7 @@ class _Matcher:
         return self._apply(batch, actions)
 
     def inserts(self) -> pa.Table:
-        """Give the rows that unmatched source rows become, once all batches went by."""
+        """Return the rows that unmatched source rows become, once all batches went by."""
         assert self._source is not None, "asked only where there are source rows"
         left = self._source.filter(pa.array(~self._matched))
         chosen = _first_clause(self._clauses.inserts, left)

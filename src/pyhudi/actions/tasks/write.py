@@ -95,7 +95,7 @@ def _unchanged(batch: pa.RecordBatch) -> Rewritten:
 
 
 def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
-    """Give rows that are only keys the table's columns, all null: a delete needs no values."""
+    """Return rows that are only keys the table's columns, all null: a delete needs no values."""
     for field in spec.layout.schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))

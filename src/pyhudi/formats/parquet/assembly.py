@@ -205,7 +205,7 @@ def _twins(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
 
 
 def _placed(chunk: _Chunk, shift: int) -> _Chunk:
-    """Say that the pages lie `shift` bytes further on."""
+    """Record that the pages lie `shift` bytes further on."""
     meta = chunk.about[_CHUNK_META].content
     starts = {number: _further(meta[number], shift) for number in _META_STARTS if number in meta}
     pages = [page | {_PAGE_START: _further(page[_PAGE_START], shift)} for page in chunk.offsets[_OFFSETS_PAGES].content]

@@ -137,7 +137,7 @@ def dictionary_columns(footer: Footer) -> tuple[str, ...]:
 
 
 def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
-    """Give the bounds of a leaf column, one a row group.
+    """Return the bounds of a leaf column, one a row group.
 
     Shape: as many as there are row groups.
     """
@@ -181,7 +181,7 @@ def base_file_footer(key_values: Mapping[str, str]) -> BaseFileFooter:
 def base_file_key_values(
     *, bloom: BloomFilter | None = None, min_key: str | None = None, max_key: str | None = None, avro_schema: str = ""
 ) -> dict[str, str]:
-    """Give the entries Hudi expects in a base file's footer.
+    """Return the entries Hudi expects in a base file's footer.
 
     Spec: format/files 4.2; without rows there are no keys, `avro_schema` is the one with meta fields.
     """
@@ -256,7 +256,7 @@ def _column_forms(metadata: pq.FileMetaData) -> Iterator[tuple[str, ColumnForm]]
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
-    """Tell from the encodings of format 1, which name a fallback to plain pages; else, and besides, from the size."""
+    """Return whether a chunk is a dictionary: by its encodings, which name a fallback to plain pages, and its size."""
     encodings = set(chunk.encodings)
     if "PLAIN_DICTIONARY" in encodings and "PLAIN" in encodings:
         return False

@@ -55,7 +55,7 @@ def _are_same(source: pa.BufferReader, chunks: Chunks, others: Chunks) -> bool:
 
 
 def _bytes(source: pa.BufferReader, chunk: pq.ColumnChunkMetaData) -> pa.Buffer:
-    """Give the pages of a column in one row group, without a copy."""
+    """Return the pages of a column in one row group, without a copy."""
     start = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
     source.seek(chunk.data_page_offset if start is None else min(start, chunk.data_page_offset))
     return source.read_buffer(chunk.total_compressed_size)

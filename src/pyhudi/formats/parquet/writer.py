@@ -139,7 +139,7 @@ class _Stream:
         self.file: pq.ParquetWriter | AssemblingWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Hold a batch, in pieces no larger than a row group; write what fills one."""
+        """Buffer a batch, in pieces no larger than a row group; write what fills one."""
         if batch.schema.names != self.schema.names:
             raise SchemaMismatch("batch has other columns", names=batch.schema.names, expected=self.schema.names)
         row_bytes = max(1, batch.nbytes // max(1, batch.num_rows))
@@ -205,7 +205,7 @@ class _Stream:
 
 
 def _form_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Schema:
-    """Give the schema with a dictionary where every batch brings one of strings or bytes."""
+    """Return the schema with a dictionary where every batch brings one of strings or bytes."""
     fields = []
     for at, field in enumerate(schema):
         is_text = t.is_string(field.type) or t.is_binary(field.type)

@@ -18,7 +18,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 
 def format_time(pattern: JodaPattern, moment: datetime) -> str:
-    """Spell a moment; one without a zone counts as UTC.
+    """Format a moment; one without a zone counts as UTC.
 
     Spec: format/files 8.4.
     """

@@ -91,7 +91,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _fields(pattern: JodaPattern, match: re.Match[str]) -> dict[str, str]:
-    """Give the text of every field by letter, years of two digits made whole and months made numbers."""
+    """Return the text of every field by letter, years of two digits made whole and months made numbers."""
     made: dict[str, str] = {}
     for i, token in enumerate(pattern.tokens):
         text = match[f"t{i}"]
@@ -173,7 +173,7 @@ def _hour(fields: Mapping[str, str]) -> int:
 
 
 def _own_zone(fields: Mapping[str, str]) -> tzinfo | None:
-    """Give the zone that the text itself names."""
+    """Return the zone that the text itself names."""
     if "z" in fields:
         return timezone(timedelta(hours=_ZONE_HOURS[fields["z"]])) if fields["z"] in _ZONE_HOURS else UTC
     text = fields.get("Z", "")

@@ -25,7 +25,7 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Tell whether the field is spelled in digits."""
+        """Return whether the field is spelled in digits."""
         return (self.letter != "" and self.letter in "CYxweyDdKhHkmsS") or (self.letter == "M" and self.count < 3)
 
 
@@ -38,12 +38,12 @@ class JodaPattern:
 
     @property
     def has_zone(self) -> bool:
-        """Tell whether the zone itself is spelled."""
+        """Return whether the zone itself is spelled."""
         return any(token.letter in {"z", "Z"} for token in self.tokens)
 
     @property
     def finest_ms(self) -> int:
-        """Give the length of the smallest unit spelled: times that share it look the same. Units: ms."""
+        """Return the length of the smallest unit spelled: times that share it look the same. Units: ms."""
         letters = {token.letter for token in self.tokens}
         return next((unit for names, unit in _FINEST_MS if letters & set(names)), _DAY_MS)
 

@@ -67,7 +67,7 @@ def zone_of(name: str) -> tzinfo | None:
 
 
 def zone_text(zone: tzinfo, size: timedelta) -> str:
-    """Give the id that Joda prints for a zone whose offset is `size` just now.
+    """Return the id that Joda prints for a zone whose offset is `size` just now.
 
     Bytes: id = place | "UTC" | sign, hours:2, ":", minutes:2
     """

@@ -71,7 +71,7 @@ def _by_expression(array: pa.Array, fields: Sequence[str]) -> list[pa.Array]:
 
 
 def key_elements(keys: pa.Array | pa.ChunkedArray, fields: Sequence[str] = ()) -> pa.Array:
-    """Give the values that Apache Hudi (1.0 and newer) finds in keys, of these fields or of all.
+    """Return the values that Apache Hudi (1.0 and newer) finds in keys, of these fields or of all.
 
     A key without a comma, or without a colon, is one value: itself. Else the first colon ends a field's name, and a new
     field begins at each last comma before a further colon. Where no field is one of `fields` the key is one value.

@@ -1,4 +1,4 @@
-"""Spell partition paths: hive style, escapes, dates with slashes, what is no safe path.
+"""Format partition paths: hive style, escapes, dates with slashes, what is no safe path.
 
 Values become text over whole columns; paths are then made once per distinct text. Start at `render_paths`.
 """
@@ -23,7 +23,7 @@ _ESCAPES = {code: f"%{code:02X}" for code in [*range(0x20), 0x7F, *map(ord, "\"#
 
 
 def render_paths(spec: KeySpec, columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    """Spell the path of every row from its partition values, one column a field of `spec.partition`.
+    """Format the path of every row from its partition values, one column a field of `spec.partition`.
 
     Shape:  k columns of n values -> n strings.
     Nulls:  see `partition_paths`.

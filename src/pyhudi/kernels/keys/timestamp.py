@@ -1,4 +1,4 @@
-"""Spell times as a timestamp-based key generator does.
+"""Format times as a timestamp-based key generator does.
 
 Numbers are brought to the output zone and cut to the smallest unit the output shows before Python sees the distinct
 ones. Start at `timestamp_texts`.
@@ -81,7 +81,7 @@ def _from_texts(spec: TimestampSpec, column: pa.ChunkedArray) -> pa.ChunkedArray
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give numbers as Java's `longValue` does."""
+    """Return numbers as Java's `longValue` does."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_null(kind):
         return column.cast(pa.int64())
@@ -145,7 +145,7 @@ def _local_millis(millis: Int64s, zone: tzinfo) -> Int64s:
 
 
 def _by_rules(millis: Int64s, zone: ZoneInfo) -> Int64s:
-    """Give local times by the zone's rules, which Arrow does not follow to their end: a look-up a quarter hour."""
+    """Return local times by the zone's rules, which Arrow does not follow to their end: a look-up a quarter hour."""
     quarters, place = np.unique(np.maximum(millis, _RULES_MS) // _QUARTER_MS, return_inverse=True)
     offsets = [zone.utcoffset(_moment(quarter * _QUARTER_MS).astimezone(zone)) for quarter in quarters.tolist()]
     shifts = np.array([(offset or timedelta()) // timedelta(milliseconds=1) for offset in offsets], dtype=np.int64)

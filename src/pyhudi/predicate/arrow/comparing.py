@@ -47,7 +47,7 @@ def compare(operator: Operator, left: Value, right: Value) -> Value:
 
 
 def is_among(value: Value, options: Sequence[Value]) -> Value:
-    """Tell whether a value equals one of some constants.
+    """Return whether a value equals one of some constants.
 
     Nulls:  null if the value is, or if none equals it and one of them is null.
     Cost:   one hash look-up a value.
@@ -68,7 +68,7 @@ def is_among(value: Value, options: Sequence[Value]) -> Value:
 
 
 def fits(value: Value, pattern: str, escape: str) -> Value:
-    """Tell whether a text fits a pattern.
+    """Return whether a text fits a pattern.
 
     Nulls:  null if the text is.
     Raises: ExpressionError for what is no text, and for an escape before an ordinary character.

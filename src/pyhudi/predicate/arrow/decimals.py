@@ -48,7 +48,7 @@ def rounded(values: pa.Array, scale: int) -> pa.Array:
 
 
 def floor(values: pa.Array) -> pa.Array:
-    """Give the greatest whole numbers that are not greater.
+    """Return the greatest whole numbers that are not greater.
 
     Shape: decimals of up to 38 digits -> decimal256 of scale 0.
     Nulls: stay null.
@@ -58,7 +58,7 @@ def floor(values: pa.Array) -> pa.Array:
 
 
 def ceiling(values: pa.Array) -> pa.Array:
-    """Give the least whole numbers that are not less; as `floor`."""
+    """Return the least whole numbers that are not less; as `floor`."""
     return pc.negate(floor(pc.negate(values)))
 
 
@@ -79,7 +79,7 @@ def quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
 
 
 def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
-    """Give what a division into whole numbers leaves, with the sign of the dividend.
+    """Return what a division into whole numbers leaves, with the sign of the dividend.
 
     Shape:  n and n decimals of up to 38 digits -> decimal256 of the greater scale.
     Nulls:  as `quotient`.
@@ -101,7 +101,7 @@ def _steps(digits: int, precision: int) -> Iterator[int]:
 
 
 def _divided(left: pa.Array, right: pa.Array, precision: int) -> tuple[pa.Array, pa.Array]:
-    """Give whole quotients, and what is left; the divisors have at most so many digits."""
+    """Return whole quotients, and what is left; the divisors have at most so many digits."""
     hundredths = pc.divide_checked(left.view(pa.decimal256(_DIVIDEND, 2)), _digits(right, 1))
     found = _digits(shortened(hundredths.view(pa.decimal256(76, 2)), 0), 76)
     rest = _rest(left, found, right)

@@ -64,7 +64,7 @@ def evaluate(expression: Expression, rows: pa.Table | pa.RecordBatch) -> pa.Arra
 
 
 def mask(expression: Expression, rows: pa.RecordBatch | pa.Table) -> pa.BooleanArray:
-    """Tell for every row whether a condition is true; unknown is false.
+    """Return for every row whether a condition is true; unknown is false.
 
     Raises: ExpressionError as `evaluate`, and if the expression is no condition.
     """
@@ -75,7 +75,7 @@ def mask(expression: Expression, rows: pa.RecordBatch | pa.Table) -> pa.BooleanA
 
 
 def check(expression: Expression, schema: pa.Schema) -> pa.DataType:
-    """Give the type of an expression's values.
+    """Return the type of an expression's values.
 
     Raises: ExpressionError for columns that are not in the schema, naming the nearest, and types that do not fit.
     """
@@ -265,7 +265,7 @@ def _call(expression: Call, rows: Rows) -> Value:
 
 
 def _constant(node: Expression, name: str) -> pa.Scalar:
-    """Give an argument that must be one number for all rows, because it decides the type of the result."""
+    """Return an argument that must be one number for all rows, because it decides the type of the result."""
     if not isinstance(node, Literal):
         raise ExpressionError("write a number for this argument", function=name)
     return pa.scalar(node.value, node.type)

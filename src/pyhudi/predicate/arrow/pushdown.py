@@ -39,7 +39,7 @@ _Operand = tuple[pc.Expression, pa.DataType]
 
 
 def to_arrow(expression: Expression, schema: pa.Schema) -> pc.Expression | None:
-    """Give a pyarrow filter that is true wherever the expression is; None if there is none worth a scan's while.
+    """Return a pyarrow filter that is true wherever the expression is; None if there is none worth a scan's while.
 
     What goes down: columns compared with literals, ranges, lists, null tests, and these under `and` and `or`.
 
@@ -131,7 +131,7 @@ def _reference(name: Column, schema: pa.Schema) -> _Operand | None:
 
 
 def _constant(node: Literal, type: pa.DataType) -> pa.Scalar | None:
-    """Give a literal in exactly the column's type; None where it does not fit, and the filter is left to us."""
+    """Return a literal in exactly the column's type; None where it does not fit, and the filter is left to us."""
     if node.value is None or (type not in _PUSHED and not pt.is_decimal128(type)):
         return None
     if is_float(node.type) and not (is_float(type) and node.value == node.value):

@@ -26,7 +26,7 @@ class Rows:
     count: int
 
     def column(self, name: Column) -> pa.Array:
-        """Give a column, or a field inside a struct column.
+        """Return a column, or a field inside a struct column.
 
         Raises: ExpressionError naming the nearest column if there is none.
         """
@@ -70,7 +70,7 @@ def find(schema: pa.Schema, name: Column) -> tuple[int, tuple[str, ...]]:
 
 
 def fields_of(expression: Expression, schema: pa.Schema) -> tuple[str, ...]:
-    """Give the top-level columns to read for an expression, in the order of the schema.
+    """Return the top-level columns to read for an expression, in the order of the schema.
 
     Raises: ExpressionError for a column that there is not.
     """

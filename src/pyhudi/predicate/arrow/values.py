@@ -57,17 +57,17 @@ def first_of(values: pa.Array, where: pa.Array) -> str:
 
 
 def is_integer(type: pa.DataType) -> bool:
-    """Tell whether a type is one of the four whole numbers."""
+    """Return whether a type is one of the four whole numbers."""
     return type in _INTEGERS
 
 
 def is_float(type: pa.DataType) -> bool:
-    """Tell whether a type is float or double."""
+    """Return whether a type is float or double."""
     return type in (pa.float32(), pa.float64())
 
 
 def decimal_of(type: pa.DataType) -> pa.DataType:
-    """Give the decimal that holds all values of a whole-number or decimal type."""
+    """Return the decimal that holds all values of a whole-number or decimal type."""
     return pa.decimal128(_INTEGERS[type], 0) if type in _INTEGERS else type
 
 
@@ -80,7 +80,7 @@ def bounded_decimal(precision: int, scale: int) -> pa.DataType:
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """Give the type in which two values compare, or stand in one column.
+    """Return the type in which two values compare, or stand in one column.
 
     Raises: ExpressionError for types that only a guess would bring together, such as text and numbers.
     """

@@ -48,7 +48,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Give the type of the values, without dictionary, run-end or extension around them."""
+    """Return the type of the values, without dictionary, run-end or extension around them."""
     while t.is_dictionary(kind) or t.is_run_end_encoded(kind):
         kind = kind.value_type
     if isinstance(kind, pa.BaseExtensionType) and kind.extension_name != "arrow.uuid":
@@ -57,7 +57,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def differences(source: Sequence[pa.Field], target: Sequence[pa.Field], rules: Rules, path: str = "") -> list[str]:
-    """Say what keeps fields from becoming the target's, one text a problem."""
+    """Return what keeps fields from becoming the target's, one text a problem."""
     problems: list[str] = []
     given: dict[str, pa.Field] = {}
     for field in source:
@@ -94,7 +94,7 @@ def _difference(source: pa.DataType, target: pa.DataType, rules: Rules, path: st
 
 
 def fits(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether a user's values of one type may be stored as another, each value permitting."""
+    """Return whether a user's values of one type may be stored as another, each value permitting."""
     if t.is_integer(source):
         return any(is_kind(target) for is_kind in (t.is_integer, t.is_floating, t.is_decimal))
     if t.is_timestamp(source) and t.is_timestamp(target):
@@ -103,14 +103,14 @@ def fits(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def promotes(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether an old file's values of one type can be read as another."""
+    """Return whether an old file's values of one type can be read as another."""
     if fits(source, target) or widens(source, target):
         return True
     return (is_text(source) or _is_bytes(source)) and (is_text(target) or _is_bytes(target))
 
 
 def widens(source: pa.DataType, target: pa.DataType) -> bool:
-    """Tell whether a column may change from one type to another: wider numbers, wider decimals, text."""
+    """Return whether a column may change from one type to another: wider numbers, wider decimals, text."""
     if source in _ORDER and target in _ORDER:
         return _ORDER.index(source) < _ORDER.index(target)
     if t.is_decimal(source) and t.is_decimal(target):
@@ -122,7 +122,7 @@ def widens(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether values are strings, in any form."""
+    """Return whether values are strings, in any form."""
     return any(is_kind(kind) for is_kind in (t.is_string, t.is_large_string, t.is_string_view))
 
 

@@ -138,7 +138,7 @@ def _fit_struct(array: pa.Array, kind: pa.DataType, cast: Cast, path: str) -> pa
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    """Give the values, without dictionary, run-end or extension around them."""
+    """Return the values, without dictionary, run-end or extension around them."""
     kind = plain_type(array.type)
     if kind == array.type:
         return array

@@ -14,7 +14,7 @@ __all__ = ["evolve"]
 
 
 def evolve(table_schema: pa.Schema, writer_schema: pa.Schema) -> pa.Schema:
-    """Give the schema that holds the table's rows and the writer's.
+    """Return the schema that holds the table's rows and the writer's.
 
     New columns come last and are nullable; a column widens int -> long -> float -> double -> string, decimal to a wider
     decimal, date to string, between string and binary to what the writer has. What the table has and the writer has not

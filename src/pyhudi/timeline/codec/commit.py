@@ -63,7 +63,7 @@ _SCALARS: Final = {**_STAT_FIELDS, **_LOG_FIELDS, **_AVRO_ONLY}
 
 
 def encode_commit(metadata: CommitMetadata, timeline_layout: int, nonce: bytes = b"") -> bytes:
-    """Spell commit or replace metadata for a completed or inflight file.
+    """Format commit or replace metadata for a completed or inflight file.
 
     `nonce` is 16 bytes nobody else draws: the container's sync marker, or in layout 1 a key of extraMetadata (left out
     where empty, as in inflight files).
@@ -92,7 +92,7 @@ def decode_commit(data: bytes, file_name: str) -> CommitMetadata:
 
 
 def nonce_of(data: bytes) -> bytes:
-    """Give the nonce that `encode_commit` put into these bytes, or nothing."""
+    """Return the nonce that `encode_commit` put into these bytes, or nothing."""
     if data.startswith(AVRO_MAGIC):
         return data[-16:]
     try:
@@ -179,7 +179,7 @@ def _stat_to_record(stat: WriteStat) -> dict[str, Any]:
 
 
 def _runtime(stat: WriteStat) -> dict[str, int | None] | None:
-    """Spell the three times; those not taken are 0 beside one that was."""
+    """Format the three times; those not taken are 0 beside one that was."""
     times = {name: getattr(stat, own) for name, own in _RUNTIME.items()}
     if all(value is None for value in times.values()):
         return None

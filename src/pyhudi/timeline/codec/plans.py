@@ -33,18 +33,18 @@ def decode_plan(data: bytes, file_name: str) -> dict[str, Any]:
 
 
 def is_clustering_plan(plan: Mapping[str, Any]) -> bool:
-    """Tell whether requested replace metadata is a clustering: layout 1 calls both replacecommit."""
+    """Return whether requested replace metadata is a clustering: layout 1 calls both replacecommit."""
     return plan.get("operationType") == "CLUSTER" or bool(plan.get("clusteringPlan"))
 
 
 def encode_requested_replace(sync_marker: bytes) -> bytes:
-    """Spell the request of an insert_overwrite or delete_partition: a record of nulls.   Spec: format/timeline 2.5."""
+    """Format the request of an insert_overwrite or delete_partition: a record of nulls.   Spec: format/timeline 2.5."""
     nothing = {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
     return encode_container(REQUESTED_REPLACE_METADATA, nothing, sync_marker)
 
 
 def encode_rollback_plan(plan: RollbackPlan, sync_marker: bytes) -> bytes:
-    """Spell a rollback's request.   Spec: format/timeline 3.7."""
+    """Format a rollback's request.   Spec: format/timeline 3.7."""
     record = {
         "instantToRollback": {"commitTime": plan.instant, "action": plan.action},
         "RollbackRequests": [
@@ -80,7 +80,7 @@ def decode_rollback_plan(data: bytes, file_name: str) -> RollbackPlan:
 
 
 def encode_rollback_metadata(metadata: RollbackMetadata, sync_marker: bytes) -> bytes:
-    """Spell what a rollback did.   Spec: format/timeline 3.7."""
+    """Format what a rollback did.   Spec: format/timeline 3.7."""
     record = {
         "startRollbackTime": metadata.start_time,
         "timeTakenInMillis": metadata.time_taken_ms,

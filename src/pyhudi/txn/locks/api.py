@@ -20,7 +20,7 @@ class Lease(Protocol):
     """A lock that is held."""
 
     def remaining_ms(self) -> int | None:
-        """Tell how long it surely holds; 0 once it is lost, None when it ends only with its release."""
+        """Return how long it surely holds; 0 once it is lost, None when it ends only with its release."""
         ...
 
 
@@ -44,16 +44,16 @@ class LockProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """Say what it is, for people."""
+        """Describe the lock in one line, for people."""
         ...
 
     @property
     def is_shared(self) -> bool:
-        """Tell whether Apache Hudi's writers keep to it too, if they are told to."""
+        """Return whether Apache Hudi's writers keep to it too, if they are told to."""
         ...
 
     def hold(self) -> AbstractContextManager[Lease]:
-        """Hold the lock while the context is open.
+        """Keep the lock while the context is open.
 
         Raises: LockNotAcquired when the wait is over.
         """
@@ -76,7 +76,7 @@ class ProcessLease:
     """A lock that ends with this process."""
 
     def remaining_ms(self) -> int | None:
-        """Promise to the end."""
+        """Return infinity: it ends with its process."""
         return None
 
 
@@ -95,7 +95,7 @@ class TimedLease:
     is_lost: bool = False
 
     def remaining_ms(self) -> int | None:
-        """Tell how long nobody may take it over."""
+        """Return how long nobody may take it over."""
         if self.is_lost:
             return 0
         return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - DRIFT_MS)

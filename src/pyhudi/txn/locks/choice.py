@@ -76,7 +76,7 @@ def lock_for(state: TableState, settings: Settings) -> LockProvider:
 
 
 def lock_declaration(settings: Settings) -> dict[str, str]:
-    """Give the properties that declare the lock which options name; none for a lock of pyhudi's own.
+    """Return the properties that declare the lock which options name; none for a lock of pyhudi's own.
 
     Class names are given in full, as Apache Hudi needs them.
 
@@ -114,7 +114,7 @@ def remember_lock(state: TableState, settings: Settings) -> TableState:
 
 
 def _with_declared(state: TableState, settings: Settings) -> Settings:
-    """Lay the options over what the table declares; they may add to it, never contradict it.
+    """Return the options on top of what the table declares; they may add to it, never contradict it.
 
     A table must not lead out of itself: a lock file elsewhere has to be named by the options too.
     """
@@ -140,14 +140,14 @@ def _short(class_name: str) -> str:
 
 
 def _shared_class(named: str) -> str:
-    """Give the full class name of a lock that both sides know; empty for others."""
+    """Return the full class name of a lock that both sides know; empty for others."""
     if named not in _MAKERS or named == "InProcessLockProvider":
         return ""
     return f"{_AWS if named.startswith('DynamoDB') else _HUDI}{named}"
 
 
 def _fitting(state: TableState, settings: Settings) -> LockProvider:
-    """Give what fits the storage where nothing is said."""
+    """Return what fits the storage where nothing is said."""
     if state.storage.traits.has_guard:
         return _guard(state, settings)
     if state.storage.traits.has_cas:
@@ -156,7 +156,7 @@ def _fitting(state: TableState, settings: Settings) -> LockProvider:
 
 
 def _in_process(state: TableState, settings: Settings) -> LockProvider:
-    """Give flock where there is one: Hudi means one process, and ours are never fewer than that."""
+    """Return flock where there is one: Hudi means one process, and ours are never fewer than that."""
     if state.storage.traits.has_guard:
         return _guard(state, settings)
     if not state.storage.traits.has_cas:

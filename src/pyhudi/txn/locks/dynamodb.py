@@ -61,7 +61,7 @@ class DynamoDbLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return f"a lock in DynamoDB, {self.key} in {self.table}: all writers that use it"
 
     @property
@@ -155,7 +155,7 @@ class DynamoDbLock:
             lease.deadline_s = started_s + self.lease_ms / 1000
 
     def _find_out(self, lease: TimedLease) -> None:
-        """Tell a renewal whose answer was lost from a lock that was lost."""
+        """Return whether the lock is still ours after a renewal whose reply was lost."""
         with suppress(HudiError):
             found = self._get()
             lease.is_lost = found is None or found["ownerName"] != lease.owner
@@ -271,7 +271,7 @@ def _is_active(client: Any, table: str) -> bool:  # noqa: ANN401
 
 
 def _asked(call: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Ask DynamoDB.
+    """Send a request to DynamoDB.
 
     Raises: PreconditionFailed; StorageUnavailable for everything else that goes wrong.
     """

@@ -39,7 +39,7 @@ class GuardLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return f"flock on {GUARD_PATH}: pyhudi's processes on this host, and nobody else"
 
     @property
@@ -87,7 +87,7 @@ class LoneLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return "none: this store bears one writer at a time"
 
     @property

@@ -62,7 +62,7 @@ class FileLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return f"Hudi's filesystem lock {self.path}: pyhudi on this host, and every writer that uses this file"
 
     @property
@@ -111,7 +111,7 @@ class FileLock:
         self._delete()
 
     def read(self) -> bytes | None:
-        """Give what the file says; None if it is not there."""
+        """Return what the file says; None if it is not there."""
         try:
             return self.storage.get(self.path)
         except FileMissing:
@@ -181,7 +181,7 @@ class FileLock:
         self.storage.delete(self.path)
 
     def _claim(self) -> bytes:
-        """Say in Hudi's words who holds it."""
+        """Return the payload in which Hudi names a lock's holder."""
         local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.env.now_ms())).astimezone(
             self.env.zone()
         )

@@ -34,7 +34,7 @@ _REPORT: Final = pa.schema(
 
 
 def lock_report(state: TableState, settings: Settings) -> pa.Table:
-    """Say which lock is in force, who has it, since when, and for how long yet.
+    """Return which lock is in force, its holder, since when, and for how long yet.
 
     Nulls: an owner is null where nobody has the lock; an age or validity where the lock does not tell.
     """
@@ -64,7 +64,7 @@ def release_lock(state: TableState, settings: Settings, reason: str) -> LockSigh
 
 
 def _locks(state: TableState, settings: Settings) -> Iterator[LockProvider]:
-    """Give the lock in force, and Apache Hudi's file where that is waited for without being it."""
+    """Return the lock in force, and Apache Hudi's file where that is waited for without being it."""
     lock = lock_for(state, settings)
     yield lock
     if isinstance(lock, GuardLock):

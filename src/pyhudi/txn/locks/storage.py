@@ -40,7 +40,7 @@ class _Claim:
     owner: str
 
     def is_held_against(self, owner: str, now_ms: int) -> bool:
-        """Tell whether somebody else holds the lock."""
+        """Return whether somebody else holds the lock."""
         return self.owner != owner and not self.is_expired and now_ms <= self.valid_until_ms + DRIFT_MS
 
 
@@ -58,7 +58,7 @@ class StorageLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return f"Hudi's storage lock {self.path}: all writers that use it"
 
     @property

@@ -47,7 +47,7 @@ class ZooKeeperLease:
     session_ms: int
 
     def remaining_ms(self) -> int | None:
-        """Ask for the node: an answer means that the session lives, and will for its timeout."""
+        """Read the node: an answer means that the session lives, and will for its timeout."""
         asked_s = self.env.monotonic_s()
         try:
             found = self.client.exists_async(self.node).get(timeout=_ANSWER_S)
@@ -72,7 +72,7 @@ class ZooKeeperLock:
 
     @property
     def name(self) -> str:
-        """Say what it is."""
+        """Describe the lock in one line."""
         return f"a lock in ZooKeeper, {self.path} at {self.hosts}: all writers that use it"
 
     @property
