@@ -1,6 +1,7 @@
 """The file slices and rows that another reader, hudi-rs, finds in tables on disk."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -12,9 +13,12 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.avro import encode_container
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.queries.snapshot import pin_requested
+from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.instant import Action, Instant, State, file_name
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.view import as_of, completed_writes
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
@@ -94,6 +98,38 @@ def test_the_schema_is_the_newest_commits_and_before_it_the_tables_own(engine, v
     table.upsert(engine.rows(trips(trip("a", tip=1.0), schema=wider)))
     assert table_schema(table.state, table.timeline) == wider
     assert table_schema(table.state, as_of(table.timeline, first.completion_time)) == TRIPS
+
+
+def schema_of(columns):
+    return json.dumps(arrow_to_avro(columns, "trips_record", "hoodie.trips", null_first=True))
+
+
+def rearranged(table, time, columns, operation=WriteOperation.CLUSTER):
+    """Put a completed service on the timeline that moved rows of some columns."""
+    metadata = CommitMetadata(operation=operation, extra={"schema": schema_of(columns)}, replaced={})
+    action = Action.REPLACECOMMIT if operation is WriteOperation.CLUSTER else Action.COMMIT
+    metadata = metadata if operation is WriteOperation.CLUSTER else replace(metadata, replaced=None)
+    put_completed(table, time, action, encode_commit(metadata, table.state.layout.timeline_layout, b"s" * 16))
+
+
+WIDER = TRIPS.append(pa.field("tip", pa.float64()))
+
+
+@pytest.mark.parametrize(
+    "operation", [WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.INDEX]
+)
+def test_a_service_that_moves_rows_never_takes_a_column_away(engine, version, operation):
+    table = engine.create(version=version)
+    result = table.upsert(engine.rows(trips(trip("a", tip=1.0), schema=WIDER)))
+    rearranged(table, f"{int(result.completion_time) + 1000:017d}", TRIPS, operation)
+    assert table_schema(table.state, table.timeline) == WIDER
+    assert engine.rows_of(table, "uuid", "tip") == [("a", 1.0)]
+
+
+def test_where_every_write_is_archived_a_service_tells_the_columns(engine, version):
+    table = engine.create(version=version)
+    rearranged(table, "20260101000000000", WIDER)
+    assert table_schema(table.state, table.timeline) == WIDER
 
 
 def test_a_table_that_tells_no_schema_is_corrupt(engine):
@@ -191,6 +227,9 @@ def test_columns_that_were_renamed_under_schema_on_read_are_refused(engine, vers
     with pytest.raises(NotBuilt, match="renamed"):
         table.upsert(trips(trip("c")))
     assert table.scan(as_of=first).to_arrow().num_rows == 1
+    rearranged(table, "29990101000000000", TRIPS)
+    with pytest.raises(NotBuilt, match="renamed"):
+        table.scan()
 
 
 def test_hudi_rs_travels_to_the_same_rows(built, version):

@@ -254,10 +254,11 @@ def schema_of(*names):
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
 
-def committing(state, *names):
+def committing(state, *names, operation=WriteOperation.UPSERT):
     with begun(state) as txn:
         txn.start(None)
-        metadata = replace(metadata_of(write(txn, "-".join(names))), extra={"schema": schema_of(*names)})
+        written = metadata_of(write(txn, "-".join(names)), operation=operation)
+        metadata = replace(written, extra={"schema": schema_of(*names)})
         txn.commit(Proposal(metadata=metadata))
     return load_timeline(state)
 
@@ -281,6 +282,15 @@ def test_columns_that_another_changed_meanwhile_are_a_conflict_unless_they_are_o
         assert caught.value.values["other"] == max(now.completed)
     else:
         require_same_schema(state, "20260101000000009", before, now, metadata)
+
+
+def test_a_clustering_of_fewer_columns_is_no_change_of_the_columns(state):
+    committing(state, "a")
+    before = committing(state, "a", "x")
+    now = committing(state, "a", operation=WriteOperation.CLUSTER)
+    metadata = CommitMetadata(operation=WriteOperation.UPSERT, extra={"schema": schema_of("a", "x")})
+    require_same_schema(state, "20260101000000009", before, now, metadata)
+    require_same_schema(state, "20260101000000009", now, committing(state, "a", "x"), metadata)
 
 
 @pytest.mark.parametrize(("version", "is_conflict"), [(6, True), (9, False)])

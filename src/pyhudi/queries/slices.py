@@ -4,6 +4,7 @@ Reads the timeline's metadata and listings; start at `slices_at` and `table_sche
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 import pyarrow as pa
 
@@ -18,7 +19,14 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history, read_service_metadata
 from pyhudi.timeline.instant import Action, Instant
-from pyhudi.timeline.view import Timeline, completed_writes, hidden_writes, latest_write, replaced_file_groups
+from pyhudi.timeline.view import (
+    Timeline,
+    completed_writes,
+    hidden_writes,
+    newest_schema,
+    replaced_file_groups,
+    schema_changes,
+)
 
 __all__ = ["slices_at", "table_schema"]
 
@@ -89,10 +97,10 @@ def _is_savepoint(instant: Instant) -> bool:
 def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
     """Refuse a table whose columns were renamed under schema-on-read: by name, old files would show nulls.
 
-    Cost: nothing more than the newest commit, unless it has column ids; then a listing and a read.
+    Cost: nothing more than the newest write, unless it has column ids; then a listing and a read.
     """
-    newest = latest_write(timeline)
-    latest = read_commit_metadata(state, newest).extra.get("latest_schema") if newest is not None else ""
+    newest = next(schema_changes(timeline, completed_writes(timeline), partial(read_commit_metadata, state)), None)
+    latest = newest[1].extra.get("latest_schema") if newest is not None else ""
     if not latest:
         return
     history = read_schema_history(state)
@@ -112,7 +120,8 @@ def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
 
 
 def _committed_schema(state: TableState, timeline: Timeline) -> str:
-    """Return the Avro schema of the newest commit that says one, or nothing."""
-    newest_first = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
-    schemas = (read_commit_metadata(state, instant).extra.get("schema") for instant in newest_first)
-    return next((schema for schema in schemas if schema), "")
+    """Return the Avro schema of the newest commit that says one; a table service's only where no write is left."""
+    read, writes = partial(read_commit_metadata, state), completed_writes(timeline)
+    written, _ = newest_schema(timeline, writes, read)
+    newest_first = sorted(writes, key=timeline.point, reverse=True)
+    return written or next((text for one in newest_first if (text := read(one).extra.get("schema"))), "")

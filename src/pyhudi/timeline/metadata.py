@@ -6,6 +6,7 @@ Values only; `timeline.codec` turns them into the JSON of layout 1 and the Avro 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 __all__ = ["CommitMetadata", "WriteOperation", "WriteStat"]
 
@@ -32,6 +33,11 @@ class WriteOperation(StrEnum):
     ALTER_SCHEMA = "ALTER_SCHEMA"
     BUCKET_RESCALE = "BUCKET_RESCALE"
     UNKNOWN = "UNKNOWN"
+
+
+_SERVICES: Final = frozenset(
+    {WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.INDEX}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,3 +96,8 @@ class CommitMetadata:
     compacted: bool = False
     replaced: Mapping[str, tuple[str, ...]] | None = None
     """File ids by partition path; None for an action that is no replacecommit."""
+
+    @property
+    def can_change_columns(self) -> bool:
+        """Return whether its schema counts as the table's: that of a table service is as old as the service's plan."""
+        return self.operation not in _SERVICES

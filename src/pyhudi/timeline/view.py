@@ -6,7 +6,7 @@ see: the completion time in layout 2, and in layout 1, whose completion times ar
 requested time. Start at `Timeline`; `as_of` cuts it for time travel.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
@@ -34,10 +34,12 @@ __all__ = [
     "is_committed",
     "latest_completion",
     "latest_write",
+    "newest_schema",
     "newest_time",
     "pending",
     "replaced_file_groups",
     "resolve_as_of",
+    "schema_changes",
     "timeline_of",
 ]
 
@@ -231,6 +233,31 @@ def replaced_file_groups(
             for file_id in file_ids:
                 replaced.setdefault((partition, file_id), instant.requested_time)
     return replaced
+
+
+def schema_changes(
+    timeline: Timeline, instants: Iterable[Instant], metadata_of: Callable[[Instant], CommitMetadata]
+) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """Yield those of these commits that may have changed the table's columns, newest first, with what they say.
+
+    Table services are passed over: one that was planned before a write and completed after it has older columns.
+
+    Cost: one call of `metadata_of` for each commit down to where the caller stops.
+    """
+    for instant in sorted(instants, key=timeline.point, reverse=True):
+        metadata = metadata_of(instant)
+        if metadata.can_change_columns:
+            yield instant, metadata
+
+
+def newest_schema(
+    timeline: Timeline, instants: Iterable[Instant], metadata_of: Callable[[Instant], CommitMetadata]
+) -> tuple[str, InstantTime | None]:
+    """Return the Avro schema that the newest of these commits says, and that commit's time; none of a table service."""
+    for instant, metadata in schema_changes(timeline, instants, metadata_of):
+        if metadata.extra.get("schema"):
+            return metadata.extra["schema"], instant.requested_time
+    return "", None
 
 
 def resolve_as_of(timeline: Timeline, given: str | datetime | date, zone: tzinfo) -> Instant:

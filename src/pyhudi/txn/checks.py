@@ -7,7 +7,7 @@ Spec: Writer Expectations 3.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
@@ -21,7 +21,15 @@ from pyhudi.timeline.active import read_commit_metadata, read_plan
 from pyhudi.timeline.codec import decode_plan, decode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
-from pyhudi.timeline.view import Timeline, completed_after, completed_writes, find_instant, is_committed, pending
+from pyhudi.timeline.view import (
+    Timeline,
+    completed_after,
+    completed_writes,
+    find_instant,
+    is_committed,
+    newest_schema,
+    pending,
+)
 from pyhudi.txn.conflicts import (
     Footprint,
     Overlap,
@@ -150,11 +158,12 @@ def require_same_schema(
 
     Raises: WriteConflict.
     """
-    theirs, other = _newest_schema(state, completed_after(now, frozenset(before.completed)), now)
+    read = partial(read_commit_metadata, state)
+    theirs, other = newest_schema(now, completed_after(now, frozenset(before.completed)), read)
     ours = metadata.extra.get("schema", "")
     if not theirs or not ours or _columns(theirs) == _columns(ours):
         return
-    first = _newest_schema(state, completed_writes(before), before)[0] or state.config.create_schema
+    first = newest_schema(before, completed_writes(before), read)[0] or state.config.create_schema
     if not first or _columns(first) != _columns(theirs):
         raise WriteConflict("another commit changed the table's columns; write again", instant=time, other=other)
     if now.layout == 1 and other is not None and other > time:
@@ -310,17 +319,6 @@ def _planned(state: TableState, service: Instant) -> Footprint | None:
     except FileMissing:
         return None
     return plan_footprint(service.action, decode_plan(data, service.file_name)) if data else None
-
-
-def _newest_schema(
-    state: TableState, instants: Iterable[Instant], timeline: Timeline
-) -> tuple[str, InstantTime | None]:
-    """Return the columns that the newest of these commits names, and that commit."""
-    for one in sorted(instants, key=timeline.point, reverse=True):
-        schema = read_commit_metadata(state, one).extra.get("schema")
-        if schema:
-            return schema, one.requested_time
-    return "", None
 
 
 @lru_cache(maxsize=64)
