@@ -1,4 +1,5 @@
 import time
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -10,20 +11,33 @@ from pyhudi.filegroup.names import base_file_name, log_file_name, parse_file
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import InstantTime, collapse, parse_name
-from pyhudi.timeline.view import Timeline, as_of, is_committed, timeline_of
+from pyhudi.timeline.view import Timeline, as_of, completion_of, is_committed, timeline_of
 
 
 def day(number: int) -> InstantTime:
     return InstantTime(f"202501{number:02}000000000")
 
 
-def timeline(*names: str, layout: int = 2) -> Timeline:
-    """Spell instants as `3_5.commit`: days of January."""
+class History:
+    """An archive that knows when its instants were completed."""
+
+    def __init__(self, completions: Mapping[int, int]) -> None:
+        self._completions = {day(at): day(done) for at, done in completions.items()}
+
+    def was_committed(self, time: InstantTime) -> bool:
+        return True
+
+    def completion_of(self, time: InstantTime) -> InstantTime | None:
+        return self._completions.get(time)
+
+
+def timeline(*names: str, layout: int = 2, archived: Mapping[int, int] | None = None) -> Timeline:
+    """Spell instants as `3_5.commit`: days of January; archived ones as days, requested and completed."""
     spelled = []
     for name in names:
         times, _, rest = name.partition(".")
         spelled.append(parse_name("_".join(day(int(one)) for one in times.split("_")) + f".{rest}"))
-    return timeline_of(collapse(one for one in spelled if one is not None), layout)
+    return timeline_of(collapse(one for one in spelled if one is not None), layout, History(archived or {}))
 
 
 def status(name: str, partition: str = "p") -> FileStatus:
@@ -90,6 +104,17 @@ def test_a_log_belongs_to_the_slice_before_its_completion():
     files = {"p": [base(1), log(3), log(5), base(6), log(9)]}
     assert shown(latest_file_slices(files, seen, {})) == [("a-0", 6, 6, [(5, 1), (9, 1)])]
     assert shown(latest_file_slices(files, seen, {}, day(5))) == [("a-0", 1, 1, [(3, 1)])]
+
+
+def test_a_log_of_an_archived_delta_commit_belongs_to_the_slice_before_its_completion_too():
+    seen = timeline("8_9.commit", archived={1: 2, 3: 4, 5: 7, 6: 7})
+    files = {"p": [base(1), log(3), log(5), base(6)]}
+    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 6, 6, [(5, 1)])]
+
+
+def test_where_no_history_says_when_a_log_was_completed_its_own_time_counts():
+    files = {"p": [base(1), log(3), log(5), base(6)]}
+    assert shown(latest_file_slices(files, timeline("8_9.commit"), {})) == [("a-0", 6, 6, [])]
 
 
 def test_a_pending_compaction_hides_no_log():
@@ -159,8 +184,7 @@ def by_the_rules(
     ]
     for one in sorted(logs, key=lambda entry: (entry.instant, entry.version, entry.write_token)):
         group = slices.setdefault(one.file_id, {})
-        done = seen.completed.get(one.instant)
-        completion = done.completion_time if done and done.completion_time else one.instant
+        completion = completion_of(seen, one.instant) or one.instant
         below = [key for key in group if key <= completion]
         key = max(below) if below else one.instant
         group.setdefault(key, ([], []))[1].append(one)
@@ -187,11 +211,16 @@ _files = st.lists(
 
 
 @settings(max_examples=400)
-@given(_history, _files, st.dictionaries(_groups, _days, max_size=2), st.none() | st.integers(1, 28))
-def test_slicing_is_what_the_rules_say(history, files, gone, point):
-    seen = timeline(
-        *(f"{at}_{at + took}.commit" if is_done else f"{at}.commit.requested" for at, took, is_done in history)
+@given(_history, _files, st.dictionaries(_groups, _days, max_size=2), st.none() | st.integers(1, 28), _days)
+def test_slicing_is_what_the_rules_say(history, files, gone, point, kept_from):
+    first = min([at for at, _, is_done in history if not is_done], default=99)
+    archived = {at: at + took for at, took, _ in history if at < min(kept_from, first)}
+    names = (
+        f"{at}_{at + took}.commit" if is_done else f"{at}.commit.requested"
+        for at, took, is_done in history
+        if at not in archived
     )
+    seen = timeline(*names, archived=archived)
     replaced = {("p", group): day(at) for group, at in gone.items()}
     cut = seen if point is None else as_of(seen, day(point))
     found = latest_file_slices({"p": files}, seen, replaced, None if point is None else day(point))

@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
+from tests.new_states import new_state
+from tests.timeline.test_history import archive
+from tests.txn.writing import committed, path_of
 
 from pyhudi.errors import CorruptData, NotBuilt, OptionError, SnapshotExpired
 from pyhudi.filegroup.model import PartitionPath
@@ -16,6 +19,7 @@ from pyhudi.queries.snapshot import pin_requested
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.instant import Action, Instant, State, file_name
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
@@ -137,6 +141,21 @@ def test_a_table_that_tells_no_schema_is_corrupt(engine):
     update_properties(table.state.storage, table.state.env, {"hoodie.table.create.schema": None})
     with pytest.raises(CorruptData, match="schema"):
         _ = engine.reopen(table).schema
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_an_update_that_a_compaction_overtook_is_kept_when_both_are_archived(version):
+    state = new_state(version)
+    first, update, compaction, done = (f"2025010{day}000000000" for day in (1, 2, 3, 4))
+    committed(state, partition="oslo")
+    for time in (first, compaction):
+        state.storage.put(path_of(time), b"data")
+    log = f"sf/.g_{update}.log.1_0-0-0"
+    state.storage.put(log, b"data")
+    state.storage.put("sf/.hoodie_partition_metadata", b"")
+    archive(state, (first, first, "commit", b"", b"", 1), (update, done, "deltacommit", b"", b"", 1))
+    [found] = slices_at(state, load_timeline(state), [PartitionPath("sf")])
+    assert (found.base.instant, [one.path for one in found.logs]) == (compaction, [log])
 
 
 def clean(table, retained):

@@ -15,7 +15,7 @@ from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import encode_rollback_metadata
 from pyhudi.timeline.rollback import RollbackMetadata
-from pyhudi.timeline.view import is_committed
+from pyhudi.timeline.view import completion_of, is_committed
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 HISTORY = pa.schema(
@@ -138,3 +138,35 @@ def test_a_manifest_that_is_none_is_said(state):
     state.storage.put(f"{state.layout.history_path}/manifest_3", b"{}")
     with pytest.raises(CorruptData, match="manifest"):
         is_committed(load_timeline(state), OLD)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_history_says_when_archived_writes_were_completed(version):
+    state = new_state(version)
+    committed(state)
+    late = "20250105000000000"
+    cleaned = "20250101000000001"
+    archive(state, (OLD, late, "deltacommit", b"", b"", 1), (cleaned, late, "clean", b"", b"", 1))
+    timeline = load_timeline(state)
+    assert completion_of(timeline, OLD) == late
+    assert completion_of(timeline, cleaned) is None
+    assert completion_of(timeline, "20240101000000000") is None
+
+
+def test_only_files_of_a_history_that_may_hold_the_instant_are_read(state):
+    committed(state)
+    archive(state, row(OLD, "commit"))
+    [path] = [one.path for one in state.storage.list(state.layout.history_path) if one.path.endswith(".parquet")]
+    state.storage.put(path, b"no parquet")
+    timeline = load_timeline(state)
+    assert completion_of(timeline, "20240101000000000") is None
+    assert completion_of(timeline, "20250103000000000") is None
+    with pytest.raises(CorruptData):
+        completion_of(timeline, OLD)
+
+
+def test_the_archive_of_version_6_says_no_completions():
+    state = new_state(6)
+    committed(state)
+    archive(state, row(OLD, "commit"))
+    assert completion_of(load_timeline(state), OLD) is None

@@ -12,7 +12,7 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, Log
 from pyhudi.filegroup.names import BASE_EXTENSIONS, parse_log_file, refuse_native_log
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import Action, InstantTime
-from pyhudi.timeline.view import Timeline, as_of, is_committed
+from pyhudi.timeline.view import Timeline, as_of, completion_of, is_committed
 
 __all__ = ["CommittedPath", "latest_file_slices"]
 
@@ -60,7 +60,7 @@ def latest_file_slices(
     first, see `timeline.view.as_of`. A pending compaction hides nothing: its slice is merged with the one before it.
     Of two base files of one group and instant the one that `committed_path` names is kept.
 
-    Cost:   a few microseconds a file.
+    Cost:   a few microseconds a file; where logs of archived instants lie below a newer base file, the history is read.
     Raises: Unsupported for native log files.
     Spec:   Reader Expectations 2-4; format/timeline 6.1, 6.2.
     """
@@ -164,18 +164,18 @@ def _base_file(group: FileGroupId, found: _Base) -> BaseFile:
 def _logs_by_completion(ordered: Sequence[LogFile], base: str | None, visible: _Visibility) -> Sequence[LogFile]:
     """Keep the visible logs of the newest slice: those completed at or after the base file's instant.
 
-    A log of an archived instant, whose completion is unknown, and odd instants of another length count by their own
-    time. Without a base file the first log makes the slice and all later ones join it.
+    When an archived delta commit completed, its history says. A log whose completion is unknown, and odd instants of
+    another length count by their own time. Without a base file the first log makes the slice, all later ones join it.
     """
     committed = [log for log in ordered if visible.of(log.instant)]
     if base is None:
         return committed
-    completed = visible.timeline.completed
 
     def joins(log: LogFile) -> bool:
-        done = completed.get(log.instant)
-        time = done.completion_time if done is not None and done.completion_time else log.instant
-        return (time if len(time) == len(base) else log.instant) >= base
+        if log.instant >= base:
+            return True
+        done = completion_of(visible.timeline, log.instant)
+        return done is not None and len(done) == len(base) and done >= base
 
     return [log for log in committed if joins(log)]
 

@@ -75,7 +75,7 @@ def load_timeline(state: TableState) -> Timeline:
     if state.layout.timeline_layout == 1:
         instants = [_told_apart(state, instant) for instant in instants]
     undoings = tuple(one for one in instants if one.action in {Action.ROLLBACK, Action.RESTORE} and one.is_completed)
-    return timeline_of(instants, state.layout.timeline_layout, Past(state, undoings).was_committed)
+    return timeline_of(instants, state.layout.timeline_layout, Past(state, undoings))
 
 
 def timeline_zone(state: TableState) -> tzinfo:

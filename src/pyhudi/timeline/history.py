@@ -1,4 +1,4 @@
-"""What was taken back before the active timeline begins.
+"""What was taken back before the active timeline begins, and when what was archived had been completed.
 
 What is older than the first active write counts as archived, hence committed; but an instant that was rolled back is
 not on the timeline either, and a file that its writer left behind must never be taken for an archived commit's. Only
@@ -10,9 +10,9 @@ Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +27,8 @@ __all__ = ["Past", "find_archived"]
 
 _MANIFEST: Final = "manifest_"
 _MOST_CACHED: Final = 10_000
-_cache: dict[tuple[str, str], frozenset[InstantTime]] = {}
+_Said = TypeVar("_Said", frozenset[InstantTime], dict[InstantTime, InstantTime])
+_cache: dict[tuple[str, str, str], Any] = {}
 _cache_lock = threading.Lock()
 
 
@@ -35,43 +36,88 @@ _cache_lock = threading.Lock()
 class Past:
     """Answers for instants that are older than the active timeline; storage is asked when the first one is met.
 
-    Reading later than the timeline was read is harmless: a rollback is never taken back itself.
+    Reading later than the timeline was read is harmless: a rollback is never taken back itself, and what was archived
+    since is asked of the timeline. The archive of layout 1 is not read.
     """
 
     state: TableState
     undoings: tuple[Instant, ...]
     """Completed rollbacks and restores of the active timeline."""
     _taken_back: frozenset[InstantTime] | None = field(default=None, init=False)
+    _files: list[str] | None = field(default=None, init=False)
 
     def was_committed(self, time: InstantTime) -> bool:
         """Return whether an instant before the first active write was archived: no rollback or restore names it.
 
         Cost: for the first question, two small reads, and once a process one of each active rollback and each file of
-              the history. The archive of layout 1 is not read.
+              the history.
         """
         if self._taken_back is None:
             active = (self._undone_by(one) for one in self.undoings)
-            self._taken_back = frozenset[InstantTime]().union(*active, self._archived())
+            archived = (self._undone_in(path) for path in self._history())
+            self._taken_back = frozenset[InstantTime]().union(*active, *archived)
         return time not in self._taken_back
+
+    def completion_of(self, time: InstantTime) -> InstantTime | None:
+        """Return when an archived write was completed; None where the history does not say.
+
+        Cost: for the first question, two small reads, and once a process one of each file of the history whose name
+              says that the instant may be in it.
+        """
+        found = (self._completions_in(path).get(time) for path in self._history() if _may_hold(path, time))
+        return next((completion for completion in found if completion), None)
+
+    def _history(self) -> list[str]:
+        """List the files of the history, once."""
+        if self._files is None:
+            manifest = None if self.state.layout.timeline_layout == 1 else self.manifest()
+            self._files = [] if manifest is None else self.files(manifest)
+        return self._files
 
     def _undone_by(self, instant: Instant) -> frozenset[InstantTime]:
         path = f"{self.state.layout.timeline_path}/{instant.file_name}"
-        known = self._known(path)
-        if known is None:
-            try:
-                known = _named(instant.action, self.state.storage.get(path), path)
-            except FileMissing:  # archived since: the history has it
-                return frozenset()
-            self._remember(path, known)
-        return known
+        try:
+            return self._once("undone", path, lambda: _named(instant.action, self.state.storage.get(path), path))
+        except FileMissing:  # archived since: the history has it
+            return frozenset()
 
-    def _archived(self) -> Iterable[InstantTime]:
-        if self.state.layout.timeline_layout == 1:
-            return ()
-        manifest = self.manifest()
-        if manifest is None:
-            return ()
-        return [time for path in self.files(manifest) for time in self._undone_in(path)]
+    def _undone_in(self, path: str) -> frozenset[InstantTime]:
+        """Read what the rollbacks and restores of one history file took back."""
+
+        def read() -> frozenset[InstantTime]:
+            batches = self._columns_of(path, "action", "metadata")
+            return frozenset(time for batch in batches for time in _undone_by_rows(batch, path))
+
+        return self._once("undone", path, read)
+
+    def _completions_in(self, path: str) -> dict[InstantTime, InstantTime]:
+        """Read when the writes of one history file were completed."""
+
+        def read() -> dict[InstantTime, InstantTime]:
+            batches = self._columns_of(path, "instantTime", "completionTime", "action")
+            return {time: done for batch in batches for time, done in _completions(batch)}
+
+        return self._once("completions", path, read)
+
+    def _columns_of(self, path: str, *names: str) -> list[pa.RecordBatch]:
+        with self.state.storage.open_input(path) as source:
+            return list(iter_batches(source, names))
+
+    def _once(self, kind: str, path: str, read: Callable[[], _Said]) -> _Said:
+        """Read what a file says that never changes, once a process; tables in memory come and go under one address."""
+        if not self.state.storage.traits.is_picklable:
+            return read()
+        key = (self.state.storage.url, path, kind)
+        with _cache_lock:
+            if key in _cache:
+                known: _Said = _cache[key]
+                return known
+        said = read()
+        with _cache_lock:
+            if len(_cache) >= _MOST_CACHED:
+                _cache.clear()
+            _cache[key] = said
+        return said
 
     def manifest(self) -> str | None:
         """Find the manifest in force: the one that `_version_` names, else the newest."""
@@ -94,28 +140,18 @@ class Past:
             raise CorruptData("this is not a manifest of the history", path=manifest) from error
         return [f"{self.state.layout.history_path}/{name}" for name in names]
 
-    def _undone_in(self, path: str) -> frozenset[InstantTime]:
-        """Read what the rollbacks and restores of one history file took back; its name tells it from all others."""
-        known = self._known(path)
-        if known is None:
-            with self.state.storage.open_input(path) as source:
-                batches = list(iter_batches(source, ["action", "metadata"]))
-            known = frozenset(time for batch in batches for time in _undone_by_rows(batch, path))
-            self._remember(path, known)
-        return known
 
-    def _known(self, path: str) -> frozenset[InstantTime] | None:
-        with _cache_lock:
-            return _cache.get((self.state.storage.url, path))
+def _may_hold(path: str, time: InstantTime) -> bool:
+    """Return whether a history file, by its name `<first>_<last>_<level>.parquet`, may hold an instant."""
+    first, _, rest = path.rsplit("/", 1)[-1].partition("_")
+    last, _, level = rest.partition("_")
+    return not level or first <= time <= last
 
-    def _remember(self, path: str, named: frozenset[InstantTime]) -> None:
-        """Keep what a file says that never changes; tables in memory come and go under one address."""
-        if not self.state.storage.traits.is_picklable:
-            return
-        with _cache_lock:
-            if len(_cache) >= _MOST_CACHED:
-                _cache.clear()
-            _cache[self.state.storage.url, path] = named
+
+def _completions(batch: pa.RecordBatch) -> Iterable[tuple[InstantTime, InstantTime]]:
+    """Pair requested and completion times of a history's writes: a row is an instant."""
+    rows = batch.filter(pc.is_in(batch.column("action"), pa.array([action.value for action in WRITE_ACTIONS])))
+    return zip(*(rows.column(name).to_pylist() for name in ("instantTime", "completionTime")), strict=True)
 
 
 def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[InstantTime]:

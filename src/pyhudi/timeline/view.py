@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from pyhudi.errors import InstantNotFound, OptionError
 from pyhudi.options import one_of, option
@@ -20,6 +20,7 @@ from pyhudi.timeline.metadata import CommitMetadata
 
 __all__ = [
     "HOLLOW_COMMITS",
+    "Archive",
     "HollowCommits",
     "Timeline",
     "as_of",
@@ -28,6 +29,7 @@ __all__ = [
     "changed_between_requested",
     "completed_after",
     "completed_writes",
+    "completion_of",
     "find_instant",
     "first_pending_write",
     "hidden_writes",
@@ -64,6 +66,28 @@ HOLLOW_COMMITS: Final = option(
 )
 
 
+class Archive(Protocol):
+    """What is known of instants that are older than the active timeline."""
+
+    def was_committed(self, time: InstantTime) -> bool:
+        """Return whether it was archived, and not taken back."""
+        ...
+
+    def completion_of(self, time: InstantTime) -> InstantTime | None:
+        """Return when it was completed; None where that is not known."""
+        ...
+
+
+class _NoArchive:
+    """Takes every older instant for an archived one, whose completion is not known."""
+
+    def was_committed(self, time: InstantTime) -> bool:
+        return True
+
+    def completion_of(self, time: InstantTime) -> InstantTime | None:
+        return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
     """The active instants as of one listing, one an action, by requested time.   Spec: format/timeline 2."""
@@ -78,7 +102,7 @@ class Timeline:
     """Completed writes by requested time."""
     pending_times: frozenset[InstantTime] = field(repr=False, compare=False)
     """Requested times of writes that are not completed, and of those that `as_of` hides."""
-    was_committed: Callable[[InstantTime], bool] = field(repr=False, compare=False)
+    archive: Archive = field(repr=False, compare=False)
     """Answers for instants older than `first_write`."""
 
     def point(self, instant: Instant) -> InstantTime:
@@ -88,14 +112,8 @@ class Timeline:
         return instant.completion_time
 
 
-def _archived(_: InstantTime) -> bool:
-    return True
-
-
-def timeline_of(
-    instants: Iterable[Instant], layout: int, was_committed: Callable[[InstantTime], bool] = _archived
-) -> Timeline:
-    """Make a timeline of instants that were collapsed already; older ones were archived unless somebody knows more."""
+def timeline_of(instants: Iterable[Instant], layout: int, archive: Archive | None = None) -> Timeline:
+    """Make a timeline of instants that were collapsed already; without an archive, older ones count as committed."""
     ordered = tuple(instants)
     savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
     writes = [one for one in ordered if one.action in _PENDING_WRITES]
@@ -105,7 +123,7 @@ def timeline_of(
         first_write=min((one.requested_time for one in writes if one.requested_time not in savepoints), default=None),
         completed={one.requested_time: one for one in writes if one.is_completed},
         pending_times=frozenset(one.requested_time for one in writes if not one.is_completed),
-        was_committed=was_committed,
+        archive=archive or _NoArchive(),
     )
 
 
@@ -166,7 +184,13 @@ def is_committed(timeline: Timeline, time: InstantTime) -> bool:
         return True
     if timeline.first_write is None or time >= timeline.first_write or time in timeline.pending_times:
         return False
-    return (timeline.until is None or time <= timeline.until) and timeline.was_committed(time)
+    return (timeline.until is None or time <= timeline.until) and timeline.archive.was_committed(time)
+
+
+def completion_of(timeline: Timeline, time: InstantTime) -> InstantTime | None:
+    """Return when a committed write became visible, also where it was archived; None where that is not known."""
+    done = timeline.completed.get(time)
+    return timeline.archive.completion_of(time) if done is None else done.completion_time
 
 
 def as_of(timeline: Timeline, point: InstantTime) -> Timeline:
