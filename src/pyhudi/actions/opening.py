@@ -23,6 +23,7 @@ from pyhudi.options import option
 from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.meta_fields import META_FIELDS
+from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
@@ -226,10 +227,10 @@ def _schema_after(call: WriteCall, timeline: Timeline, records: Frame | None, *,
     if records is None or has_only_keys:
         return stored
     given = call.engine.schema(records)
-    columns = [field for field in given if field.name in stored.names or not _is_hudis_own(field.name)]
+    columns = [field for field in given if field.name in stored.names or not _is_no_column(field.name)]
     if not columns:
         raise InvalidInput("the rows have no columns of the table", columns=given.names)
-    missing = [field.name for field in stored if field.name not in given.names]
+    missing = [field.name for field in stored if field.name not in given.names and not is_unnamed_index(field.name)]
     if missing and not call.settings.get(FILL_MISSING):
         raise SchemaMismatch(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
@@ -244,9 +245,10 @@ def _typed(field: pa.Field, stored: pa.Schema) -> pa.Field:
     return field
 
 
-def _is_hudis_own(name: str) -> bool:
-    """Separate columns that say something about a row from those that are stored."""
-    return name in META_FIELDS or name in DELETE_COLUMNS or name.startswith("_pyhudi_")
+def _is_no_column(name: str) -> bool:
+    """Separate columns that say something about a row, and a pandas index, from those that are stored."""
+    is_hudis_own = name in META_FIELDS or name in DELETE_COLUMNS or name.startswith("_pyhudi_")
+    return is_hudis_own or is_unnamed_index(name)
 
 
 def _conformed(call: WriteCall, records: Frame, schema: pa.Schema, *, has_only_keys: bool) -> Frame:

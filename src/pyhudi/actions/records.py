@@ -3,7 +3,8 @@
 Start at `take_records`.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,17 +12,20 @@ import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
-from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
+from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
+from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
+from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_index
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["key_rows", "keyed_rows", "rows_of_dicts", "take_records"]
+__all__ = ["columns_of_new_table", "key_rows", "keyed_rows", "rows_for_new_table", "rows_of_dicts", "take_records"]
 
 _NO_INSTANT: Final = InstantTime("0")
 """A generated key that starts with it is nobody's."""
+_log = logging.getLogger("pyhudi.actions")
 
 
 def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) -> Frame:  # noqa: ANN401 - anything Arrow
@@ -35,7 +39,48 @@ def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) ->
     if isinstance(records, list):
         known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
         return call.engine.frame(rows_of_dicts(records, known) if records else known.empty_table())
+    if _is_pandas(records):
+        return call.engine.frame(_rows_of_pandas(records, None if is_as_it_is else lambda: _stored_names(call)))
     return call.engine.frame(records)
+
+
+def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str]) -> Frame:  # noqa: ANN401 - anything Arrow
+    """Make a frame of rows that a table is to be made for; `fields` are its key, partition and ordering fields.
+
+    A pandas frame's index becomes a column only if it is one of the fields.
+    """
+    if isinstance(records, list):
+        return engine.frame(rows_of_dicts(records))
+    return engine.frame(_rows_of_pandas(records, lambda: fields) if _is_pandas(records) else records)
+
+
+def columns_of_new_table(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of rows that a new table stores: all but Hudi's own and a pandas index without a name."""
+    return pa.schema([one for one in schema if not one.name.startswith("_hoodie_") and not is_unnamed_index(one.name)])
+
+
+def _is_pandas(records: object) -> bool:
+    """Check whether rows are a pandas frame, which has an index beside its columns."""
+    return any(kind.__module__.startswith("pandas.") for kind in type(records).__mro__)
+
+
+def _rows_of_pandas(records: object, columns: Callable[[], Collection[str]] | None) -> pa.Table:
+    """Return a pandas frame as Arrow rows; an index level is a column if its name is among `columns`, or they are None.
+
+    `columns` is asked only where the frame has a named index.
+    """
+    rows = arrow_table(records)
+    names = index_names(rows.schema)
+    known = names if columns is None or not names else columns()
+    left_out = [name for name in names if name not in known]
+    if left_out:
+        _log.warning("the index %s of these rows is no column of the table and is left out", ", ".join(left_out))
+    return with_index(rows, known)
+
+
+def _stored_names(call: WriteCall) -> Collection[str]:
+    names: list[str] = table_schema(call.state, load_timeline(call.state)).names
+    return names
 
 
 def key_rows(call: WriteCall, keys: Sequence[str]) -> Frame:

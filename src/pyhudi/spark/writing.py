@@ -10,10 +10,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from urllib.parse import unquote
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.call import WriteResult
+from pyhudi.actions.records import columns_of_new_table
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
@@ -169,8 +169,7 @@ def _properties(
     """Describe the new table, of the options and the rows' columns."""
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    given = to_table_schema(engine.schema(df))
-    columns = pa.schema([field for field in given if not field.name.startswith("_hoodie_")])
+    columns = to_table_schema(columns_of_new_table(engine.schema(df)))
     name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
     avro = arrow_to_avro(columns, *record_name(name), null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))

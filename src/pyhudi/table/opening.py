@@ -6,13 +6,14 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pyhudi.actions.records import rows_of_dicts
+from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
-from pyhudi.state.creation import new_table
+from pyhudi.state.config import PARTITION_FIELDS, names_of
+from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY, new_table
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.properties_file import table_exists as is_table
@@ -112,10 +113,10 @@ def write_table(
     if not table_exists(path, storage_options=storage_options):
         storage = open_storage(path, storage_options, SystemEnv())
         engine = engine_for(records, storage)
-        records = engine.frame(rows_of_dicts(records) if isinstance(records, list) else records)
+        records = rows_for_new_table(engine, records, _fields(options, record_key, partition_by, ordering))
         create_table(
             path,
-            pa.schema([field for field in engine.schema(records) if not field.name.startswith("_hoodie_")]),
+            columns_of_new_table(engine.schema(records)),
             name=name,
             record_key=record_key,
             partition_by=partition_by,
@@ -137,6 +138,13 @@ def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> p
 def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
     """Return which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
     return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
+
+
+def _fields(options: Options | None, *given: Names | str | None) -> set[str]:
+    """Return the columns that arguments and options name as fields of a key, of the partition path or of the order."""
+    settings = Settings.of(options or {})
+    said = [name for one in (RECORD_KEY, PARTITION_FIELDS, ORDERING_FIELDS) for name in names_of(settings.get(one))]
+    return {name.partition(":")[0] for name in [*said, *(name for names in given for name in _names(names) or ())]}
 
 
 def _names(given: Names | str | None) -> Names | None:
