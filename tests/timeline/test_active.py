@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ from pyhudi.timeline.active import (
     timeline_zone,
 )
 from pyhudi.timeline.clock import format_instant
-from pyhudi.timeline.codec import decode_commit, decode_rollback_metadata, encode_requested_replace
+from pyhudi.timeline.codec import decode_commit, decode_rollback_metadata, encode_commit, encode_requested_replace
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.rollback import RollbackMetadata
@@ -35,6 +36,7 @@ T = InstantTime("20260101000000005")
 C = InstantTime("20260101000000009")
 NONCE = bytes(range(16))
 DONE = CommitMetadata(operation=WriteOperation.UPSERT, stats={"p": (WriteStat(file_id="a-0", path="p/a"),)})
+DONE_INSTANT = Instant(requested_time=T, action=Action.COMMIT, state=State.COMPLETED, completion_time=C)
 
 
 def wanted(action: Action = Action.COMMIT) -> Instant:
@@ -263,6 +265,36 @@ def test_a_completed_instant_is_read_once_a_process(stubborn):
     storage.gets = 0
     assert read_commit_metadata(state, done) == read_commit_metadata(state, done) == DONE
     assert storage.gets == 1
+
+
+def test_reading_a_commit_takes_no_longer_after_many_others(stubborn, monkeypatch):
+    storage, state = stubborn
+    storage.is_picklable = True
+    body = encode_commit(DONE, 2, NONCE)
+    monkeypatch.setattr(storage, "get", lambda path: body)
+
+    def seconds_for(numbers):
+        began_s = time.process_time()
+        for number in numbers:
+            read_commit_metadata(state, replace(DONE_INSTANT, requested_time=InstantTime(f"2026{number:013}")))
+        return time.process_time() - began_s
+
+    first_s = seconds_for(range(2_000))
+    seconds_for(range(2_000, 12_000))
+    assert seconds_for(range(12_000, 14_000)) < 3 * first_s
+
+
+def test_commits_that_were_read_longest_ago_are_read_anew(stubborn, monkeypatch):
+    storage, state = stubborn
+    storage.is_picklable = True
+    many = CommitMetadata(operation=WriteOperation.UPSERT, stats={"p": DONE.stats["p"] * 12_000})
+    body = encode_commit(many, 2, NONCE)
+    asked = []
+    monkeypatch.setattr(storage, "get", lambda path: asked.append(path) or body)
+    instants = [replace(DONE_INSTANT, requested_time=InstantTime(f"2025{number:013}")) for number in range(6)]
+    for instant in [*instants, instants[5], instants[0]]:
+        read_commit_metadata(state, instant)
+    assert len(asked) == 7
 
 
 def test_stores_that_live_in_one_process_are_never_mixed_up_in_the_cache():

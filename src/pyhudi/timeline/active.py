@@ -57,8 +57,39 @@ _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
-_cache: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
-_cache_lock = threading.Lock()
+
+
+class _DecodedCommits:
+    """The commits that were read last."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
+        self._weight = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, str, str]) -> CommitMetadata | None:
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def add(self, key: tuple[str, str, str], metadata: CommitMetadata) -> None:
+        """Keep a commit, unless it alone would displace many."""
+        weight = 1 + sum(len(stats) for stats in metadata.stats.values())
+        weight += sum(len(ids) for ids in (metadata.replaced or {}).values())
+        if weight > _CACHED_STATS // 4:
+            return
+        with self._lock:
+            _, former = self._kept.pop(key, (None, 0))
+            self._kept[key] = metadata, weight
+            self._weight += weight - former
+            while self._weight > _CACHED_STATS:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._weight -= dropped
+
+
+_decoded: Final = _DecodedCommits()
 
 
 def load_timeline(state: TableState) -> Timeline:
@@ -95,13 +126,11 @@ def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
     if not instant.is_completed or not state.storage.traits.is_picklable:
         return decode_commit(state.storage.get(path), path)
     key = (state.storage.url, path, instant.completion_time or "")
-    with _cache_lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key][0]
-    metadata = decode_commit(state.storage.get(path), path)
-    _remember(key, metadata)
-    return metadata
+    known = _decoded.get(key)
+    if known is None:
+        known = decode_commit(state.storage.get(path), path)
+        _decoded.add(key, known)
+    return known
 
 
 def read_plan(state: TableState, instant: Instant) -> bytes:
@@ -302,16 +331,3 @@ def _as_stored(state: TableState, instant: Instant) -> Instant:
     except HudiError:
         return instant
     return replace(instant, completion_time=format_instant(status.modified_ms, timeline_zone(state)))
-
-
-def _remember(key: tuple[str, str, str], metadata: CommitMetadata) -> None:
-    weight = 1 + sum(len(stats) for stats in metadata.stats.values())
-    weight += sum(len(ids) for ids in (metadata.replaced or {}).values())
-    if weight > _CACHED_STATS // 4:
-        return
-    with _cache_lock:
-        _cache[key] = (metadata, weight)
-        total = sum(size for _, size in _cache.values())
-        while total > _CACHED_STATS:
-            _, (_, size) = _cache.popitem(last=False)
-            total -= size
