@@ -167,7 +167,11 @@ class _OurRead(OnSpark):
         from pyhudi import open_table
 
         table = open_table(str(self.table))
-        scan = table.changes(after=_first_write(self.table).requested_time) if self.is_incremental else table.scan()
+        scan = (
+            table.changes(after=_first_write(self.table).requested_time, meta=True)
+            if self.is_incremental
+            else table.scan(meta=True)
+        )
         return scan.to_spark(self.spark)
 
 

@@ -187,7 +187,7 @@ class _Snapshot(Contender):
     def run(self) -> object:
         from pyhudi import open_table
 
-        self.table = open_table(str(self.place.shared("hudi"))).scan().to_arrow()
+        self.table = open_table(str(self.place.shared("hudi"))).scan(meta=True).to_arrow()
         return None
 
     def reset(self) -> None:

@@ -167,7 +167,7 @@ class _Snapshot(OnSpark):
     def run(self) -> object:
         from pyhudi import open_table
 
-        frame = open_table(str(self.place.shared(self.table))).scan().to_spark(self.spark)
+        frame = open_table(str(self.place.shared(self.table))).scan(meta=True).to_spark(self.spark)
         frame.write.format("noop").mode("overwrite").save()
         return None
 

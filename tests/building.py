@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from pyhudi.env import FixedEnv
 from pyhudi.options import Settings
-from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table
 from pyhudi.state.first_properties import new_properties
@@ -79,8 +78,7 @@ class TableBuilder:
 
     def rows_of(self, table, *columns, meta=False, **scan):
         """Read rows as tuples, sorted."""
-        found = self.read(table.scan(list(columns) or None, **scan))
-        return sorted_rows(found if meta else without_meta_fields(found))
+        return sorted_rows(self.read(table.scan(list(columns) or None, meta=meta, **scan)))
 
 
 def sorted_rows(table):

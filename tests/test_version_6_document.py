@@ -172,7 +172,7 @@ def test_the_partition_metadata_is_the_documents(written):
 
 def test_the_rows_are_the_documents(written):
     _, table = written
-    rows = table.scan().to_arrow()
+    rows = table.scan(meta=True).to_arrow()
     assert sorted(zip(*(rows[name].to_pylist() for name in COLUMNS), strict=True)) == sorted(ROWS)
     assert set(rows["_hoodie_commit_time"].to_pylist()) == {INSTANT}
     assert set(rows["_hoodie_partition_path"].to_pylist()) == {"city=san_francisco", "city=sao_paulo", "city=chennai"}

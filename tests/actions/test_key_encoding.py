@@ -26,7 +26,7 @@ def test_the_tables_own_word_goes_before_what_is_stored(engine, version):
     table = engine.reopen(table)
     table.upsert(engine.rows(trips(trip("a"))))
     assert stored_key_encoding(table.state) is None
-    assert engine.rows_of(table, "_hoodie_record_key", meta=True) == [("a",)]
+    assert engine.rows_of(table, "_hoodie_record_key") == [("a",)]
 
 
 def test_other_tables_are_not_looked_at(engine):

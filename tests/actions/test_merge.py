@@ -46,7 +46,7 @@ def test_rows_carry_the_instant_that_changed_them(engine, version):
     first = table.latest_instant
     merge = merging(engine, table, trip("k0"), trip("k9"))
     second = merge.when_matched_update({"fare": "9"}).when_not_matched_insert_all().execute()
-    rows = table.scan().to_arrow().to_pylist()
+    rows = table.scan(meta=True).to_arrow().to_pylist()
     instants = {row["uuid"]: row["_hoodie_commit_time"] for row in rows}
     assert instants == {
         **dict.fromkeys(["k1", "k2", "k3", "k4", "k5"], first),

@@ -37,7 +37,7 @@ def test_rows_are_updated_where_a_predicate_is_true(engine, version):
         ("k1", 10.0, "R1"),
         ("k4", 40.0, "R1"),
     ]
-    instants = {row["uuid"]: row["_hoodie_commit_time"] for row in table.scan().to_arrow().to_pylist()}
+    instants = {row["uuid"]: row["_hoodie_commit_time"] for row in table.scan(meta=True).to_arrow().to_pylist()}
     assert {uuid for uuid, instant in instants.items() if instant == result.instant} == {"k1", "k4"}
 
 

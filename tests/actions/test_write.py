@@ -24,7 +24,7 @@ def test_meta_columns_name_key_partition_file_and_commit(engine, version):
     table = engine.create(version=version)
     first = table.upsert(engine.rows(trips(trip("a"), trip("b"))))
     second = table.upsert(engine.rows(trips(trip("a", ts=2))))
-    rows = {row["_hoodie_record_key"]: row for row in engine.read(table.scan()).to_pylist()}
+    rows = {row["_hoodie_record_key"]: row for row in engine.read(table.scan(meta=True)).to_pylist()}
     assert rows["a"]["_hoodie_commit_time"] == second.instant
     assert rows["b"]["_hoodie_commit_time"] == first.instant
     assert {row["_hoodie_partition_path"] for row in rows.values()} == {"sf"}

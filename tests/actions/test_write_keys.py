@@ -7,7 +7,6 @@ from tests.building import TRIPS, counts, listing, sorted_rows, trip, trips
 
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing
 from pyhudi.kernels.keys import register_key_generator
-from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.timeline.instant import Action
 
 STYLE = "hoodie.datasource.write.hive_style_partitioning"
@@ -26,7 +25,7 @@ DAY = 1_700_000_000_000
 
 
 def identity(table):
-    rows = table.scan().to_arrow().to_pylist()
+    rows = table.scan(meta=True).to_arrow().to_pylist()
     return sorted((row["_hoodie_record_key"], row["_hoodie_partition_path"]) for row in rows)
 
 
@@ -85,18 +84,18 @@ def test_keys_are_generated_where_the_table_has_no_key_fields(engine, version):
 def test_rows_read_from_a_table_without_key_fields_update_and_delete_by_their_meta_columns(engine, version):
     table = engine.create(version=version, record_key=None, ordering=None)
     table.insert(engine.rows(trips(trip("a"), trip("b"), trip("c", "oslo"))))
-    read = table.scan(filter="uuid = 'a'").to_arrow()
+    read = table.scan(filter="uuid = 'a'", meta=True).to_arrow()
     changed = read.set_column(read.schema.get_field_index("fare"), "fare", pa.array([8.0]))
     assert counts(table.upsert(engine.rows(changed))) == (0, 1, 0)
     assert engine.rows_of(table, "uuid", "fare") == [("a", 8.0), ("b", 1.0), ("c", 1.0)]
-    assert counts(table.delete(engine.rows(table.scan(filter="city = 'oslo'").to_arrow()))) == (0, 0, 1)
+    assert counts(table.delete(engine.rows(table.scan(filter="city = 'oslo'", meta=True).to_arrow()))) == (0, 0, 1)
     assert engine.rows_of(table, "uuid") == [("a",), ("b",)]
 
 
 def test_rows_read_from_a_table_update_and_delete_by_their_meta_columns(engine, version):
     table = engine.create(version=version)
     table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
-    read = table.scan().to_arrow()
+    read = table.scan(meta=True).to_arrow()
     changed = read.set_column(read.schema.get_field_index("fare"), "fare", pa.array([2.0, 2.0]))
     assert counts(table.upsert(engine.rows(changed))) == (0, 2, 0)
     only_meta = table.scan(["_hoodie_record_key", "_hoodie_partition_path"], filter="uuid = 'a'").to_arrow()
@@ -132,7 +131,7 @@ def test_a_users_own_key_generator_makes_keys_and_paths(engine, version):
 def test_virtual_keys_are_computed_from_the_rows(engine, version, key):
     table = engine.create(version=version, record_key=key, options={VIRTUAL: False})
     table.upsert(engine.rows(trips(trip("a"), trip("b"))))
-    rows = table.scan().to_arrow()
+    rows = table.scan(meta=True).to_arrow()
     assert rows["_hoodie_record_key"].null_count == 2
     result = table.upsert(engine.rows(trips(trip("a", ts=2, fare=2.0), trip("c"))))
     assert counts(result) == (1, 1, 0)
@@ -157,7 +156,7 @@ def test_dropped_partition_columns_come_back_from_the_path(engine, version, styl
     assert counts(table.update(set={"rider": "city"}, where="city = 'rome' and fare = 1")) == (0, 1, 0)
     assert engine.rows_of(table, "rider", filter="uuid = 'c'") == [("rome",)]
     assert counts(table.delete(where="city = 'oslo'")) == (0, 0, 1)
-    assert sorted_rows(without_meta_fields(table.scan().to_arrow()))[0] == ("a", 2, "r", 2.0, "sf")
+    assert sorted_rows(table.scan().to_arrow())[0] == ("a", 2, "r", 2.0, "sf")
     assert table.schema.names == TRIPS.names
 
 

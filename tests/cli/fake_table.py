@@ -12,10 +12,10 @@ ROWS = pa.table({"id": ["a", "b", "c"], "fare": [1.0, 2.5, None], "raw": [b"\x01
 
 
 class FakeScan:
-    def __init__(self, columns, filter, as_of):
+    def __init__(self, columns, filter, as_of, meta):
         if filter == "broken":
             raise ExpressionError("expression does not parse", text=filter)
-        self.asked = {"columns": columns, "filter": filter, "as_of": as_of}
+        self.asked = {"columns": columns, "filter": filter, "as_of": as_of, "meta": meta}
         self.rows = ROWS.select(columns) if columns else ROWS
 
     def to_arrow(self):
@@ -52,6 +52,6 @@ class FakeTable:
         self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv(), config=self.config)
         self.scans = []
 
-    def scan(self, columns=None, filter=None, as_of=None):
-        self.scans.append(FakeScan(columns, filter, as_of))
+    def scan(self, columns=None, filter=None, as_of=None, meta=False):
+        self.scans.append(FakeScan(columns, filter, as_of, meta))
         return self.scans[-1]

@@ -80,14 +80,19 @@ def test_files_are_listed_as_json(table, capsys):
 
 def test_read_passes_on_what_it_is_asked(table, capsys):
     assert main(["read", "trips", "-c", "id, fare", "-w", "fare > 1", "--as-of", "2026-01-01", "--json"]) == 0
-    assert table.scans[0].asked == {"columns": ["id", "fare"], "filter": "fare > 1", "as_of": "2026-01-01"}
+    assert table.scans[0].asked == {
+        "columns": ["id", "fare"],
+        "filter": "fare > 1",
+        "as_of": "2026-01-01",
+        "meta": False,
+    }
     assert json.loads(capsys.readouterr().out)[2] == {"id": "c", "fare": None}
 
 
 def test_read_leaves_meta_columns_out_unless_they_are_asked_for(table):
     assert main(["read", "trips"]) == 0
     assert main(["read", "trips", "--meta"]) == 0
-    assert [scan.asked["columns"] for scan in table.scans] == [["id", "fare", "raw"], None]
+    assert [scan.asked["meta"] for scan in table.scans] == [False, True]
 
 
 def test_read_stops_at_the_limit_and_says_so(table, capsys):

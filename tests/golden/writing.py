@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from tests.golden.catalogue import Golden
 
 from pyhudi.env import SystemEnv
-from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.table import Table, open_table
 
 __all__ = ["rows_of", "upsert_some"]
@@ -50,7 +49,7 @@ def upsert_some(golden: Golden, path: Path) -> pa.Table:
 
 def rows_of(table: Table) -> pa.Table:
     """Read all rows, without meta columns; of what is refused for writing, those that are read."""
-    return without_meta_fields(table.scan(mode="read_optimized").to_arrow())
+    return table.scan(mode="read_optimized").to_arrow()
 
 
 def _options(golden: Golden) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def test_a_record_stays_where_it_is_if_the_option_says_so(engine, kind):
     options = options_of(kind, **{MOVES[kind]: False})
     table.upsert(engine.rows(trips(trip("a", "sf"))), options=options)
     assert counts(table.upsert(engine.rows(trips(trip("a", "oslo", ts=2, fare=2.0))), options=options)) == (0, 1, 0)
-    assert engine.rows_of(table, "uuid", "fare", "_hoodie_partition_path", meta=True) == [("a", 2.0, "sf")]
+    assert engine.rows_of(table, "uuid", "fare", "_hoodie_partition_path") == [("a", 2.0, "sf")]
     assert table.inspect.partitions()["partition"].to_pylist() == ["sf"]
 
 

@@ -98,7 +98,7 @@ class Ours:
 
     def read(self, **how: Any) -> pa.Table:
         """Read a snapshot."""
-        return self.place.open().scan(**how).to_arrow()
+        return self.place.open().scan(meta=True, **how).to_arrow()
 
     def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
         """Answer each."""
@@ -109,7 +109,7 @@ class Ours:
             case Which.AS_OF:
                 return self.read(as_of=question.commit.requested_time)
             case Which.SINCE:
-                return self.place.open().changes(after=question.commit.requested_time).to_arrow()
+                return self.place.open().changes(after=question.commit.requested_time, meta=True).to_arrow()
         return self.read()
 
     def _table(self) -> Table:
@@ -204,7 +204,9 @@ class HudiRs:
         """Read by its options."""
         table = HudiTableBuilder.from_base_uri(self.place.path).with_storage_options(self.place.rust_options).build()
         batches = table.read(options or HudiReadOptions())
-        return plain(pa.Table.from_batches(batches)) if batches else self.place.open().scan().schema.empty_table()
+        return (
+            plain(pa.Table.from_batches(batches)) if batches else self.place.open().scan(meta=True).schema.empty_table()
+        )
 
     def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
         """Answer each."""

@@ -61,7 +61,7 @@ def test_it_knows_what_the_table_is(pair):
 
 def test_it_finds_the_schema_in_the_commits(pair):
     assert pair.theirs.get_schema() == TRIPS == pair.ours.schema
-    assert pair.theirs.get_schema_with_meta_fields().names == pair.ours.scan().to_arrow().schema.names
+    assert pair.theirs.get_schema_with_meta_fields().names == pair.ours.scan(meta=True).to_arrow().schema.names
     avro = json.loads(pair.theirs.get_timeline().get_latest_avro_schema())
     assert (avro["namespace"], avro["name"]) == ("hoodie.trips", "trips_record")
 
@@ -101,22 +101,22 @@ def test_it_sees_the_same_file_slices(pair):
 
 
 def test_it_reads_the_same_rows(pair):
-    assert pair.read(HudiReadOptions()) == sorted_rows(pair.ours.scan().to_arrow())
+    assert pair.read(HudiReadOptions()) == sorted_rows(pair.ours.scan(meta=True).to_arrow())
 
 
 def test_it_travels_to_the_same_states(pair):
     for result in pair.results:
         theirs = pair.read(HudiReadOptions().with_as_of_timestamp(result.instant))
-        assert theirs == sorted_rows(pair.ours.scan(as_of=result.instant).to_arrow())
+        assert theirs == sorted_rows(pair.ours.scan(as_of=result.instant, meta=True).to_arrow())
 
 
 def test_it_reads_the_same_changes(pair):
     for number, result in enumerate(pair.results[:-1]):
         asked = HudiReadOptions().with_query_type(HudiQueryType.Incremental)
         asked = asked.with_start_timestamp(pair.moment(result))
-        assert pair.read(asked) == sorted_rows(pair.ours.changes(after=result.instant).to_arrow())
+        assert pair.read(asked) == sorted_rows(pair.ours.changes(after=result.instant, meta=True).to_arrow())
         until = pair.results[number + 1]
-        ours = pair.ours.changes(after=result.instant, until=until.instant).to_arrow()
+        ours = pair.ours.changes(after=result.instant, until=until.instant, meta=True).to_arrow()
         assert pair.read(asked.with_end_timestamp(pair.moment(until))) == sorted_rows(ours)
 
 

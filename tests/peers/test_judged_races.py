@@ -78,7 +78,7 @@ def agree(peer, path, sides, count=COUNT, **opening):
     """All that was acknowledged is there once, for us, for Apache Hudi and for hudi-rs."""
     acknowledged = set().union(*(side.acknowledged for side in sides))
     assert len(acknowledged) == count * len(sides)
-    ours = open_table(path, **opening).scan().to_arrow()
+    ours = open_table(path, **opening).scan(meta=True).to_arrow()
     ids = ours.column("id").to_pylist()
     assert sorted(one for one in ids if not one.startswith("shared")) == sorted(acknowledged)
     assert len(ids) == len(set(ids))

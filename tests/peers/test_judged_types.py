@@ -142,7 +142,7 @@ def test_all_types_through_all_sides(hudi_1_2, spark, tmp_path, version, first):
     for write, rows in zip(turns(first, writers_of(hudi_1_2, engine, path, COLUMNS, version)), STEPS, strict=True):
         write(pa.Table.from_pylist(rows, schema=COLUMNS))
         stored |= {one["id"]: one for one in rows}
-        read = open_table(path).scan().to_arrow()
+        read = open_table(path).scan(meta=True).to_arrow()
         for theirs in (engine.collect(pyhudi.spark.read(spark, path)), hudi_1_2.read(path)):
             assert rows_of(theirs.select(read.schema.names)) == rows_of(read)
         wanted = pa.Table.from_pylist(list(stored.values()), schema=COLUMNS)
@@ -157,7 +157,7 @@ def test_hudi_rs_reads_all_types_but_times_without_zone(hudi_1_2, spark, tmp_pat
     writers = writers_of(hudi_1_2, SparkEngine(spark, LocalStorage(path)), path, columns, version)
     for write, rows in zip(writers.values(), STEPS, strict=True):
         write(pa.Table.from_pylist([{k: v for k, v in one.items() if k != "wall"} for one in rows], schema=columns))
-        read = open_table(path).scan().to_arrow()
+        read = open_table(path).scan(meta=True).to_arrow()
         theirs = pa.Table.from_batches(HudiTableBuilder.from_base_uri(path).build().read(HudiReadOptions()))
         assert rows_of(theirs.select(read.schema.names)) == rows_of(read)
     create_table(path + "2", COLUMNS, record_key=["id"], table_version=version).upsert([row(1)])
@@ -234,7 +234,7 @@ def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, spark, tmp
     ):
         rows = [keyed(number) | {"note": f"turn {turn}"} for number in numbers]
         write(pa.Table.from_pylist(rows, schema=columns))
-        read = open_table(path).scan().to_arrow()
+        read = open_table(path).scan(meta=True).to_arrow()
         assert read.num_rows == (8 if turn == 0 else 12)
         assert set(read["note"].to_pylist()) == {f"turn {one}" for one in range(turn + 1)}
         meta = [name for name in read.schema.names if name.startswith("_hoodie_")]

@@ -1,11 +1,15 @@
+from functools import partial
+
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from tests.building import trip, trips
+from tests.building import TRIPS, counts, trip, trips
 
 from pyhudi.errors import PackageMissing, SnapshotExpired
+from pyhudi.schema.meta_fields import META_FIELDS
 
 
 @pytest.fixture
@@ -71,3 +75,30 @@ def test_a_missing_package_is_named(table, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(PackageMissing, match=r"pyhudi\[polars\]"):
         table.scan().to_polars()
+
+
+def test_a_scan_has_the_users_columns_and_the_meta_columns_where_they_are_asked_for(engine):
+    table = engine.create()
+    first = table.upsert(engine.rows(trips(trip("a"))))
+    table.upsert(engine.rows(trips(trip("b"))))
+    for read in (table.scan, partial(table.changes, after=first.instant)):
+        assert engine.read(read()).column_names == TRIPS.names
+        assert engine.read(read(meta=True)).column_names == [*META_FIELDS, *TRIPS.names]
+        assert engine.read(read(columns=["fare", "_hoodie_commit_time"])).column_names == [
+            "fare",
+            "_hoodie_commit_time",
+        ]
+        assert engine.read(read(columns=["fare"], meta=True)).column_names == [*META_FIELDS, "fare"]
+    assert table.lookup(["b"]).column_names == TRIPS.names
+    assert table.lookup(["b"], meta=True).column_names == [*META_FIELDS, *TRIPS.names]
+
+
+def test_rows_read_with_and_without_meta_columns_update_what_they_were_read_from(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    for has_meta in (True, False):
+        rows = table.scan(meta=has_meta).to_arrow()
+        place = rows.schema.get_field_index("ts")
+        later = rows.set_column(place, "ts", pc.add(rows["ts"], 1))
+        assert counts(table.upsert(engine.rows(later))) == (0, 2, 0)
+    assert engine.rows_of(table, "uuid", "ts") == [("a", 3), ("b", 3)]

@@ -35,7 +35,7 @@ def path(tmp_path_factory):
 
 def test_reads_need_no_install(spark, path):
     frame = spark.read.format("hudi").load(path)
-    assert frame.columns[:5] == list(pyhudi.open_table(path).scan().schema.names[:5])
+    assert frame.columns[:5] == list(pyhudi.open_table(path).scan(meta=True).schema.names[:5])
     assert {one.id: one.n for one in frame.collect()} == {"k0": 10, "k1": 1, "k2": 2, "k3": 3}
     frame.createOrReplaceTempView("found")
     assert spark.sql("select sum(n) as n from found where city = 'b'").first().n == 4

@@ -116,9 +116,8 @@ def read(
     from pyhudi.cli.output import print_table
     from pyhudi.cli.tables import first_rows, open_table
 
-    opened = open_table(table, storage_option)
-    names = [name.strip() for name in columns.split(",") if name.strip()] or (None if meta else opened.schema.names)
-    scan = opened.scan(columns=names, filter=where or None, as_of=as_of or None)
+    names = [name.strip() for name in columns.split(",") if name.strip()] or None
+    scan = open_table(table, storage_option).scan(columns=names, filter=where or None, as_of=as_of or None, meta=meta)
     rows, has_more = first_rows(scan, limit)
     print_table(rows, 0, as_json=json, has_more=has_more)
 

@@ -84,8 +84,8 @@ class Scan:
         return read_plan(self.plan, self.engine_on(spark))
 
     def count(self) -> int:
-        """Count the rows; only the columns that the filter needs are read."""
-        first = replace(self.plan, columns=self.plan.columns[:1])
+        """Count the rows; only the columns that the filter needs are read, and one of Hudi's, which are small."""
+        first = replace(self.plan, columns=tuple(self.plan.schema.names[:1]))
         with self._kept():
             counted = self.engine.count(read_plan(first, self.engine), [])
         return int(counted.column("rows")[0].as_py())

@@ -7,7 +7,7 @@ Spec: Reader Expectations 1-5.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
 
@@ -21,7 +21,7 @@ from pyhudi.predicate import Expression, check
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_at, table_schema
-from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_meta_fields
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
@@ -60,6 +60,11 @@ class ReadPlan:
             for one in self.slices
             if one.base is not None
         )
+
+    def showing(self, named: Sequence[str] | None, *, has_meta: bool) -> "ReadPlan":
+        """Return the plan of what a user sees: named columns, else the table's own; the meta columns before them."""
+        own = without_meta_fields(self.schema).names if named is None else named
+        return replace(self, columns=tuple(dict.fromkeys((*META_FIELDS, *own) if has_meta else own)))
 
 
 def pin(state: TableState, moment: Moment | None) -> Timeline:

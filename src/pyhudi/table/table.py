@@ -227,8 +227,13 @@ class Table:
         filter: Filter = None,
         as_of: Moment | None = None,
         mode: Literal["snapshot", "read_optimized"] = "snapshot",
+        *,
+        meta: bool = False,
     ) -> Scan:
-        """Describe a read and pin its snapshot; `to_*` runs it."""
+        """Describe a read and pin its snapshot; `to_*` runs it.
+
+        Hudi's five `_hoodie_*` columns come first with `meta=True`, and where they are named.
+        """
         if mode not in {"snapshot", "read_optimized"}:
             raise InvalidInput("mode is snapshot or read_optimized", mode=mode)
         predicate = None if filter is None else to_expression(filter)
@@ -236,7 +241,7 @@ class Table:
         plan = plan_snapshot(
             self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
         )
-        return self._scan(plan)
+        return self._scan(plan, columns, meta)
 
     def changes(
         self,
@@ -246,9 +251,10 @@ class Table:
         *,
         columns: Names | None = None,
         filter: Filter = None,
+        meta: bool = False,
         options: Options | None = None,
     ) -> Scan:
-        """Describe the read of records that changed in (after, until], in their latest state."""
+        """Describe the read of records that changed in (after, until], in their latest state; `meta` as in `scan`."""
         if format == "cdc":
             raise NotBuilt("pyhudi reads changes as latest_state, not as before and after images yet", format=format)
         if format != "latest_state":
@@ -261,12 +267,13 @@ class Table:
             predicate=None if filter is None else to_expression(filter),
             settings=Settings.of(options or {}),
         )
-        return self._scan(plan)
+        return self._scan(plan, columns, meta)
 
-    def lookup(self, keys: Sequence[str], *, columns: Names | None = None) -> pa.Table:
-        """Read the rows that have one of these record keys, in whatever partition."""
+    def lookup(self, keys: Sequence[str], *, columns: Names | None = None, meta: bool = False) -> pa.Table:
+        """Read the rows that have one of these record keys, in whatever partition; `meta` as in `scan`."""
         engine = LocalEngine(self._state.storage)
-        return self._scan(plan_lookup(self._state, self.timeline, keys, engine, columns=columns)).to_arrow()
+        plan = plan_lookup(self._state, self.timeline, keys, engine, columns=columns)
+        return self._scan(plan, columns, meta).to_arrow()
 
     def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Written:
         """Roll a pending instant back by name, whoever it belongs to."""
@@ -276,10 +283,11 @@ class Table:
         """Return what became of an instant whose outcome was unknown."""
         return resolve(self._state, instant)
 
-    def _scan(self, plan: ReadPlan) -> Scan:
+    def _scan(self, plan: ReadPlan, columns: Names | None, meta: bool) -> Scan:
         storage = self._state.storage
         engine = LocalEngine(storage, progress=progress_for(self._state.env))
-        return Scan(plan=plan, engine=engine, engine_on=lambda spark: engine_on(spark, storage))
+        shown = plan.showing(columns, has_meta=meta)
+        return Scan(plan=shown, engine=engine, engine_on=lambda spark: engine_on(spark, storage))
 
     def _call_with(
         self,
