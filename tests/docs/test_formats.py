@@ -43,10 +43,10 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime, State, file_na
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.txn.fence import SLOTS, Fence, fence_of, remember_fence
-from pyhudi.txn.heartbeat import heartbeat_path
 from pyhudi.txn.locks.guard import HUDI_LOCK_PATH
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH, StorageLock
+from pyhudi.txn.recovery.heartbeat import heartbeat_path
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
 FENCE = re.compile(r"^```(?:text|hex) ([a-z0-9-]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -191,7 +191,7 @@ def request_first(_):
             instant = commit.request(state, wanted, plan)
         except PreconditionFailed:
             return None
-        return instant, alive.enter_context(commit.beating(state, wanted.requested_time, settings))
+        return instant, alive.enter_context(commit.run_heartbeat(state, wanted.requested_time, settings))
 
     return announced
 

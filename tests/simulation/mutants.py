@@ -88,9 +88,10 @@ def _found(target):
 
 COMMIT = "pyhudi.txn.commit"
 OPENING = "pyhudi.actions.opening"
-ROLLBACK = "pyhudi.actions.rollback"
+ROLLBACK = "pyhudi.txn.recovery.rollback"
 CHECKS = "pyhudi.txn.checks"
-MARKERS = "pyhudi.txn.markers"
+MARKERS = "pyhudi.txn.recovery.markers"
+HEARTBEAT = "pyhudi.txn.recovery.heartbeat"
 CONFLICTS = "pyhudi.txn.conflicts"
 UNGUARDED = (f"{COMMIT}.lock_for", lock_off_in())
 
@@ -146,7 +147,7 @@ MUTANTS = (
         ((f"{ROLLBACK}._delete", always({})), (f"{ROLLBACK}.remove_marked", off)),
     ),
     Mutant("rollback leaves the instant", "two-recover", ((f"{ROLLBACK}.remove_pending", off),)),
-    Mutant("remains are not swept", "crash", ((f"{ROLLBACK}.sweep_remains", off),)),
+    Mutant("remains are not swept", "crash", ((f"{ROLLBACK}.clean_up_orphans", off),)),
     Mutant(
         "late files are looked for by markers only",
         "roll-back-live",
@@ -204,7 +205,7 @@ MUTANTS = (
     Mutant(
         "C8: no look at the lease, nor at the heart",
         "doze",
-        ((f"{COMMIT}.require_lease", off_in("commit")), (f"{COMMIT}.require_pulse", off)),
+        ((f"{COMMIT}.require_lease", off_in("commit")), (f"{COMMIT}.require_heartbeat", off)),
         seed=16,
     ),
     Mutant(
@@ -233,7 +234,11 @@ MUTANTS = (
         (("pyhudi.txn.group_locks.GroupLocks.hold", kept_while_waiting),),
         ways=("uniform",),
     ),
-    Mutant("foreign writers are dead at once", "foreign-writer", (("pyhudi.txn.heartbeat._GRACE_MS", lambda _: -1),)),
+    Mutant(
+        "foreign writers are dead at once",
+        "foreign-writer",
+        ((f"{HEARTBEAT}._GRACE_MS", lambda _: -1),),
+    ),
     Mutant(
         "a rollback claims no slot",
         "expired-lease-roll-back-fenced",

@@ -213,16 +213,16 @@ def recovered_twice(world, before, after):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_recovering_twice_changes_nothing(worlds, kind):
-    from pyhudi.actions.rollback import recover
     from pyhudi.options import Settings
     from pyhudi.timeline.active import load_timeline
     from pyhudi.txn.locks.api import ProcessLease
+    from pyhudi.txn.recovery.rollback import recover_failed_writes
 
     world = dead_writers_world(worlds[kind]).copy(DEAD_MS)
     state = world.table().state
-    recover(state, load_timeline(state), Settings(), ProcessLease())
+    recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     once = world.files()
-    recover(state, load_timeline(state), Settings(), ProcessLease())
+    recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     assert world.files() == once
     require_clean(world.table())
 

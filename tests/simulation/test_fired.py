@@ -21,7 +21,7 @@ FIRES = (
     ("require_same_table", "metadata-table"),
     ("require_same_schema", "columns"),
     ("require_lease", "expired-lease-fenced"),
-    ("require_pulse", "stalled-writer"),
+    ("require_heartbeat", "stalled-writer"),
     ("require_reads_unchanged", "skew"),
     ("require_untouched", "early"),
     ("require_no_rival", "early"),
@@ -86,4 +86,4 @@ def test_a_second_line_stops_what_the_first_lets_through(name):
 
 def test_every_check_is_here():
     checks = {name for name in vars(commit) if name.startswith("require_")}
-    assert checks - {"require_built", "require_lone"} == {*NAMES, *SECOND_LINE}
+    assert checks - {"require_supported_mode", "require_single_writer"} == {*NAMES, *SECOND_LINE}

@@ -6,10 +6,10 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, metadata_of, path_of, proposal_of, write
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
+from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
-from pyhudi.timeline.active import load_timeline, request
+from pyhudi.timeline.active import load_timeline, request, rollback_target
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import timeline_of
@@ -17,40 +17,21 @@ from pyhudi.txn.checks import (
     Proposal,
     read_concurrent,
     require_alive,
-    require_lease,
+    require_heartbeat,
     require_new_keys,
     require_no_service,
     require_older_targets,
-    require_pulse,
     require_reads_unchanged,
     require_same_schema,
     require_same_table,
-    rollback_target,
 )
 from pyhudi.txn.conflicts import Reads, Resolution, footprint
-from pyhudi.txn.heartbeat import Pulse
+from pyhudi.txn.recovery.heartbeat import Heartbeat
 
 
 @pytest.fixture
 def state():
     return new_state()
-
-
-class Lease:
-    def __init__(self, remaining_ms):
-        self._remaining_ms = remaining_ms
-
-    def remaining_ms(self):
-        return self._remaining_ms
-
-
-@pytest.mark.parametrize(("remaining_ms", "is_enough"), [(None, True), (5_000, True), (4_999, False), (0, False)])
-def test_a_lease_that_is_about_to_end_is_not_enough(remaining_ms, is_enough):
-    if is_enough:
-        require_lease(Lease(remaining_ms))
-    else:
-        with pytest.raises(LockNotAcquired):
-            require_lease(Lease(remaining_ms))
 
 
 def test_an_instant_is_alive_until_it_is_gone_or_done(state):
@@ -310,12 +291,12 @@ def test_columns_that_a_later_commit_would_hide_from_readers_are_a_conflict(vers
 
 def test_a_heartbeat_that_did_not_get_through_for_too_long_stops_the_write(state):
     clock = state.env
-    pulse = Pulse(env=clock, limit_s=120, last_s=clock.monotonic_s())
-    require_pulse("20260101000000001", pulse)
+    heartbeat = Heartbeat(env=clock, limit_s=120, last_s=clock.monotonic_s())
+    require_heartbeat("20260101000000001", heartbeat)
     clock.sleep(121)
     with pytest.raises(HeartbeatExpired):
-        require_pulse("20260101000000001", pulse)
-    require_pulse("20260101000000001", replace(pulse, limit_s=None))
+        require_heartbeat("20260101000000001", heartbeat)
+    require_heartbeat("20260101000000001", replace(heartbeat, limit_s=None))
 
 
 def test_a_base_file_that_is_not_older_than_the_write_is_our_own_mistake():

@@ -422,8 +422,9 @@ def test_a_lease_that_ran_out_while_it_was_waited_for_takes_nothing_back(state, 
 
 def test_a_lease_that_ran_out_while_it_was_waited_for_recovers_nothing(state, monkeypatch):
     monkeypatch.setattr(commit, "lock_for", lambda *_: _Late())
+    monkeypatch.setattr(commit, "recover_failed_writes", _never)
     with pytest.raises(LockNotAcquired, match="lost"):
-        begin(state, Action.COMMIT, Settings({}), recover=_never, undo=_never)
+        begin(state, Action.COMMIT, Settings({}))
 
 
 def _never(*_):

@@ -4,7 +4,6 @@ import pytest
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, proposal_of, write
 
-from pyhudi.actions.rollback import recover, undo
 from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired
 from pyhudi.filegroup.model import FileGroupId
@@ -148,7 +147,7 @@ def test_a_service_keeps_them_beside_the_table_lock(state, monkeypatch, kind, sa
 
 def test_locks_of_the_caller_outlast_the_action(state):
     with GroupLocks() as locks:
-        with begin(state, Action.COMMIT, Settings(PESSIMISTIC), recover=recover, undo=undo, group_locks=locks) as txn:
+        with begin(state, Action.COMMIT, Settings(PESSIMISTIC), group_locks=locks) as txn:
             txn.start(None, groups("g1"))
         with pytest.raises(LockNotAcquired), hold_groups(state, NO_WAIT, groups("g1")):
             pass

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from pyhudi.actions.rollback import recover, undo
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
@@ -13,7 +12,7 @@ from pyhudi.txn.commit import begin
 
 def begun(state, action=Action.COMMIT, **options):
     """Begin as the verbs do."""
-    return begin(state, action, Settings(options), recover=recover, undo=undo)
+    return begin(state, action, Settings(options))
 
 
 def through(state, storage):

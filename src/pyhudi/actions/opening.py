@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
-from pyhudi.actions.rollback import recover, undo
 from pyhudi.engine.api import KEY, PARTITION, Frame
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
 from pyhudi.filegroup.model import FileSlice, PartitionPath
@@ -216,7 +215,7 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
         snapshot = load_timeline(state)
         return None, snapshot, next_instant_time(state.env, newest_time(snapshot), timeline_zone(state))
     plan = encode_requested_replace(state.env.random_bytes(_NONCE_BYTES)) if action is Action.REPLACECOMMIT else b""
-    txn = begin(state, action, call.settings, plan=plan, recover=recover, undo=undo, group_locks=call.group_locks)
+    txn = begin(state, action, call.settings, plan=plan, group_locks=call.group_locks)
     stack.enter_context(txn)
     return txn, txn.snapshot, txn.time
 

@@ -1,164 +1,42 @@
-"""Roll an instant back: delete what it wrote, take it off the timeline, say so on the timeline.
+"""Roll one pending instant back by name. Start at `rollback_instant`."""
 
-The plan is stored before the first delete, and a rollback found half-done is finished with its stored plan, so that
-doing it twice gives the same state. Start at `rollback_instant`; `recover` settles what dead writers left.
-
-Spec: format/timeline 3.7, 10.2; reliability 1.6.
-"""
-
-from collections import defaultdict
-from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Final
 
-from pyhudi.errors import (
-    ClockBehindTimeline,
-    CommitUnknown,
-    CorruptData,
-    InstantNotFound,
-    InvalidInput,
-    PreconditionFailed,
-    StorageUnavailable,
-    WriteConflict,
-)
-from pyhudi.options import Settings, option
+from pyhudi.errors import InstantNotFound, InvalidInput
+from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import check_path
-from pyhudi.timeline.active import (
-    complete,
-    load_timeline,
-    read_plan,
-    remove_pending,
-    start,
-)
-from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
-from pyhudi.timeline.instant import Action, Instant, InstantTime, State
-from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
-from pyhudi.txn.checks import require_lease, rollback_target
-from pyhudi.txn.commit import announce
-from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline, fence_of
-from pyhudi.txn.heartbeat import FailedWrites, Liveness, failed_writes, is_abandoned, liveness, stop_beating
-from pyhudi.txn.locks import Lease, lock_for
-from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, named_files, remove_files, remove_marked
+from pyhudi.timeline.instant import Instant, InstantTime, State
+from pyhudi.timeline.rollback import RollbackPlan
+from pyhudi.timeline.view import find_instant
+from pyhudi.txn.fence import decided_timeline
+from pyhudi.txn.locks import lock_for, require_lease
 from pyhudi.txn.outcomes import nothing_committed
-from pyhudi.txn.remains import is_rolled_back, settle_heartbeat, sweep_remains
-from pyhudi.txn.times import times_for
+from pyhudi.txn.recovery.rollback import ROLLED_BACK, UNFINISHED, plan_rollback, run_rollback
 
-__all__ = ["plan_rollback", "recover", "rollback_instant", "undo"]
-
-USES_MARKERS: Final = option(
-    "hoodie.rollback.using.markers",
-    True,
-    "A rollback deletes what the markers name, and lists where there are none; false: it lists every partition.",
-)
-_NONCE_BYTES: Final = 16
-_UNFINISHED: Final = "a rollback could not be finished; try again"
-_ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
+__all__ = ["rollback_instant"]
 
 
 def rollback_instant(
     state: TableState, time: InstantTime, settings: Settings, *, is_dry_run: bool = False
 ) -> RollbackPlan:
-    """Roll back one pending instant by name, whoever it belongs to.
+    """Roll back one pending instant by name, whichever writer it belongs to; a dry run returns the plan only.
 
     Locks:  takes the table lock.
     Raises: InstantNotFound; InvalidInput for an instant that is completed, also if its commit was decided while this
             rollback was on its way; LockNotAcquired; StorageUnavailable where it could not be finished.
     """
-    with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
+    with nothing_committed(UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
         timeline = decided_timeline(state)
         target = find_instant(timeline, time)
         if target is None:
             raise InstantNotFound("no such instant on the timeline", instant=time)
-        if target.is_completed or target.action not in _ROLLED_BACK:
+        if target.is_completed or target.action not in ROLLED_BACK:
             raise _not_pending(target)
-        plan = _stored_plan(state, timeline, time) or plan_rollback(state, target, settings)
-        if not is_dry_run and not _run(state, timeline, plan, settings, lease):
+        plan = plan_rollback(state, timeline, target, settings)
+        if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease):
             raise _not_pending(replace(target, state=State.COMPLETED))
         return plan
-
-
-def undo(state: TableState, instant: Instant, settings: Settings) -> bool:
-    """Roll our own failed instant back; true if somebody else had done so, whom what was written later escaped.
-
-    A file that was published after the rollback has looked for it may have no marker any more, so files are looked for
-    by name too.
-
-    Locks: takes the table lock.
-    """
-    time = instant.requested_time
-    with lock_for(state, settings).hold() as lease:
-        require_lease(lease)
-        timeline = decided_timeline(state)
-        mine = find_instant(timeline, time)
-        if mine is None or is_rolled_back(state, timeline, time, is_later=True):
-            _clear(state, time, instant.action)
-            return True
-        if not mine.is_completed:
-            _run(state, timeline, plan_rollback(state, mine, settings), settings, lease)
-        return False
-
-
-def recover(state: TableState, timeline: Timeline, settings: Settings, lease: Lease) -> Timeline:
-    """Finish rollbacks found half-done, roll back writes whose writer is dead, sweep what the dead left.
-
-    A writer that beats is left alone; one that never did is foreign, and left alone for an hour, unless the policy is
-    EAGER. The same goes for a rollback: a foreign one may be going on, because others do not hold the lock all the
-    while. Under the policy NEVER nothing is done.
-
-    Locks:  the table lock is held; nothing is begun or completed once its lease is about to end.
-    Raises: LockNotAcquired; StorageUnavailable where a rollback cannot be finished now.
-    """
-    if failed_writes(settings) is FailedWrites.NEVER:
-        return timeline
-    left_alone = set()
-    for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
-        if is_abandoned(state, rollback.requested_time, settings):
-            _finish(state, rollback, _plan_of(state, rollback), settings, lease)
-            timeline = load_timeline(state)
-        else:
-            left_alone.add(rollback_target(state, rollback))
-    for instant in pending(timeline):
-        if instant.action not in _ROLLED_BACK or instant.requested_time in left_alone:
-            continue
-        if is_abandoned(state, instant.requested_time, settings):
-            _run(state, timeline, plan_rollback(state, instant, settings), settings, lease)
-            timeline = load_timeline(state)
-    sweep_remains(state, timeline, settings)
-    return timeline
-
-
-def plan_rollback(state: TableState, target: Instant, settings: Settings) -> RollbackPlan:
-    """List the files an instant may have left: by its markers, or, where it has none, by name in every partition.
-
-    Nothing is written under an instant that was only requested.
-    """
-    time = target.requested_time
-    paths = marked_files(state, time) if settings.get(USES_MARKERS) else set()
-    if not paths and target.state is State.INFLIGHT:
-        paths = named_files(state, time)
-    requests = [
-        RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(f"{_absolute(state)}/{path}",))
-        for path in sorted(paths)
-    ]
-    return RollbackPlan(instant=time, action=target.comparable_action, requests=tuple(requests))
-
-
-def _plan_of(state: TableState, rollback: Instant) -> RollbackPlan:
-    return decode_rollback_plan(read_plan(state, rollback), rollback.file_name)
-
-
-def _running(state: TableState, timeline: Timeline, time: str) -> Instant | None:
-    """Find the pending rollback of an instant: it is finished as it was planned, never planned again."""
-    rollbacks = [one for one in pending(timeline) if one.action is Action.ROLLBACK]
-    return next((one for one in rollbacks if rollback_target(state, one) == time), None)
-
-
-def _stored_plan(state: TableState, timeline: Timeline, time: str) -> RollbackPlan | None:
-    running = _running(state, timeline, time)
-    return None if running is None else _plan_of(state, running)
 
 
 def _not_pending(target: Instant) -> InvalidInput:
@@ -168,149 +46,3 @@ def _not_pending(target: Instant) -> InvalidInput:
         action=target.action,
         state=target.state,
     )
-
-
-def _run(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
-    """Request the rollback with its plan, then do it; false if the target was committed first.
-
-    What was rolled back before, and came back because its writer was late, is only taken away once more.
-    """
-    if is_rolled_back(state, timeline, InstantTime(plan.instant), is_later=True):
-        _clear(state, InstantTime(plan.instant), Action(plan.action))
-        return True
-    running = _running(state, timeline, plan.instant)
-    if running is not None:
-        return _finish(state, running, _plan_of(state, running), settings, lease)
-    newest = None
-    encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
-    with ExitStack() as alive:
-        announced = None
-        while announced is None:
-            newest = _issue(state, timeline, settings, after=newest, target=plan.instant)
-            require_lease(lease)
-            wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
-            announced = announce(state, wanted, encoded, settings, alive)
-        return _finish(state, announced[0], plan, settings, lease)
-
-
-def _clear(state: TableState, time: InstantTime, action: Action) -> None:
-    """Take away what the writer of an instant did when that was rolled back already: it may also have started it."""
-    remove_pending(state, Instant(requested_time=time, action=action, state=State.INFLIGHT))
-    remove_files(state, time)
-    delete_markers(state, time)
-
-
-def _issue(
-    state: TableState, timeline: Timeline, settings: Settings, *, after: InstantTime | None, target: str = ""
-) -> InstantTime:
-    """Issue a time of a rollback: later than everything, or, where only the dead are ahead of the clock, than the rest.
-
-    A writer that died with a clock that was ahead would else keep everybody from writing until its time has come.
-
-    Raises: ClockBehindTimeline where something that stays is ahead of the clock.
-    """
-    times = times_for(state, settings)
-    try:
-        return times.issue(max(filter(None, (newest_time(timeline), after)), default=None))
-    except ClockBehindTimeline:
-        writes = {one.requested_time for one in pending(timeline) if one.action in _ROLLED_BACK}
-        dead = {time for time in writes if time == target or is_abandoned(state, time, settings)}
-        rest = replace(timeline, instants=tuple(one for one in timeline.instants if one.requested_time not in dead))
-        return times.issue(max(filter(None, (newest_time(rest), after)), default=None))
-
-
-def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
-    """Do a requested rollback; every step may have been done before.
-
-    One whose target was committed, or is another rollback's, is given up; false if it was committed.
-
-    The lock is kept, as after a commit, until nobody can issue the rollback's times again.
-    """
-    started_s = state.env.monotonic_s()
-    inflight = replace(rollback, state=State.INFLIGHT)
-    with suppress(PreconditionFailed):  # begun before
-        start(state, rollback)
-    target = InstantTime(plan.instant)
-    was_alive = liveness(state, target, settings) is Liveness.ALIVE
-    decided = decide_rollback(state, target, rollback.requested_time)
-    if decided is not Verdict.OURS:
-        remove_pending(state, inflight)
-        stop_beating(state, rollback.requested_time)
-        return decided is not Verdict.COMMITTED
-    partitions = _delete(state, plan)
-    remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
-    remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
-    metadata = RollbackMetadata(
-        start_time=rollback.requested_time,
-        time_taken_ms=int((state.env.monotonic_s() - started_s) * 1000),
-        rolled_back=((plan.instant, plan.action),),
-        partitions=partitions,
-    )
-    last = _publish(state, inflight, metadata, settings, lease)
-    delete_markers(state, target)
-    if not was_alive:  # else a file may have come, or may still come, for which nobody has looked
-        settle_heartbeat(state, target, rollback.requested_time)
-    stop_beating(state, rollback.requested_time)
-    times_for(state, settings).settle(last)
-    return True
-
-
-def _publish(
-    state: TableState, inflight: Instant, metadata: RollbackMetadata, settings: Settings, lease: Lease
-) -> InstantTime:
-    """Complete the rollback, unless somebody else did, and give the last time that was issued for it."""
-    completion = inflight.requested_time
-    while True:
-        fence, timeline = fence_of(state), load_timeline(state)
-        done = find_instant(timeline, inflight.requested_time)
-        if done is not None and done.is_completed:
-            return done.completion_time or completion
-        completion = _issue(state, timeline, settings, after=completion)
-        claim = None if fence is None else fence.claim_commit
-        require_lease(lease)
-        try:
-            complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES), claim=claim)
-        except WriteConflict:
-            continue  # somebody else got the slot
-        except PreconditionFailed:
-            if state.layout.has_completion_times:
-                continue
-            return completion  # the one name it can have is there: somebody finished this rollback
-        except CommitUnknown as error:  # of the rollback, not of the caller's write
-            raise StorageUnavailable(_UNFINISHED, instant=metadata.start_time) from error
-        return completion
-
-
-def _delete(state: TableState, plan: RollbackPlan) -> dict[str, RollbackPartition]:
-    """Delete the files of a plan: by name inside the partition, wherever the plan's paths point.
-
-    Raises: CorruptData for a file that the instant cannot have written.
-    """
-    deleted: dict[str, list[str]] = defaultdict(list)
-    for path, one, stored in _checked(plan):
-        state.storage.delete(path)
-        deleted[one.partition_path].append(stored)
-    return {
-        partition: RollbackPartition(partition_path=partition, deleted=tuple(names))
-        for partition, names in deleted.items()
-    }
-
-
-def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
-    """Return (path, request, path as stored) of all files of a plan; all are judged before one is deleted."""
-    found = []
-    for one in plan.requests:
-        if one.log_blocks_to_delete:
-            raise CorruptData("a rollback plan asks for log blocks, which copy-on-write tables do not have")
-        for stored in one.files_to_delete:
-            name = stored.rsplit("/", 1)[-1]
-            path = f"{one.partition_path}/{name}" if one.partition_path else name
-            if not is_file_of(check_path(path), plan.instant):
-                raise CorruptData("a rollback plan names a file of another instant", instant=plan.instant, file=stored)
-            found.append((path, one, stored))
-    return found
-
-
-def _absolute(state: TableState) -> str:
-    """Return the base path as Hudi spells it in rollback plans: without a `file:` scheme."""
-    return state.storage.url.removeprefix("file://").rstrip("/")

@@ -12,7 +12,7 @@ from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.history import find_archived
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.view import find_instant, is_committed
-from pyhudi.txn.heartbeat import Liveness, heartbeat_path, liveness
+from pyhudi.txn.recovery.heartbeat import Liveness, heartbeat_path, liveness
 
 __all__ = ["resolve", "writer_of"]
 

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Any, Final
 
 from pyhudi.errors import (
@@ -29,6 +30,7 @@ from pyhudi.timeline.clock import format_instant, zone_of
 from pyhudi.timeline.codec import (
     decode_commit,
     decode_plan,
+    decode_rollback_plan,
     encode_commit,
     encode_rollback_metadata,
     is_clustering_plan,
@@ -48,6 +50,7 @@ __all__ = [
     "read_service_metadata",
     "remove_pending",
     "request",
+    "rollback_target",
     "start",
     "timeline_zone",
 ]
@@ -137,6 +140,19 @@ def read_plan(state: TableState, instant: Instant) -> bytes:
     """Read the requested file of an instant in whatever state: a plan's bytes, for `timeline.codec` to decode."""
     requested = replace(instant, state=State.REQUESTED, completion_time=None)
     return state.storage.get(_path(state, file_name(requested, state.layout.timeline_layout)))
+
+
+def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
+    """Read which instant a rollback takes back; None where its plan is gone.   Cost: a read; decoded once a process."""
+    try:
+        return _target_of(read_plan(state, rollback), rollback.file_name)
+    except FileMissing:
+        return None
+
+
+@lru_cache(maxsize=4_096)
+def _target_of(plan: bytes, name: str) -> InstantTime:
+    return InstantTime(decode_rollback_plan(plan, name).instant)
 
 
 def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
-from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, LockNotAcquired, WriteConflict
+from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteConflict
 from pyhudi.filegroup.model import BaseFile, FileGroupId
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
-from pyhudi.timeline.active import read_commit_metadata, read_plan
-from pyhudi.timeline.codec import decode_plan, decode_rollback_plan
+from pyhudi.timeline.active import read_commit_metadata, read_plan, rollback_target
+from pyhudi.timeline.codec import decode_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import (
@@ -40,8 +40,7 @@ from pyhudi.txn.conflicts import (
     find_read_changes,
     plan_footprint,
 )
-from pyhudi.txn.heartbeat import Pulse
-from pyhudi.txn.locks import Lease
+from pyhudi.txn.recovery.heartbeat import Heartbeat
 
 __all__ = [
     "FindKeys",
@@ -49,19 +48,16 @@ __all__ = [
     "conflict_of",
     "read_concurrent",
     "require_alive",
-    "require_lease",
+    "require_heartbeat",
     "require_new_keys",
     "require_no_conflict",
     "require_no_service",
     "require_older_targets",
-    "require_pulse",
     "require_reads_unchanged",
     "require_same_schema",
     "require_same_table",
-    "rollback_target",
 ]
 
-_LEASE_MARGIN_MS: Final = 5_000
 _SERVICES: Final = frozenset(
     {Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING, Action.RESTORE}
 )
@@ -123,19 +119,6 @@ def read_concurrent(
         except FileMissing as error:
             raise _archived(time, one.requested_time) from error
     return found
-
-
-def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
-    """Read which instant a rollback takes back; None where its plan is gone.   Cost: a read; decoded once a process."""
-    try:
-        return _target_of(read_plan(state, rollback), rollback.file_name)
-    except FileMissing:
-        return None
-
-
-@lru_cache(maxsize=4_096)
-def _target_of(plan: bytes, name: str) -> InstantTime:
-    return InstantTime(decode_rollback_plan(plan, name).instant)
 
 
 def require_same_table(state: TableState, time: InstantTime | None = None) -> None:
@@ -258,23 +241,13 @@ def require_older_targets(time: InstantTime, metadata: CommitMetadata) -> None:
                 raise InternalError("merged with a base file that is not older", instant=time, stat=stat.path)
 
 
-def require_pulse(time: InstantTime, pulse: Pulse) -> None:
+def require_heartbeat(time: InstantTime, heartbeat: Heartbeat) -> None:
     """C8: our heartbeat got through lately enough that nobody may have taken us for dead.
 
     Raises: HeartbeatExpired.
     """
-    if pulse.is_expired():
+    if heartbeat.is_expired():
         raise HeartbeatExpired("no heartbeat of this write got through for too long; write again", instant=time)
-
-
-def require_lease(lease: Lease) -> None:
-    """C8, as far as it can be known: stop before the lock may have ended.
-
-    Raises: LockNotAcquired.
-    """
-    remaining_ms = lease.remaining_ms()
-    if remaining_ms is not None and remaining_ms < _LEASE_MARGIN_MS:
-        raise LockNotAcquired("the table lock was lost, or is about to end; write again", remaining_ms=remaining_ms)
 
 
 def conflict_of(text: str, time: InstantTime, overlap: Overlap, other: str = "other", **more: object) -> WriteConflict:

@@ -9,7 +9,7 @@ Spec: Writer Expectations; format/timeline 2.6, 8.
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -33,7 +33,6 @@ from pyhudi.timeline.active import (
     load_timeline,
     read_commit_metadata,
     remove_pending,
-    request,
     start,
 )
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -43,27 +42,28 @@ from pyhudi.txn.checks import (
     Proposal,
     read_concurrent,
     require_alive,
-    require_lease,
+    require_heartbeat,
     require_new_keys,
     require_no_conflict,
     require_no_service,
     require_older_targets,
-    require_pulse,
     require_reads_unchanged,
     require_same_schema,
     require_same_table,
 )
+from pyhudi.txn.concurrency_mode import is_pessimistic, require_single_writer, require_supported_mode
 from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, footprints, resolution_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, decided_timeline, fence_of
 from pyhudi.txn.group_locks import GroupLocks
-from pyhudi.txn.heartbeat import Pulse, beating, stop_beating
-from pyhudi.txn.locks import Lease, lock_for
-from pyhudi.txn.markers import delete_markers, reconcile
+from pyhudi.txn.locks import lock_for, require_lease
+from pyhudi.txn.recovery.announce import announce
+from pyhudi.txn.recovery.heartbeat import Heartbeat, stop_heartbeat
+from pyhudi.txn.recovery.markers import delete_markers, reconcile
+from pyhudi.txn.recovery.rollback import recover_failed_writes, roll_back_own
 from pyhudi.txn.times import times_for
-from pyhudi.txn.writers import is_pessimistic, require_built, require_lone
 
-__all__ = ["Mend", "Txn", "announce", "begin"]
+__all__ = ["Mend", "Txn", "begin"]
 
 _NONCE_BYTES: Final = 16
 _log = logging.getLogger("pyhudi.txn")
@@ -89,9 +89,8 @@ class Txn:
     snapshot: Timeline
     """The timeline as it was before the instant was issued."""
     instant: Instant
-    pulse: Pulse = field(repr=False)
+    heartbeat: Heartbeat = field(repr=False)
     _alive: ExitStack = field(repr=False)
-    _undo: Callable[[TableState, Instant, Settings], bool] = field(repr=False)
     _locks: GroupLocks = field(repr=False)
     revision: int = 0
     """How often something was written again under this instant."""
@@ -121,9 +120,9 @@ class Txn:
             return
         reason = None
         try:
-            is_taken_back = self._undo(self.state, self.instant, self.settings)
+            is_taken_back = roll_back_own(self.state, self.instant, self.settings)
             self._alive.close()
-            stop_beating(self.state, self.time)
+            stop_heartbeat(self.state, self.time)
             reason = self._reason(is_taken_back) if isinstance(error, FileMissing) else None
         except HudiError as failure:
             _say(error, f"instant {self.time} could not be rolled back now; the next writer will do it: {failure}")
@@ -190,7 +189,7 @@ class Txn:
             require_no_conflict(self.time, ours, footprints(concurrent), resolution)
             self._require_the_rest(proposal, now, {one: concurrent[one] for one in concurrent if one not in seen})
             require_lease(lease)
-            require_pulse(self.time, self.pulse)
+            require_heartbeat(self.time, self.heartbeat)
             self.instant = self._publish(now, proposal.metadata, fence)
             self._wait()
         self._tidy()
@@ -279,7 +278,7 @@ class Txn:
         self._alive.close()
         try:
             delete_markers(self.state, self.time)
-            stop_beating(self.state, self.time)
+            stop_heartbeat(self.state, self.time)
         except HudiError as error:
             _say(None, f"instant {self.time} is committed; the next writer removes its markers: {error}")
 
@@ -290,20 +289,16 @@ def begin(
     settings: Settings,
     *,
     plan: bytes = b"",
-    recover: Callable[[TableState, Timeline, Settings, Lease], Timeline],
-    undo: Callable[[TableState, Instant, Settings], bool],
     group_locks: GroupLocks | None = None,
 ) -> Txn:
     """Issue an instant and request it.
 
-    `recover` settles what dead writers left and gives the timeline after it; `undo` rolls our own instant back, and
-    tells whether somebody else had.
-    `group_locks` are the caller's, where they are to outlast the action.
+    What dead writers left is rolled back first. `group_locks` are the caller's, where they are to outlast the action.
 
     Locks:  takes the table lock, for as long as the time that is issued needs.
     Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
     """
-    require_built(settings)
+    require_supported_mode(settings)
     times = times_for(state, settings)
     alive = ExitStack()
     with ExitStack() as unheld:
@@ -312,42 +307,21 @@ def begin(
             on_error.push(alive)
             require_lease(lease)  # to wait for the lock may have taken longer than it is given for
             require_same_table(state)
-            snapshot = recover(state, decided_timeline(state), settings, lease)
-            require_lone(state, snapshot, settings)
+            snapshot = recover_failed_writes(state, decided_timeline(state), settings, lease)
+            require_single_writer(state, snapshot, settings)
             announced, newest = None, newest_time(snapshot)
             while announced is None:
                 time = newest = times.issue(newest)
                 require_lease(lease)
                 wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
                 announced = announce(state, wanted, plan, settings, alive)
-            instant, pulse = announced
+            instant, heartbeat = announced
             on_error.callback(_withdraw, state, instant)
             times.settle(instant.requested_time)
             on_error.pop_all()
         unheld.pop_all()
     locks = alive.enter_context(GroupLocks()) if group_locks is None else group_locks
-    return Txn(state, settings, snapshot, instant, pulse, alive, undo, locks)
-
-
-def announce(
-    state: TableState, wanted: Instant, plan: bytes, settings: Settings, alive: ExitStack
-) -> tuple[Instant, Pulse] | None:
-    """Heartbeat, then request, so that no request of ours is ever taken for a foreign one; None if the time is taken.
-
-    A heartbeat is never left at somebody else's instant: without beats it would count as dead.
-    """
-    with suppress(PreconditionFailed):
-        pulse = alive.enter_context(beating(state, wanted.requested_time, settings))
-        try:
-            return request(state, wanted, plan), pulse
-        except PreconditionFailed:
-            alive.close()
-            stop_beating(state, wanted.requested_time)
-        except HudiError:
-            with suppress(HudiError):  # it may be there; one that comes later still has a heartbeat that counts as dead
-                remove_pending(state, wanted)
-            raise
-    return None
+    return Txn(state, settings, snapshot, instant, heartbeat, alive, locks)
 
 
 def _taken_for_dead(time: InstantTime) -> HeartbeatExpired:
@@ -358,7 +332,7 @@ def _withdraw(state: TableState, instant: Instant) -> None:
     """Take back a request under which nothing was written."""
     with suppress(HudiError):
         remove_pending(state, instant)
-        stop_beating(state, instant.requested_time)
+        stop_heartbeat(state, instant.requested_time)
 
 
 def _say(error: BaseException | None, text: str) -> None:

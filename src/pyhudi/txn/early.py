@@ -19,8 +19,8 @@ from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, pending
 from pyhudi.txn.checks import conflict_of, read_concurrent
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, resolution_for
-from pyhudi.txn.heartbeat import Liveness, liveness
-from pyhudi.txn.markers import marked_files
+from pyhudi.txn.recovery.heartbeat import Liveness, liveness
+from pyhudi.txn.recovery.markers import marked_files
 
 __all__ = ["EARLY_DETECTION", "require_no_rival", "require_untouched"]
 

@@ -34,10 +34,9 @@ from pyhudi.state.config import FENCE_KEY, TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, rollback_target
 from pyhudi.timeline.instant import Action, InstantTime, parse_name
 from pyhudi.timeline.view import Timeline, find_instant
-from pyhudi.txn.checks import rollback_target
 from pyhudi.txn.locks import lock_for
 
 __all__ = [

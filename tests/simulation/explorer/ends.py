@@ -16,7 +16,6 @@ from tests.building import trip
 from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, trust
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
-from pyhudi.actions.rollback import recover
 from pyhudi.errors import HudiError
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer
@@ -29,6 +28,7 @@ from pyhudi.timeline.codec import decode_commit
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks.api import ProcessLease
+from pyhudi.txn.recovery.rollback import recover_failed_writes
 
 NEXT = ("next", "n")
 WHATEVER = {"hoodie.metadata.enable": False, "hoodie.write.set.null.for.missing.columns": True}
@@ -186,9 +186,9 @@ def i9_the_next_writer_puts_the_table_right(end):
     trust(later.storage)
     before = {place: fare for place, fare, _ in end.rows}
     state = later.table().state
-    recover(state, load_timeline(state), Settings(), ProcessLease())
+    recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     once = later.files()
-    recover(state, load_timeline(state), Settings(), ProcessLease())
+    recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     if later.files() != once:
         yield f"the second recovery changed {sorted(later.files().keys() ^ once.keys())}"
     later.table().upsert([trip(*NEXT, fare=1.0)], options={**OPTIONS, **ONE_ATTEMPT, **WHATEVER})

@@ -1,7 +1,8 @@
 import pytest
 from tests.txn.clocks import World
 
-from pyhudi.txn.locks.api import DRIFT_MS, TimedLease
+from pyhudi.errors import LockNotAcquired
+from pyhudi.txn.locks.api import DRIFT_MS, TimedLease, require_lease
 
 
 def lease(env, seconds=60):
@@ -29,3 +30,20 @@ def test_one_that_is_lost_holds_no_longer():
     held = lease(World().host())
     held.is_lost = True
     assert held.remaining_ms() == 0
+
+
+class Lease:
+    def __init__(self, remaining_ms):
+        self._remaining_ms = remaining_ms
+
+    def remaining_ms(self):
+        return self._remaining_ms
+
+
+@pytest.mark.parametrize(("remaining_ms", "is_enough"), [(None, True), (5_000, True), (4_999, False), (0, False)])
+def test_a_lease_that_is_about_to_end_is_not_enough(remaining_ms, is_enough):
+    if is_enough:
+        require_lease(Lease(remaining_ms))
+    else:
+        with pytest.raises(LockNotAcquired):
+            require_lease(Lease(remaining_ms))

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pyhudi.env import Env
+from pyhudi.errors import LockNotAcquired
 
-__all__ = ["DRIFT_MS", "Lease", "LockProvider", "LockSight", "ProcessLease", "TimedLease"]
+__all__ = ["DRIFT_MS", "Lease", "LockProvider", "LockSight", "ProcessLease", "TimedLease", "require_lease"]
 
 DRIFT_MS: Final = 500
 """How far two clocks may be apart: a lease is respected for so long after its end, and trusted for less."""
+_LEASE_MARGIN_MS: Final = 5_000
 
 
 class Lease(Protocol):
@@ -99,3 +101,13 @@ class TimedLease:
         if self.is_lost:
             return 0
         return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - DRIFT_MS)
+
+
+def require_lease(lease: Lease) -> None:
+    """C8, as far as it can be known: stop before the lock may have ended.
+
+    Raises: LockNotAcquired.
+    """
+    remaining_ms = lease.remaining_ms()
+    if remaining_ms is not None and remaining_ms < _LEASE_MARGIN_MS:
+        raise LockNotAcquired("the table lock was lost, or is about to end; write again", remaining_ms=remaining_ms)

@@ -3,7 +3,7 @@ from tests.new_states import new_state
 
 from pyhudi.errors import CorruptData
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
-from pyhudi.txn.markers import delete_markers, is_file_of, marked_files, reconcile, remove_marked
+from pyhudi.txn.recovery.markers import delete_markers, is_file_of, marked_files, reconcile, remove_marked
 
 T, OTHER = "20260101000000001", "20260101000000002"
 TEMP = f".hoodie/.temp/{T}"

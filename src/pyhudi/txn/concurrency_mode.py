@@ -1,7 +1,7 @@
 """How many writers a table's store bears, and what follows where it is only one.
 
 A mode says how they are kept apart, on top of the checks that every commit makes. Our own local and memory stores are
-held to racing creators by tests; every other store is asked once. Start at `require_lone`.
+held to racing creators by tests; every other store is asked once. Start at `require_single_writer`.
 """
 
 import logging
@@ -13,9 +13,9 @@ from pyhudi.options import Settings, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.probe import probe_writes
 from pyhudi.timeline.view import Timeline, pending
-from pyhudi.txn.heartbeat import FailedWrites, failed_writes, is_abandoned
+from pyhudi.txn.recovery.heartbeat import FailedWrites, failed_writes, is_abandoned
 
-__all__ = ["is_pessimistic", "require_built", "require_lone"]
+__all__ = ["is_pessimistic", "require_single_writer", "require_supported_mode"]
 
 _SINGLE: Final = "SINGLE_WRITER"
 _PESSIMISTIC: Final = "PESSIMISTIC_CONCURRENCY_CONTROL"
@@ -36,7 +36,7 @@ def is_pessimistic(settings: Settings) -> bool:
     return settings.get(CONCURRENCY_MODE) == _PESSIMISTIC
 
 
-def require_built(settings: Settings) -> None:
+def require_supported_mode(settings: Settings) -> None:
     """Refuse a mode that is not built, and one that contradicts what is done about failed writes.
 
     Raises: NotBuilt, OptionError.
@@ -55,7 +55,7 @@ def require_built(settings: Settings) -> None:
         )
 
 
-def require_lone(state: TableState, snapshot: Timeline, settings: Settings) -> None:
+def require_single_writer(state: TableState, snapshot: Timeline, settings: Settings) -> None:
     """Do nothing where the store keeps several writers apart; elsewhere let one write, and warn.
 
     Locks:  the table lock is held, such as it is.

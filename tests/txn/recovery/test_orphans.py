@@ -5,7 +5,7 @@ from tests.txn.writing import begun, committed, data_files, path_of, proposal_of
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline
-from pyhudi.txn.remains import sweep_remains
+from pyhudi.txn.recovery.orphans import clean_up_orphans
 
 HOUR_S = 3_600
 
@@ -16,7 +16,7 @@ def state():
 
 
 def sweep(state):
-    return sweep_remains(state, load_timeline(state), Settings())
+    return clean_up_orphans(state, load_timeline(state), Settings())
 
 
 def leave(state, time, group="left", has_heartbeat=True):

@@ -8,7 +8,7 @@ import pytest
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, states_of, through, write
 
-from pyhudi.actions.rollback import plan_rollback, recover, rollback_instant, undo
+from pyhudi.actions.rollback import rollback_instant
 from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData, FileMissing, HeartbeatExpired, InstantNotFound, InvalidInput, StorageUnavailable
 from pyhudi.filegroup.names import markers_directory
@@ -25,6 +25,7 @@ from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
 from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.locks.guard import LoneLock
+from pyhudi.txn.recovery.rollback import plan_rollback, recover_failed_writes, roll_back_own
 from pyhudi.txn.times import COUNTER_PATH
 
 SETTINGS = Settings()
@@ -61,7 +62,7 @@ def foreign(state, group="java", *, is_started=True):
 
 
 def recovered(state):
-    return recover(state, load_timeline(state), SETTINGS, ProcessLease())
+    return recover_failed_writes(state, load_timeline(state), SETTINGS, ProcessLease())
 
 
 def rollbacks(state):
@@ -133,7 +134,7 @@ def test_rolling_back_twice_finds_nothing_the_second_time(state):
     rollback_instant(state, instant.requested_time, SETTINGS)
     with pytest.raises(InstantNotFound):
         rollback_instant(state, instant.requested_time, SETTINGS)
-    undo(state, instant, SETTINGS)
+    roll_back_own(state, instant, SETTINGS)
     assert len(rollbacks(state)) == 1
 
 
@@ -143,7 +144,7 @@ def test_rolling_back_twice_finds_nothing_the_second_time(state):
 def test_without_markers_files_are_found_by_their_names(state):
     committed(state, "kept")
     instant = foreign(state)
-    plan = plan_rollback(state, instant, SETTINGS)
+    plan = plan_rollback(state, load_timeline(state), instant, SETTINGS)
     assert [one.files_to_delete[0].rsplit("/", 1)[-1] for one in plan.requests] == [
         path_of(instant.requested_time, "java").rsplit("/", 1)[-1]
     ]
@@ -152,7 +153,7 @@ def test_without_markers_files_are_found_by_their_names(state):
 def test_nothing_is_looked_for_under_an_instant_that_never_started(state):
     instant = foreign(state, is_started=False)
     counting = FaultyStorage(state.storage)
-    assert plan_rollback(through(state, counting), instant, SETTINGS).requests == ()
+    assert plan_rollback(through(state, counting), load_timeline(state), instant, SETTINGS).requests == ()
     assert counting.count("list_directory") == 0
 
 
@@ -270,7 +271,7 @@ def test_a_stored_plan_is_carried_out_and_files_written_after_it_go_too(state):
 
 def test_a_foreign_rollback_that_may_be_going_on_is_not_disturbed(state):
     instant = left_behind(state)
-    theirs = store_plan(state, plan_rollback(state, instant, SETTINGS))
+    theirs = store_plan(state, plan_rollback(state, load_timeline(state), instant, SETTINGS))
     state.env.sleep(121)
     recovered(state)
     assert rollbacks(state) == [theirs]
@@ -306,7 +307,7 @@ def test_a_rollback_that_somebody_else_finished_meanwhile_is_not_completed_twice
 
 def test_a_foreign_rollback_is_finished_by_name_with_its_own_plan(state):
     instant = left_behind(state)
-    theirs = store_plan(state, plan_rollback(state, instant, SETTINGS))
+    theirs = store_plan(state, plan_rollback(state, load_timeline(state), instant, SETTINGS))
     rollback_instant(state, instant.requested_time, SETTINGS)
     [done] = rollbacks(state)
     assert (done.requested_time, done.is_completed) == (theirs.requested_time, True)
@@ -416,7 +417,7 @@ def policy(name):
 
 
 def settle(state, settings):
-    recover(state, load_timeline(state), settings, ProcessLease())
+    recover_failed_writes(state, load_timeline(state), settings, ProcessLease())
     return states_of(state)
 
 
@@ -470,7 +471,7 @@ def test_every_file_of_a_dead_writer_is_found(version, how):
         state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
     uses = Settings({"hoodie.rollback.using.markers": str(how != "markers that are not to be used").lower()})
     state.env.sleep(121)
-    assert len(plan_rollback(state, instant, uses).requests) == 2
+    assert len(plan_rollback(state, load_timeline(state), instant, uses).requests) == 2
     settle(state, uses)
     assert data_files(state) == [path_of(kept.requested_time, "kept")]
     assert remains(state) == []
@@ -482,7 +483,10 @@ def test_log_files_that_carry_the_instant_are_found_by_listing(state):
     state.storage.put("sf/.hoodie_partition_metadata", b"")
     state.storage.put(f"sf/.g_{time}.log.1_0-0-0", b"log")
     state.storage.delete_tree(f".hoodie/.temp/{time}")
-    found = [one.files_to_delete[0].rsplit("/", 1)[-1] for one in plan_rollback(state, instant, SETTINGS).requests]
+    found = [
+        one.files_to_delete[0].rsplit("/", 1)[-1]
+        for one in plan_rollback(state, load_timeline(state), instant, SETTINGS).requests
+    ]
     assert sorted(found) == [f".g_{time}.log.1_0-0-0", path_of(time, "a").rsplit("/", 1)[-1]]
 
 

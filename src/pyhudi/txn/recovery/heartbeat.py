@@ -1,7 +1,7 @@
 """Liveness of a writer: `.hoodie/.heartbeat/<instant>`, touched on a beat; for people it holds our process's name.
 
 A local writer also holds a lock tied to its process beside it, so that a dead one is known at once. A pending instant
-without any heartbeat is foreign (a Java single writer has none). Start at `beating`; `liveness` asks about others.
+without any heartbeat is foreign (a Java single writer has none). Start at `run_heartbeat`; `liveness` judges others.
 """
 
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ __all__ = [
     "GUARD_PREFIX",
     "HEARTBEATS",
     "FailedWrites",
+    "Heartbeat",
     "Liveness",
-    "Pulse",
-    "beating",
     "failed_writes",
     "guard_path",
     "heartbeat_path",
     "is_abandoned",
-    "keep_from_others",
     "liveness",
-    "stop_beating",
+    "reserve_time",
+    "run_heartbeat",
+    "stop_heartbeat",
 ]
 
 INTERVAL_MS: Final = option("hoodie.client.heartbeat.interval_in_ms", 60_000, "How often a writer shows it is alive.")
@@ -74,7 +74,7 @@ class FailedWrites(StrEnum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Pulse:
+class Heartbeat:
     """When our own heartbeat last got through. Units: s on the monotonic clock."""
 
     env: Env
@@ -103,7 +103,7 @@ def guard_path(instant: InstantTime) -> str:
 
 
 @contextmanager
-def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[Pulse]:
+def run_heartbeat(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[Heartbeat]:
     """Beat until the context is left; the file stays for whoever has to judge a writer that died inside.
 
     Raises: PreconditionFailed if somebody else beats for this instant.
@@ -111,7 +111,7 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
     limit_s = settings.get(INTERVAL_MS) * settings.get(MISSES) / 1000
     owner = process_name().encode()
     is_guarded = state.storage.traits.has_guard
-    pulse = Pulse(env=state.env, limit_s=None if is_guarded else limit_s, last_s=state.env.monotonic_s())
+    heartbeat = Heartbeat(env=state.env, limit_s=None if is_guarded else limit_s, last_s=state.env.monotonic_s())
 
     def beat() -> None:
         started_s = state.env.monotonic_s()
@@ -119,7 +119,7 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
             state.storage.put(heartbeat_path(instant), owner)
         except HudiError:
             return  # one miss is tolerable; the next beat tries again
-        pulse.last_s = started_s
+        heartbeat.last_s = started_s
 
     with _guard(state, instant):
         try:
@@ -128,17 +128,17 @@ def beating(state: TableState, instant: InstantTime, settings: Settings) -> Iter
             _leave(state, instant)
             raise
         with state.env.every(settings.get(INTERVAL_MS) / 1000, beat):
-            yield pulse
+            yield heartbeat
 
 
-def stop_beating(state: TableState, instant: InstantTime) -> None:
+def stop_heartbeat(state: TableState, instant: InstantTime) -> None:
     """Remove the heartbeat of an instant that is settled."""
     state.storage.delete(heartbeat_path(instant))
     if state.storage.traits.has_guard:
         state.storage.delete(guard_path(instant))
 
 
-def keep_from_others(state: TableState, instant: InstantTime) -> None:
+def reserve_time(state: TableState, instant: InstantTime) -> None:
     """Leave a heartbeat that nobody keeps up, so that nobody else is given this time; one that is there grows older."""
     with suppress(PreconditionFailed):
         state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)

@@ -1,7 +1,7 @@
 """What writers left beside the timeline: heartbeats and markers of instants that are settled.
 
 A writer that dies after its commit leaves them, and so does one that was rolled back while it still worked; the latter
-may leave data files too. Nothing here touches a pending instant. Start at `sweep_remains`.
+may leave data files too. Nothing here touches a pending instant. Start at `clean_up_orphans`.
 
 Spec: reliability 1.6 (after W13: redo W14).
 """
@@ -10,27 +10,27 @@ from typing import Final
 
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
+from pyhudi.timeline.active import rollback_target
 from pyhudi.timeline.instant import Action, InstantTime, is_instant_time
 from pyhudi.timeline.view import Timeline, newest_time
-from pyhudi.txn.checks import rollback_target
-from pyhudi.txn.heartbeat import (
+from pyhudi.txn.recovery.heartbeat import (
     GUARD_PREFIX,
     HEARTBEATS,
     Liveness,
     is_abandoned,
-    keep_from_others,
     liveness,
-    stop_beating,
+    reserve_time,
+    stop_heartbeat,
 )
-from pyhudi.txn.markers import delete_markers, remove_files, remove_marked
+from pyhudi.txn.recovery.markers import delete_markers, remove_files, remove_marked
 
-__all__ = ["is_rolled_back", "settle_heartbeat", "sweep_remains"]
+__all__ = ["clean_up_orphans", "is_rolled_back", "release_heartbeat"]
 
 _LOCKS: Final = ".hoodie/.locks"
 _MARKERS: Final = ".hoodie/.temp"
 
 
-def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> list[InstantTime]:
+def clean_up_orphans(state: TableState, timeline: Timeline, settings: Settings) -> list[InstantTime]:
     """Remove the remains of settled instants; give those instants.
 
     Of an instant that is not on the timeline, the files that its markers name go too, but only where it surely never
@@ -56,21 +56,21 @@ def sweep_remains(state: TableState, timeline: Timeline, settings: Settings) -> 
             remove_marked(state, time)
         delete_markers(state, time)
         if not is_late:
-            settle_heartbeat(state, time, newest_time(timeline) if is_taken_back else None)
+            release_heartbeat(state, time, newest_time(timeline) if is_taken_back else None)
         swept.append(time)
     return swept
 
 
-def settle_heartbeat(state: TableState, time: InstantTime, newest: InstantTime | None = None) -> None:
+def release_heartbeat(state: TableState, time: InstantTime, newest: InstantTime | None = None) -> None:
     """Remove the heartbeat of a settled instant, unless it is later than the newest time on the timeline.
 
     Then its writer's clock was ahead, and the clocks that issue times are yet to come there: a time with a heartbeat is
     given to nobody else, whose files would be one with those that the dead may still leave.
     """
     if newest is not None and time > newest:
-        keep_from_others(state, time)
+        reserve_time(state, time)
     else:
-        stop_beating(state, time)
+        stop_heartbeat(state, time)
 
 
 def _is_active(timeline: Timeline, time: InstantTime) -> bool:

@@ -11,14 +11,14 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.process import process_name
 from pyhudi.timeline.clock import format_instant
-from pyhudi.txn.heartbeat import (
+from pyhudi.txn.recovery.heartbeat import (
     Liveness,
-    beating,
     guard_path,
     heartbeat_path,
     is_abandoned,
     liveness,
-    stop_beating,
+    run_heartbeat,
+    stop_heartbeat,
 )
 
 SETTINGS = Settings()
@@ -51,7 +51,7 @@ def time(env, state):
 
 
 def test_a_writer_is_alive_while_it_beats_and_dead_two_beats_later(world, state, time):
-    with beating(state, time, SETTINGS):
+    with run_heartbeat(state, time, SETTINGS):
         world.pass_ms(600_000)
         assert liveness(state, time, SETTINGS) is Liveness.ALIVE
     world.pass_ms(120_000)
@@ -65,7 +65,7 @@ def test_the_options_say_how_long_a_beat_is_believed(world, state, time):
     settings = Settings(
         {"hoodie.client.heartbeat.interval_in_ms": "1000", "hoodie.client.heartbeat.tolerable.misses": "3"}
     )
-    with beating(state, time, settings):
+    with run_heartbeat(state, time, settings):
         pass
     world.pass_ms(3_000)
     assert liveness(state, time, settings) is Liveness.ALIVE
@@ -74,11 +74,11 @@ def test_the_options_say_how_long_a_beat_is_believed(world, state, time):
 
 
 def test_the_file_says_who_beats_and_stays_until_it_is_removed(state, time):
-    with beating(state, time, SETTINGS):
+    with run_heartbeat(state, time, SETTINGS):
         assert state.storage.get(f".hoodie/.heartbeat/{time}").decode() == process_name()
     assert state.storage.get(heartbeat_path(time)).decode() == process_name()
-    stop_beating(state, time)
-    stop_beating(state, time)
+    stop_heartbeat(state, time)
+    stop_heartbeat(state, time)
     assert liveness(state, time, SETTINGS) is Liveness.FOREIGN
 
 
@@ -92,7 +92,7 @@ def test_who_never_beat_is_foreign_and_is_given_an_hour(world, state, time):
 
 def test_nobody_beats_for_somebody_elses_instant(state, time):
     state.storage.put(heartbeat_path(time), b"")
-    with pytest.raises(PreconditionFailed), beating(state, time, SETTINGS):
+    with pytest.raises(PreconditionFailed), run_heartbeat(state, time, SETTINGS):
         pass
     assert state.storage.head(heartbeat_path(time))
 
@@ -103,19 +103,19 @@ def test_a_beat_that_fails_is_forgiven(world, env, state, time):
     )
     shaky = new_state(storage=MemoryStorage(env=env), env=env)
     shaky = type(shaky)(storage=faulty, env=env, config=shaky.config, layout=shaky.layout)
-    with beating(shaky, time, SETTINGS):
+    with run_heartbeat(shaky, time, SETTINGS):
         world.pass_ms(180_000)
         assert liveness(state, time, SETTINGS) is Liveness.ALIVE
 
 
 def test_a_local_writer_that_is_gone_is_dead_at_once(local, time):
-    with beating(local, time, SETTINGS):
+    with run_heartbeat(local, time, SETTINGS):
         assert liveness(local, time, SETTINGS) is Liveness.ALIVE
     assert liveness(local, time, SETTINGS) is Liveness.DEAD
 
 
 def test_a_local_writer_whose_heartbeat_file_was_removed_is_still_alive(local, time):
-    with beating(local, time, SETTINGS):
+    with run_heartbeat(local, time, SETTINGS):
         local.storage.delete(heartbeat_path(time))
         assert liveness(local, time, SETTINGS) is Liveness.ALIVE
 
@@ -129,26 +129,26 @@ def test_a_java_writers_heartbeat_on_a_local_path_is_judged_by_its_age(world, lo
 
 
 def test_no_guard_file_is_left(local, time):
-    with beating(local, time, SETTINGS):
-        stop_beating(local, time)
+    with run_heartbeat(local, time, SETTINGS):
+        stop_heartbeat(local, time)
     local.storage.put(heartbeat_path(time), b"")
-    with pytest.raises(PreconditionFailed), beating(local, time, SETTINGS):
+    with pytest.raises(PreconditionFailed), run_heartbeat(local, time, SETTINGS):
         pass
     assert local.storage.list(".hoodie/.locks") == []
 
 
 def test_who_died_stays_dead_when_somebody_else_is_given_the_same_time(local, time):
     """Its guard is what tells; its heartbeat alone would be believed for two minutes."""
-    with beating(local, time, SETTINGS):
+    with run_heartbeat(local, time, SETTINGS):
         pass
-    with pytest.raises(PreconditionFailed), beating(local, time, SETTINGS):
+    with pytest.raises(PreconditionFailed), run_heartbeat(local, time, SETTINGS):
         pass
     assert liveness(local, time, SETTINGS) is Liveness.DEAD
 
 
 def _beat_until_told(root, time, ready, stop):
     state = new_state(storage=LocalStorage(root), env=World().host(), name="other")
-    with beating(state, time, SETTINGS):
+    with run_heartbeat(state, time, SETTINGS):
         ready.set()
         stop.wait()
 

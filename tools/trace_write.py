@@ -1,0 +1,94 @@
+"""Trace a one-row upsert: modules crossed, calls upward, listings of the timeline. Run: python tools/trace_write.py.
+
+A call is upward where the called function's room lies above its caller's in the layers of pyproject.toml; functions
+that pass through an engine or another library between the two count as the caller's.
+"""
+
+import sys
+import tempfile
+import threading
+import tomllib
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+import pyarrow as pa
+
+import pyhudi
+
+_ROOT = Path(pyhudi.__file__).parent
+_PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+
+
+def _ranks() -> dict[str, int]:
+    contracts = tomllib.loads(_PROJECT.read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(one["layers"] for one in contracts if one["type"] == "layers")
+    return {room.strip(): -number for number, line in enumerate(layers) for room in line.split("|")}
+
+
+class Trace:
+    """Counts while functions are called."""
+
+    def __init__(self) -> None:
+        self.modules: Counter[str] = Counter()
+        self.upward: Counter[tuple[str, str]] = Counter()
+        self.listings: Counter[str] = Counter()
+        self._ranks = _ranks()
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Take one event of `sys.setprofile`."""
+        if event != "call" or (module := self._module(frame)) is None:
+            return
+        self.modules[module] += 1
+        if frame.f_code.co_name in {"list_directory", "list_names", "list"} and module.startswith("storage"):
+            path = str(frame.f_locals.get("path", frame.f_locals.get("prefix", "")))
+            if path.rstrip("/").endswith("timeline") and self._module(frame.f_back) != module:
+                self.listings[path] += 1
+        caller = frame.f_back
+        while caller is not None and self._module(caller) is None:
+            caller = caller.f_back
+        if caller is not None and (source := self._module(caller)) is not None:
+            above = self._ranks.get(source.split(".")[0], 0) < self._ranks.get(module.split(".")[0], 0)
+            if above and not frame.f_code.co_name.startswith("<"):
+                self.upward[(_name(source, caller), _name(module, frame))] += 1
+
+    @staticmethod
+    def _module(frame: FrameType | None) -> str | None:
+        if frame is None or not frame.f_code.co_filename.startswith(str(_ROOT)):
+            return None
+        parts = Path(frame.f_code.co_filename).relative_to(_ROOT).with_suffix("").parts
+        return ".".join(parts)
+
+
+def _name(module: str, frame: FrameType) -> str:
+    return f"{module}:{frame.f_code.co_qualname}"
+
+
+def main() -> None:
+    """Print what one upsert into a table of two commits does."""
+    schema = pa.schema([("uuid", pa.string()), ("city", pa.string()), ("ts", pa.int64())])
+    rows = pa.table({"uuid": ["a", "b"], "city": ["oslo", "lima"], "ts": [1, 1]}, schema)
+    with tempfile.TemporaryDirectory() as directory:
+        table = pyhudi.create_table(
+            directory + "/t", schema, record_key=["uuid"], partition_by=["city"], ordering=["ts"]
+        )
+        table.upsert(rows)
+        table.upsert(rows)
+        trace = Trace()
+        threading.setprofile(trace)
+        sys.setprofile(trace)
+        table.upsert(rows.slice(0, 1))
+        sys.setprofile(None)
+        threading.setprofile(None)
+    print(f"modules crossed: {len(trace.modules)}")
+    print(f"upward calls: {len(trace.upward)}")
+    for (source, target), count in sorted(trace.upward.items()):
+        print(f"  {source} -> {target} ({count})")
+    print(f"listings of the timeline: {sum(trace.listings.values())}")
+    if "-v" in sys.argv:
+        for module, count in sorted(trace.modules.items()):
+            print(f"  {module} {count}")
+
+
+if __name__ == "__main__":
+    main()
