@@ -13,7 +13,8 @@ from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.instant import Action, State
 from pyhudi.timeline.view import newest_time
-from pyhudi.txn import commit, group_locks
+from pyhudi.txn import group_locks
+from pyhudi.txn.recovery import announce
 from pyhudi.txn.times import times_for
 
 
@@ -188,10 +189,10 @@ def request_first(_):
 
     def announced(state, wanted, plan, settings, alive):
         try:
-            instant = commit.request(state, wanted, plan)
+            instant = announce.request(state, wanted, plan)
         except PreconditionFailed:
             return None
-        return instant, alive.enter_context(commit.run_heartbeat(state, wanted.requested_time, settings))
+        return instant, alive.enter_context(announce.run_heartbeat(state, wanted.requested_time, settings))
 
     return announced
 

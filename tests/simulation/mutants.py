@@ -89,6 +89,7 @@ def _found(target):
 COMMIT = "pyhudi.txn.commit"
 OPENING = "pyhudi.actions.opening"
 ROLLBACK = "pyhudi.txn.recovery.rollback"
+BY_NAME = "pyhudi.actions.rollback"
 CHECKS = "pyhudi.txn.checks"
 MARKERS = "pyhudi.txn.recovery.markers"
 HEARTBEAT = "pyhudi.txn.recovery.heartbeat"
@@ -134,11 +135,12 @@ MUTANTS = (
         "outage",
         (
             ("pyhudi.timeline.active._unknown", as_unavailable),
+            (f"{BY_NAME}.find_instant", unpublished_looks_pending),
             (f"{ROLLBACK}.find_instant", unpublished_looks_pending),
         ),
         ("all",),
     ),
-    Mutant("rollback without the lock", "roll-back-live", ((f"{ROLLBACK}.lock_for", lock_off_in()),)),
+    Mutant("rollback without the lock", "roll-back-live", ((f"{BY_NAME}.lock_for", lock_off_in()),)),
     Mutant("everybody is taken for dead", "update-apart", ((f"{ROLLBACK}.is_abandoned", always(True)),)),
     Mutant("nobody is taken for dead", "crash", ((f"{ROLLBACK}.is_abandoned", always(False)),)),
     Mutant(
