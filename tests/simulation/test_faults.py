@@ -3,9 +3,11 @@
 import weakref
 
 import pytest
+from tests.simulation.explorer.scenario import trust
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS
+from tests.storage.settled import SettledStorage
 
 from pyhudi.errors import HudiError, OutcomeUnknown
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
@@ -29,9 +31,17 @@ def worlds():
     return {kind: new_world(kind) for kind in ("6", "8", "9", "9 fenced")}
 
 
-def told(world, verb, fault):
-    """Do a verb in a store with one fault; give what the caller was told."""
-    storage = FaultyStorage(world.storage, plan=[fault], env=world.env)
+class StoreOf(SettledStorage):
+    """An object store of whose conditions nobody has to ask."""
+
+    def __init__(self, *given, **more):
+        super().__init__(*given, **more)
+        trust(self)
+
+
+def told(world, verb, fault, store=FaultyStorage):
+    """Do a verb in a store with one fault; return what the caller was told."""
+    storage = store(world.storage, plan=[fault], env=world.env)
     try:
         verb(world.table(storage))
     except HudiError as error:
@@ -42,10 +52,10 @@ def told(world, verb, fault):
     return answer
 
 
-def require_truth(start, verb, fault, before, after):
-    """Hold what was told to what is there, and let the next writer in; give what was told."""
+def require_truth(start, verb, fault, before, after, store=FaultyStorage):
+    """Hold what was told to what is there, and let the next writer in; return what was told."""
     world = start.copy()
-    answer = told(world, verb, fault)
+    answer = told(world, verb, fault, store)
     allowed = {"done": (after,), "failed": (before,), "unknown": (before, after)}[answer]
     assert world.rows() in allowed, f"told {answer} by {fault}"
     recovered(world.copy(DEAD_MS), before, after)
@@ -66,6 +76,23 @@ def test_every_operation_may_fail_once(worlds, figure, name, kind):
         assert "done" in answers if kind in MILD else "failed" in answers
         assert "unknown" in answers or "fenced" not in version or kind in MILD | OF_READS
         assert "unknown" not in answers or kind not in OF_READS
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("kind", [FaultKind.LOST_REPLY, FaultKind.LOST_REQUEST])
+def test_every_request_to_an_object_store_may_get_no_answer(worlds, figure, version, kind):
+    """A request without a condition fails; one with a condition is asked about, and nothing is left open."""
+    world, done = worlds[version], worlds[version].copy()
+    storage = StoreOf(done.storage, env=done.env)
+    upsert(done.table(storage))
+    before, after, answers = world.rows(), done.rows(), {}
+    for one in storage.operations:
+        fault = Fault(kind=kind, at=one.number)
+        answers[one.number] = require_truth(world, upsert, fault, before, after, StoreOf)
+    figure("injected faults", len(answers))
+    assert set(answers.values()) == {"done", "failed"}
+    pending = [one.number for one in storage.operations if one.path.endswith((".requested", ".inflight", ".commit"))]
+    assert {answers[number] for number in pending if storage.operations[number - 1].name == "put"} == {"done"}
 
 
 @pytest.mark.parametrize("kind", [FaultKind.NO_SPACE, FaultKind.IO_ERROR, FaultKind.DENIED, FaultKind.ERROR_BEFORE])

@@ -143,6 +143,8 @@ class Proxy(ThreadingHTTPServer):
         self.decide = lambda number: "pass"
         self.on_reply: Callable[[], None] = lambda: None
         self.is_deaf = False
+        self.is_busy = False
+        """Everything without a condition is refused because another request is under way."""
         self.requests: list[str] = []
         self.conditional = 0
 
@@ -167,6 +169,8 @@ class _Pass(BaseHTTPRequestHandler):
             decision = self.server.decide(self.server.conditional)
         elif self.command == "GET" and self.server.is_deaf:
             decision = "500"
+        elif self.server.is_busy:
+            decision = "409"
         if decision in {"409", "500"}:
             self._reply(int(decision), {}, b"<Error><Code>Injected</Code></Error>")
             return
@@ -267,8 +271,37 @@ def test_a_put_that_cannot_be_read_back_is_unknown(proxy, far):
         far.put("a", b"ours", CREATE)
 
 
-def test_an_empty_file_after_a_lost_reply_is_somebody_elses(proxy, far):
+def in_parts(storage: ObjectStorage) -> None:
+    """Stream more than one part."""
+    with storage.open_output("a") as sink:
+        sink.write(bytes(20 << 20))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda storage: storage.put("a", b"1"),
+        lambda storage: storage.delete("a"),
+        lambda storage: storage.head("a"),
+        lambda storage: storage.list(""),
+        in_parts,
+    ],
+    ids=["put", "delete", "head", "list", "stream"],
+)
+def test_a_conflict_is_no_condition_that_failed_where_there_was_none(proxy, far, call):
+    proxy.is_busy = True
+    with pytest.raises(StorageUnavailable):
+        call(far)
+
+
+def test_an_empty_file_after_a_lost_reply_may_be_anybodys(proxy, far):
     proxy.decide = lambda number: "drop after"
+    with pytest.raises(PutUnknown):
+        far.put("a", b"", CREATE)
+
+
+def test_an_empty_file_that_was_there_is_somebody_elses(far, near):
+    near.put("a", b"", CREATE)
     with pytest.raises(PreconditionFailed):
         far.put("a", b"", CREATE)
 

@@ -14,12 +14,13 @@ OURS = b"ours"
 class World:
     """One path, and a network that loses things by a script."""
 
-    def __init__(self, script: list[str], stored: bytes | None, version: str | None) -> None:
+    def __init__(self, script: list[str], stored: bytes | None, version: str | None, ours: bytes = OURS) -> None:
         self.script = iter(script)
         self.stored = stored
         self.version = "1" if stored is not None else ""
         self.expected = version
         self.applied = 0
+        self.ours = ours
 
     def send(self) -> str:
         step = next(self.script, "pass")
@@ -27,7 +28,7 @@ class World:
             raise StorageUnavailable("x")
         if (self.version or None) != self.expected:
             raise PreconditionFailed("x") if step == "pass" else StorageUnavailable("x")
-        self.stored, self.version = OURS, f"{self.version}+"
+        self.stored, self.version = self.ours, f"{self.version}+"
         self.applied += 1
         if step == "pass":
             return self.version
@@ -41,7 +42,7 @@ class World:
         return self.stored, self.version
 
     def put(self) -> ConditionalPut:
-        return ConditionalPut(path="p", data=OURS, version=self.expected, send=self.send, read=self.read)
+        return ConditionalPut(path="p", data=self.ours, version=self.expected, send=self.send, read=self.read)
 
 
 steps = st.lists(st.sampled_from(["pass", "lost request", "lost reply", "repeated"]), max_size=12)
@@ -60,6 +61,18 @@ def test_a_taken_name_is_never_won(script, theirs: bytes):
     with pytest.raises(PreconditionFailed):
         settle(world.put(), FixedEnv(), 60)
     assert world.applied == 0
+
+
+@pytest.mark.parametrize("lost", ["lost reply", "lost request"])
+def test_an_empty_file_that_is_there_after_an_unclear_reply_may_be_anybodys(lost: str):
+    world = World([lost], None if lost == "lost reply" else b"", None, ours=b"")
+    with pytest.raises(PutUnknown):
+        settle(world.put(), FixedEnv(), 60)
+
+
+def test_an_empty_file_that_a_store_refuses_to_create_is_somebody_elses():
+    with pytest.raises(PreconditionFailed):
+        settle(World([], b"", None, ours=b"").put(), FixedEnv(), 60)
 
 
 @given(steps, st.sampled_from(["1", "0"]))

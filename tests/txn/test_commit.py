@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.new_states import new_state
+from tests.storage.settled import SettledStorage
 from tests.txn.clocks import World
 from tests.txn.writing import (
     begun,
@@ -515,6 +516,20 @@ def test_a_time_that_is_taken_is_left_to_its_owner(state):
         txn.start(None)
         txn.commit(proposal_of(write(txn)))
     assert states_of(state) == [("commit", "requested"), ("commit", "completed")]
+
+
+@VERSIONS
+@pytest.mark.parametrize("pending", ["*.commit.requested", "*.inflight"])
+@pytest.mark.parametrize("kind", [FaultKind.LOST_REPLY, FaultKind.LOST_REQUEST])
+def test_a_pending_file_whose_put_got_no_answer_is_ours_by_our_heartbeat(version, pending, kind):
+    """On an object store: empty files of two writers look the same, and only one writer beats for an instant."""
+    state = new_state(version)
+    plan = [Fault(kind=kind, operations=frozenset({"put"}), path=pending, at=1)]
+    with begun(through(state, SettledStorage(state.storage, plan=plan, env=state.env))) as txn:
+        txn.start(None)
+        txn.commit(proposal_of(write(txn)))
+    assert states_of(state) == [("commit", "completed")]
+    assert remains(state) == []
 
 
 def test_a_request_that_comes_to_nothing_is_taken_back():

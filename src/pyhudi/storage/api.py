@@ -107,7 +107,7 @@ class Storage(Protocol):
         """Publish a file whole and durably.
 
         CREATE that gets no answer is read back: the same bytes stored means we won (make bytes unique by a nonce);
-        empty bytes prove nothing and count as somebody else's.
+        empty bytes prove nothing, and are PutUnknown.
         """
         ...
 

@@ -36,20 +36,24 @@ _DENIED_CODES = {
 _NO_CONTAINER = {"NoSuchBucket", "ContainerNotFound"}
 
 
-def error_of(error: Exception, path: str, credentials: Credentials) -> HudiError:
-    """Return our error for obstore's; its cause is obstore's own, rebuilt from the redacted text."""
+def error_of(error: Exception, path: str, credentials: Credentials, *, is_conditional: bool = False) -> HudiError:
+    """Return our error for obstore's; its cause is obstore's own, rebuilt from the redacted text.
+
+    A store also answers 409 to a request without a condition, beside which another one is under way: it has to be sent
+    again. Only the reply to a conditional put (`is_conditional`) is PreconditionFailed.
+    """
     text = credentials.redact(str(error).partition("\n\nDebug source")[0])[:_REPLY_CHARACTERS]
-    ours = _kind_of(error, text, path)
+    ours = _kind_of(error, text, path, is_conditional=is_conditional)
     ours.__cause__ = type(error)(text) if type(error).__module__.startswith("obstore") else OSError(text)
     return ours
 
 
-def _kind_of(error: Exception, text: str, path: str) -> HudiError:
+def _kind_of(error: Exception, text: str, path: str, *, is_conditional: bool) -> HudiError:
     code = found[1] if (found := _CODE.search(text)) else ""
     status = int(found[1]) if (found := _STATUS.search(text)) else 0
     if code in _NO_CONTAINER:
         return FileMissing("the bucket or container does not exist", path=path)
-    if isinstance(error, (obstore_errors.AlreadyExistsError, obstore_errors.PreconditionError)):
+    if is_conditional and isinstance(error, (obstore_errors.AlreadyExistsError, obstore_errors.PreconditionError)):
         return PreconditionFailed("the store refused the condition", path=path, status=status)
     if isinstance(error, FileNotFoundError | obstore_errors.NotFoundError):
         return FileMissing("no such file", path=path)

@@ -207,7 +207,7 @@ class ObjectStorage:
             path=path,
             data=data,
             version=version,
-            send=lambda: self._call(path, send),
+            send=lambda: self._call(path, send, is_conditional=True),
             read=lambda: self._call(path, lambda: self._read(self._once, path)),
         )
         return settle(conditional, self._env, SETTLE_S)
@@ -261,14 +261,14 @@ class ObjectStorage:
         key = "version" if self._address.kind is StoreKind.GCS else "e_tag"
         return meta[key] or ""
 
-    def _call(self, path: str, function: Callable[[], T]) -> T:
+    def _call(self, path: str, function: Callable[[], T], *, is_conditional: bool = False) -> T:
         """Call obstore; raise our error for its, without secrets and without its context."""
         try:
             return function()
         except HudiError:
             raise
         except Exception as error:
-            failed = error_of(error, path, self._credentials)
+            failed = error_of(error, path, self._credentials, is_conditional=is_conditional)
         try:
             raise failed
         finally:

@@ -34,10 +34,11 @@ class ConditionalPut:
 def settle(put: ConditionalPut, env: Env, timeout_s: float) -> str:
     """Send until it is known who wrote; give the new version.
 
-    Our bytes stored: we did. Other bytes, or empty ones, which prove nothing: somebody else. What was there before:
-    nothing happened yet, so send again.
+    Our bytes stored: we did. Other bytes: another writer. What was there before: nothing happened yet, so send again.
+    Empty bytes are the same for everybody: another writer's if the first reply says so, else nobody can tell.
 
-    Raises: PreconditionFailed; PutUnknown after `timeout_s`; the store's own refusal where nothing can have happened.
+    Raises: PreconditionFailed; PutUnknown after `timeout_s`, and at once for empty bytes that may be anybody's; the
+            store's own refusal where nothing can have happened.
     """
     deadline_s, pause_s = env.monotonic_s() + timeout_s, _FIRST_PAUSE_S
     is_first = True
@@ -47,33 +48,40 @@ def settle(put: ConditionalPut, env: Env, timeout_s: float) -> str:
         except HudiError as error:
             if is_first and not isinstance(error, (PreconditionFailed, StorageUnavailable)):
                 raise
-            version = _written_version(put, error)
+            is_refused = is_first and isinstance(error, PreconditionFailed)
+            version = _written_version(put, error, is_refused=is_refused)
             if version is not None:
                 return version
             if env.monotonic_s() >= deadline_s:
-                raise PutUnknown(
-                    "the store did not say whether the file was written; ask again before writing it anew",
-                    path=put.path,
-                ) from error
+                raise _unknown(put) from error
         env.sleep(pause_s)
         is_first, pause_s = False, min(pause_s * 2, _LONGEST_PAUSE_S)
 
 
-def _written_version(put: ConditionalPut, reply: HudiError) -> str | None:
+def _written_version(put: ConditionalPut, reply: HudiError, *, is_refused: bool) -> str | None:
     """Return the version of our bytes, or None while it is open.
 
-    Raises: PreconditionFailed.
+    `is_refused` says that the store refused the only request that was sent.
+
+    Raises: PreconditionFailed; PutUnknown.
     """
     try:
         stored, version = put.read()
     except FileMissing:
         if put.version is not None:
-            raise PreconditionFailed("the file was deleted by someone else", path=put.path) from reply
+            raise PreconditionFailed("the file was deleted by another writer", path=put.path) from reply
         return None
     except HudiError:
         return None
     if stored and stored == put.data:
         return version
-    if version != put.version:
-        raise PreconditionFailed("the file was written by someone else", path=put.path) from reply
-    return None
+    if version == put.version:
+        return None
+    if not (stored or put.data or is_refused):
+        raise _unknown(put) from reply
+    raise PreconditionFailed("the file was written by another writer", path=put.path) from reply
+
+
+def _unknown(put: ConditionalPut) -> PutUnknown:
+    text = "the store did not say whether the file was written; ask again before writing it anew"
+    return PutUnknown(text, path=put.path)

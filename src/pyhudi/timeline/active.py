@@ -9,6 +9,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from functools import lru_cache
@@ -176,14 +177,15 @@ def read_schema_history(state: TableState) -> bytes:
 def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None) -> Instant:
     """Announce an instant, with the plan where its action has one.
 
-    Two writers cannot tell two empty files apart, so one that is found there always counts as the other's.
+    A file that is found there is another writer's. One that is there after a put that got no answer is ours: only one
+    writer has a heartbeat at this time, and no time is issued that the timeline shows.
 
-    Locks:  the table lock is held.
+    Locks:  the table lock is held, and the caller's heartbeat is at this time.
     Raises: PreconditionFailed if the time is taken: issue the next one. PutUnknown, StorageUnavailable: the file may be
             there; it then dies as a pending instant without a heartbeat.
     """
     requested = _named(replace(instant, state=State.REQUESTED, completion_time=None), state)
-    state.storage.put(_path(state, requested.file_name), plan_bytes or b"", PutMode.CREATE)
+    _create_pending(state, _path(state, requested.file_name), plan_bytes or b"")
     return requested
 
 
@@ -206,7 +208,7 @@ def start(state: TableState, instant: Instant, profile: CommitMetadata | None = 
     nonce = state.env.random_bytes(_NONCE_BYTES) if layout == 2 else b""
     inflight = _named(replace(requested, state=State.INFLIGHT), state)
     data = b"" if profile is None else encode_commit(profile, layout, nonce)
-    state.storage.put(_path(state, inflight.file_name), data, PutMode.CREATE)
+    _create_pending(state, _path(state, inflight.file_name), data)
     return inflight
 
 
@@ -300,6 +302,17 @@ def _encode(metadata: CommitMetadata | RollbackMetadata, layout: int, nonce: byt
 
 def _named(instant: Instant, state: TableState) -> Instant:
     return replace(instant, file_name=file_name(instant, state.layout.timeline_layout))
+
+
+def _create_pending(state: TableState, path: str, data: bytes) -> None:
+    """Create a file of a pending instant that the caller's heartbeat keeps from all others."""
+    try:
+        state.storage.put(path, data, PutMode.CREATE)
+    except PutUnknown:
+        with suppress(HudiError):
+            if state.storage.get(path) == data:
+                return
+        raise
 
 
 def _publish(state: TableState, instant: Instant, data: bytes) -> None:
