@@ -425,6 +425,60 @@ def test_an_error_of_the_callers_own_passes_through_a_stream(storage: LocalStora
     assert not isinstance(raised.value, HudiError)
 
 
+# checksums that Hadoop keeps beside its files
+
+
+def overwrite(storage: LocalStorage, path: str) -> None:
+    storage.put(path, b"new")
+
+
+def stream(storage: LocalStorage, path: str) -> None:
+    with storage.open_output(path) as sink:
+        sink.write(b"new")
+
+
+def swap(storage: LocalStorage, path: str) -> None:
+    storage.cas(path, b"new", storage.get_versioned(path)[1])
+
+
+def create(storage: LocalStorage, path: str) -> None:
+    os.remove(f"{storage.url.removeprefix('file://')}/{path}")
+    storage.put(path, b"new", PutMode.CREATE)
+
+
+def delete(storage: LocalStorage, path: str) -> None:
+    storage.delete(path)
+
+
+@pytest.mark.parametrize("change", [overwrite, stream, swap, create, delete])
+def test_the_checksum_of_hadoop_goes_before_its_file_is_replaced_or_deleted(storage, base: Path, monkeypatch, change):
+    storage.put("d/a", b"old")
+    storage.put("d/.a.crc", b"of the old bytes")
+    storage.put("d/.b.crc", b"of another file")
+    seen = []
+    for name in ("rename", "link", "unlink"):
+        real = getattr(os, name)
+
+        def watch(*args, name=name, real=real, **kwargs):
+            seen.append((name, (base / "d" / ".a.crc").exists()))
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(os, name, watch)
+    change(storage, "d/a")
+    monkeypatch.undo()
+    assert seen[0] == ("unlink", True)
+    assert len(seen) > 1
+    assert not any(is_there for _, is_there in seen[1:])
+    assert (base / "d" / ".b.crc").exists()
+
+
+def test_a_name_too_long_to_have_a_checksum_is_written_and_deleted(storage: LocalStorage):
+    storage.put("x" * 255, b"1")
+    storage.put("x" * 255, b"2")
+    storage.delete("x" * 255)
+    assert storage.list("") == []
+
+
 # swapping beside replacing
 
 

@@ -3,7 +3,8 @@
 A file is written under a temporary name in `.hoodie/.tmp`, which listings never show, synced, then linked (CREATE) or
 renamed (OVERWRITE) to its own name, and the directory is synced. Temporary files are locked while they are written,
 so that those of a writer that was killed are known and swept by the next one. Needs a POSIX system, hard links and
-`flock`. Deleting is not synced: journaling file systems keep it in order with what is published later.
+`flock`. Deleting is not synced: journaling file systems keep it in order with what is published later. The checksum
+that Hadoop's local file system keeps beside a file of its own is removed before that file is replaced or deleted.
 Start at `LocalStorage.put`.
 """
 
@@ -138,6 +139,7 @@ class LocalStorage:
         with suppress(FileMissing), mapped(path), posix.enter(self._root, parents) as parent_fd:
             if not stat.S_ISDIR(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode):
                 with self._temporaries.swap_lock(fcntl.LOCK_SH):
+                    posix.remove_checksum(parent_fd, name)
                     os.unlink(name, dir_fd=parent_fd)
 
     def delete_tree(self, prefix: str) -> None:

@@ -145,6 +145,7 @@ class TemporaryFile:
             posix.enter(self._files.root, DIRECTORY) as from_fd,
             posix.enter(self._files.root, parents, is_created=True, durable=self._files.durable) as to_fd,
         ):
+            posix.remove_checksum(to_fd, name)
             move(self.name, from_fd, name, to_fd)
             os.fsync(to_fd)
 

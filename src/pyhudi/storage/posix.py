@@ -13,7 +13,17 @@ from contextlib import contextmanager, suppress
 
 from pyhudi.errors import InvalidInput
 
-__all__ = ["enter", "is_directory", "names_in", "open_regular", "read_all", "remove_tree", "require_plain", "write_all"]
+__all__ = [
+    "enter",
+    "is_directory",
+    "names_in",
+    "open_regular",
+    "read_all",
+    "remove_checksum",
+    "remove_tree",
+    "require_plain",
+    "write_all",
+]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -102,6 +112,20 @@ def write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest[:_READ_BYTES]) :]
+
+
+def remove_checksum(parent_fd: int, name: str) -> None:
+    """Remove the checksum that Hadoop's local file system keeps beside a file, before the file itself is touched.
+
+    Hadoop reads a file without one, and refuses a file that does not fit the one it finds.
+
+    Raises: OSError.
+    """
+    try:
+        os.unlink(f".{name}.crc", dir_fd=parent_fd)
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENAMETOOLONG}:
+            raise
 
 
 def remove_tree(parent_fd: int, name: str) -> None:

@@ -108,7 +108,7 @@ class FileLock:
         now = self.look()
         if now is None or now.token != sight.token:
             raise LockNotAcquired("the lock has changed hands since it was looked at; look again", path=self.path)
-        self._delete()
+        self.storage.delete(self.path)
 
     def read(self) -> bytes | None:
         """Return what the file says; None if it is not there."""
@@ -133,7 +133,7 @@ class FileLock:
     def _try(self, data: bytes) -> bool:
         """Create the file once; it counts when it still is ours after a while."""
         if self._is_stale():
-            self._delete()
+            self.storage.delete(self.path)
         try:
             self.storage.put(self.path, data, PutMode.CREATE)
         except PreconditionFailed:
@@ -172,13 +172,7 @@ class FileLock:
 
     def _remove(self, data: bytes) -> None:
         if self.read() == data:
-            self._delete()
-
-    def _delete(self) -> None:
-        """Delete the file, and the checksum that Hadoop keeps beside its own."""
-        parent, _, name = self.path.rpartition("/")
-        self.storage.delete(f"{parent}/.{name}.crc" if parent else f".{name}.crc")
-        self.storage.delete(self.path)
+            self.storage.delete(self.path)
 
     def _claim(self) -> bytes:
         """Return the payload in which Hudi names a lock's holder."""
