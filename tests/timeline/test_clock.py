@@ -58,10 +58,10 @@ def test_one_millisecond_later_is_counted_on_the_date():
     ("given", "digits"),
     [
         ("20250928205430030", "20250928205430030"),
-        ("20250928205430", "20250928205430999"),
+        ("20250928205430", "20250928205430000"),
         ("2025-09-28", "20250928000000000"),
-        ("2025-09-28 20:54", "20250928205400999"),
-        ("2025-09-28 20:54:30", "20250928205430999"),
+        ("2025-09-28 20:54", "20250928205400000"),
+        ("2025-09-28 20:54:30", "20250928205430000"),
         ("2025-09-28T20:54:30.03", "20250928205430030"),
         ("2025-09-28T20:54:30.123456", "20250928205430123"),
         ("2025-09-28T12:54:30.030Z", "20250928205430030"),
@@ -73,6 +73,14 @@ def test_one_millisecond_later_is_counted_on_the_date():
 )
 def test_times_are_read_in_the_timelines_zone(given, digits):
     assert parse_time(given, CHINA) == digits
+
+
+@given(
+    st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)), st.sampled_from(["minutes", "seconds", "milliseconds"])
+)
+def test_a_text_means_what_the_same_datetime_means(moment, precision):
+    text = moment.isoformat(timespec=precision)
+    assert parse_time(text, CHINA) == parse_time(datetime.fromisoformat(text), CHINA)
 
 
 @pytest.mark.parametrize(

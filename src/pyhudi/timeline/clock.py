@@ -60,34 +60,26 @@ def parse_time(given: str | datetime | date, zone: tzinfo) -> InstantTime:
     """Read a wall-clock time as the 17 digits it has in the timeline's zone.
 
     Text is 17 or 14 digits, `yyyy-MM-dd`, or ISO date and time; a datetime or text with an offset is converted, one
-    without is wall time in `zone`. Where milliseconds are missing the whole second is meant: 999. A date is its
-    midnight.
+    without is wall time in `zone`. Text means what the same datetime means: whole seconds are the begin of the second,
+    and a date is its midnight.
 
     Raises: InvalidInput for anything else.   Spec: format/timeline 6.3.
     """
-    if isinstance(given, datetime):
-        return _spell(given, zone)
-    if isinstance(given, date):
-        return _spell(datetime(given.year, given.month, given.day), zone)
-    if is_instant_time(given):
-        return _spell(_date_of(given), zone)
-    match = _ISO.fullmatch(given.strip())
-    if match is None:
-        raise InvalidInput("a time is 17 or 14 digits, a date, or an ISO date and time", given=given)
-    return _spell(_from_iso(match, given), zone)
+    return _parsed(given, zone, "000")
 
 
 def parse_query_time(given: str, zone: tzinfo) -> InstantTime:
     """Read a time as the options of Apache Hudi's data source do; only good for comparing.
 
-    As `parse_time`, but 14 digits stay as they are and so come before every instant of their second, and a number of
-    10 or 13 digits is seconds or milliseconds since 1970.
+    As `parse_time`, but 14 digits stay as they are and so come before every instant of their second, a date and time
+    in words without milliseconds is the last one of its second, and a number of 10 or 13 digits is seconds or
+    milliseconds since 1970.
 
     Raises: InvalidInput.   Spec: format/timeline 6.3.
     """
     if given.isascii() and given.isdigit() and len(given) in {10, 13}:
         return format_instant(int(given) * (1000 if len(given) == 10 else 1), zone)
-    time = parse_time(given, zone)
+    time = _parsed(given, zone, "999")
     return InstantTime(given) if given.isdigit() else time
 
 
@@ -129,6 +121,20 @@ def _spell(at: datetime, zone: tzinfo) -> InstantTime:
     return InstantTime(f"{local:%Y%m%d%H%M%S}{local.microsecond // 1000:03d}".rjust(17, "0"))
 
 
+def _parsed(given: str | datetime | date, zone: tzinfo, missing_ms: str) -> InstantTime:
+    """Read a time; `missing_ms` stands for the milliseconds of a text that ends with its seconds or minutes."""
+    if isinstance(given, datetime):
+        return _spell(given, zone)
+    if isinstance(given, date):
+        return _spell(datetime(given.year, given.month, given.day), zone)
+    if is_instant_time(given):
+        return _spell(_date_of(given.ljust(17, "0")), zone)
+    match = _ISO.fullmatch(given.strip())
+    if match is None:
+        raise InvalidInput("a time is 17 or 14 digits, a date, or an ISO date and time", given=given)
+    return _spell(_from_iso(match, given, missing_ms), zone)
+
+
 def _epoch_ms(at: datetime) -> int:
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
@@ -146,11 +152,11 @@ def _date_of(time: str) -> datetime:
         raise InvalidInput("these digits are not a date and time", given=time) from error
 
 
-def _from_iso(match: re.Match[str], given: str) -> datetime:
+def _from_iso(match: re.Match[str], given: str, missing_ms: str) -> datetime:
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     if hour is None:
         fraction = "0"
-    micros = int((fraction or "999").ljust(3, "0")[:3]) * 1000
+    micros = int((fraction or missing_ms).ljust(3, "0")[:3]) * 1000
     zone = _offset(offset)
     try:
         at = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), micros)
