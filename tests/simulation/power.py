@@ -2,7 +2,8 @@
 
 The system calls of `storage.local` pass through and are remembered. What was written but not synced may be lost:
 a file's bytes, a name in a directory, a directory. Removed names come back only until the next sync of anything, which
-is what journaling file systems promise. Start at `PoweredOs` and `Disk.states`.
+is what journaling file systems promise. Inodes are used
+again as soon as they are free, and the times of files are coarse. Start at `PoweredOs` and `Disk.states`.
 """
 
 import os
@@ -19,6 +20,8 @@ from pyhudi.storage.memory import MemoryStorage
 
 TEMPORARY = ".hoodie/.tmp/"
 """Nobody reads what lies there."""
+CHANGES_AT_ONCE = 8
+"""So many changes in a row have the same time."""
 
 
 class Node:
@@ -47,6 +50,7 @@ class Names:
             self.directories.add(path)
         else:
             self.nodes.pop(path, None)
+            self.directories.discard(path)
 
     def files(self, *, only_safe):
         """Give path to bytes of what can be reached; each file whole, or as far as it was synced."""
@@ -67,11 +71,31 @@ class Disk:
         self.now.directories.update(_above(TEMPORARY))
         self.safe = self.now.copy()
         self._pending = []
+        self._inodes = {path: number for number, path in enumerate(["", *sorted(self.now.directories)])}
+        self._changed = {}
+        self._changes = 0
 
     def change(self, *change):
         """Change a name: at once for everybody who looks, and for good when its directory is synced."""
         self.now.change(*change)
         self._pending.append(change)
+        what, path = change[:2]
+        self.touch(path, path.rpartition("/")[0])
+        if what == "directory":
+            self._inodes[path] = min(set(range(len(self._inodes) + 1)) - set(self._inodes.values()))
+        elif what == "gone":
+            self._inodes.pop(path, None)
+
+    def touch(self, *paths):
+        """Let files or directories have changed now."""
+        self._changes += 1
+        self._changed |= dict.fromkeys(paths, self._changes // CHANGES_AT_ONCE + 1)
+
+    def described(self, path, found):
+        """Give what the system says of a file or directory, with the inode and time that it has here."""
+        inode = self._inodes.get(path, found.st_ino)
+        fields = [inode if field == stat.ST_INO else value for field, value in enumerate(found)]
+        return os.stat_result(fields, {"st_mtime_ns": found.st_mtime_ns, "st_ctime_ns": self._changed.get(path, 0)})
 
     def sync(self, path):
         """Make a file's bytes or a directory's names safe."""
@@ -141,7 +165,15 @@ class PoweredOs:
         self._step()
         written = os.write(fd, data)
         self._disk.now.nodes[self._paths[fd]].data += bytes(data[:written])
+        self._disk.touch(self._paths[fd])
         return written
+
+    def fstat(self, fd):
+        return self._disk.described(self._paths[fd], os.fstat(fd))
+
+    def stat(self, name, *, dir_fd=None, follow_symlinks=True):
+        found = os.stat(name, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+        return self._disk.described(self._path(name, dir_fd), found)
 
     def fsync(self, fd):
         kind = "directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else "file"
@@ -172,6 +204,11 @@ class PoweredOs:
     def unlink(self, name, *, dir_fd):
         self._step()
         os.unlink(name, dir_fd=dir_fd)
+        self._disk.change("gone", self._path(name, dir_fd))
+
+    def rmdir(self, name, *, dir_fd):
+        self._step()
+        os.rmdir(name, dir_fd=dir_fd)
         self._disk.change("gone", self._path(name, dir_fd))
 
     def _step(self):

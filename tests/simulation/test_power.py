@@ -18,24 +18,38 @@ from pyhudi.table import Table
 pytestmark = pytest.mark.usefixtures("quick_process")
 
 
+def warm(table):
+    """Write to more partitions than a verb makes: directories come and go."""
+    table.upsert([trip(f"w{city}", city) for city in "abxyz"], options=OPTIONS)
+
+
 class Cut:
-    """A table on a real directory whose writers run until the power goes."""
+    """A table on a real directory that one process opens, writes to, and goes on with until the power goes."""
 
     def __init__(self, folder, kind="9"):
-        self.world = new_world(kind)
-        self.before, self.root = self.world.rows(), str(folder / "trips")
+        world, self.root = new_world(kind), str(folder / "trips")
         storage = LocalStorage(self.root)
-        for path, data in self.world.files().items():
+        for path, data in world.files().items():
             storage.put(path, data)
-        self.disk = Disk(self.world.files())
-        self.env = FixedEnv(self.world.env.now_ms(), seed=1)
+        self.disk = Disk(world.files())
+        self.env = FixedEnv(world.env.now_ms(), seed=1)
+        self.storage = LocalStorage(self.root, self.env)
         self.states = {}
+        self._write(warm, self.storage, PoweredOs(self.root, self.disk))
+        self.world = next(iter(self.worlds_now()))
+        self.before = self.world.rows()
 
     def write(self, verb, **bad):
-        """Do a verb, and keep every state that a cut may leave on the way; `bad` is what the writer does wrong."""
-        system = PoweredOs(self.root, self.disk, self.look, **bad)
+        """Do a verb, and keep every state that a cut may leave on the way; `bad` is what the writer does wrong.
+
+        A writer that dies is another process.
+        """
+        storage = LocalStorage(self.root, self.env) if "dies_at" in bad else self.storage
+        self._write(verb, storage, PoweredOs(self.root, self.disk, self.look, **bad))
+
+    def _write(self, verb, storage, system):
         with system.at_work():
-            verb(Table(open_state(LocalStorage(self.root, self.env), self.env)))
+            verb(Table(open_state(storage, self.env)))
 
     def look(self):
         """Keep what a cut would leave now."""

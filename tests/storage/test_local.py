@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ class Calls:
 @pytest.mark.parametrize(("mode", "move"), [(PutMode.CREATE, "link"), (PutMode.OVERWRITE, "rename")])
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_a_file_is_synced_before_it_is_named_and_its_directory_after(storage, monkeypatch, mode, move, is_streamed):
-    storage.put("d/warm", b"up")
+    warm_up(storage, "d/warm")
     calls = Calls(monkeypatch)
     if is_streamed:
         with storage.open_output("d/a", mode) as sink:
@@ -112,20 +113,56 @@ def test_a_file_is_synced_before_it_is_named_and_its_directory_after(storage, mo
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="tells files from directories by /proc")
 def test_new_directories_are_synced_into_their_parents(storage: LocalStorage, monkeypatch):
-    storage.put("warm", b"up")
+    warm_up(storage, "warm")
     calls = Calls(monkeypatch)
     storage.put("x/y/a", b"x")
     assert calls.seen.count("fsync directory") == 3
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="tells files from directories by /proc")
-def test_directories_that_others_made_are_synced_into_their_parents_once(storage: LocalStorage, monkeypatch):
-    storage.put("warm", b"up")
+def test_directories_that_others_made_are_synced_into_their_parents_until_they_stay_as_they_are(storage, monkeypatch):
+    warm_up(storage, "warm")
     os.makedirs(os.path.join(storage.url.removeprefix("file://"), "x/y"))
     calls = Calls(monkeypatch)
-    for path in ("x/y/a", "x/y/b"):
-        storage.put(path, b"x")
-    assert calls.seen.count("fsync directory") == 2 + 2
+    storage.put("x/y/a", b"x")
+    assert calls.seen.count("fsync directory") == 2 + 1
+    warm_up(storage, "x/y/a")
+    calls.seen.clear()
+    storage.put("x/y/b", b"x")
+    assert calls.seen.count("fsync directory") == 1
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="tells directories by /proc")
+def test_a_directory_is_synced_that_has_the_inode_of_one_that_was_removed(storage: LocalStorage, base, monkeypatch):
+    synced = []
+    fstat, fsync = os.fstat, os.fsync
+
+    def fstat_with_few_inodes(fd):
+        found = fstat(fd)
+        if not os.path.isdir(f"/proc/self/fd/{fd}"):
+            return found
+        same = [number if field != 1 else 7 for field, number in enumerate(found)]
+        return os.stat_result(same, {"st_ctime_ns": found.st_ctime_ns})
+
+    def noted_fsync(fd):
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fstat", fstat_with_few_inodes)
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    warm_up(storage, "old/a")
+    storage.delete_tree("old")
+    for name in ("new", "newer"):
+        synced.clear()
+        storage.put(f"{name}/a", b"x")
+        assert str(base) in synced
+
+
+def warm_up(storage: LocalStorage, path: str) -> None:
+    """Write a file twice, the second time when the clock of files has moved on: the directories are known then."""
+    storage.put(path, b"up")
+    time.sleep(0.05)
+    storage.put(path, b"up")
 
 
 # temporary files

@@ -34,8 +34,7 @@ class TemporaryFiles:
         self.root = root
         self._env = env
         self._is_swept = False
-        self.durable: set[tuple[int, int]] = set()
-        """Device and number of directories whose own names are synced."""
+        self.synced = posix.SyncedDirectories()
 
     @contextmanager
     def open(self, path: str) -> Iterator["TemporaryFile"]:
@@ -141,9 +140,10 @@ class TemporaryFile:
 
     def _name(self, move: Callable[[str, int, str, int], None]) -> None:
         *parents, name = self._path.split("/")
+        files, written_ns = self._files, os.fstat(self.fd).st_ctime_ns
         with (
-            posix.enter(self._files.root, DIRECTORY) as from_fd,
-            posix.enter(self._files.root, parents, is_created=True, durable=self._files.durable) as to_fd,
+            posix.enter(files.root, DIRECTORY) as from_fd,
+            posix.enter(files.root, parents, is_created=True, synced=files.synced, before_ns=written_ns) as to_fd,
         ):
             posix.remove_checksum(to_fd, name)
             move(self.name, from_fd, name, to_fd)

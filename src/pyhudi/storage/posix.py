@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pyhudi.errors import InvalidInput
 
 __all__ = [
+    "SyncedDirectories",
     "enter",
     "is_directory",
     "names_in",
@@ -28,16 +29,54 @@ __all__ = [
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ_BYTES = 1 << 30  # one read system call gives at most 2 GiB
+_REMEMBERED = 10_000
+
+
+class SyncedDirectories:
+    """Directories whose names are known to survive a power cut, each as it was when it was synced.
+
+    A directory is known by its inode and the time of its last change. An inode number alone proves nothing: the file
+    system gives it to the next directory as soon as one is removed, but that one has changed later.
+    """
+
+    def __init__(self) -> None:
+        """Know none."""
+        self._changed_ns: dict[tuple[int, int], int] = {}
+
+    def knows(self, found: os.stat_result) -> bool:
+        """Return whether a directory has exactly the names with which it was synced."""
+        return self._changed_ns.get((found.st_dev, found.st_ino)) == found.st_ctime_ns
+
+    def sync(self, fd: int, before_ns: int) -> None:
+        """Sync an open directory unless it is known, and know it then.
+
+        Times of files are coarse: two changes within a few milliseconds have the same. So a directory is known only if
+        it changed earlier than `before_ns`, the time that the same file system gave to a change before this call: what
+        changes it from now on has a later one.
+        """
+        found = os.fstat(fd)
+        if self.knows(found):
+            return
+        os.fsync(fd)
+        if found.st_ctime_ns < before_ns:
+            if len(self._changed_ns) >= _REMEMBERED:
+                self._changed_ns.clear()  # each write has directories of its own for its markers
+            self._changed_ns[found.st_dev, found.st_ino] = found.st_ctime_ns
 
 
 @contextmanager
 def enter(
-    root: str, parts: Sequence[str], *, is_created: bool = False, durable: set[tuple[int, int]] | None = None
+    root: str,
+    parts: Sequence[str],
+    *,
+    is_created: bool = False,
+    synced: SyncedDirectories | None = None,
+    before_ns: int = 0,
 ) -> Iterator[int]:
     """Open the directory `parts` below `root`, made where missing.
 
-    With `durable`, which remembers the directories that are known to survive a power cut, those on the way do, and the
-    base path: whoever made them may have died, or be about to sync them only now.
+    With `synced`, the directories on the way and the base path survive a power cut from then on: the process that made
+    them may have died, or be about to sync them only now. `before_ns` is explained there.
 
     Raises: OSError; InvalidInput for a symbolic link on the way.
     """
@@ -45,12 +84,12 @@ def enter(
         _make_root(root)
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the base path itself may be a link: the user's
     try:
-        if durable is not None:
-            _sync_names_above(root, os.fstat(fd), durable)
+        if synced is not None:
+            _sync_above(root, os.fstat(fd).st_dev, synced, before_ns)
         for part in parts:
-            inner = _step(fd, part, is_created=is_created) if durable is None else _durable_step(fd, part, durable)
-            os.close(fd)
-            fd = inner
+            inner = _step(fd, part, is_created=is_created, is_synced=synced is None)
+            parent, fd = fd, inner
+            _leave(parent, synced, before_ns)
         yield fd
     finally:
         os.close(fd)
@@ -157,14 +196,15 @@ def _unlink(parent_fd: int, name: str) -> None:
         return
 
 
-def _step(fd: int, part: str, *, is_created: bool) -> int:
+def _step(fd: int, part: str, *, is_created: bool, is_synced: bool) -> int:
     try:
         return os.open(part, _DIRECTORY, dir_fd=fd)
     except FileNotFoundError:
         if not is_created:
             raise
         _make(fd, part)
-        os.fsync(fd)
+        if is_synced:
+            os.fsync(fd)
         return os.open(part, _DIRECTORY, dir_fd=fd)
     except NotADirectoryError:
         # Linux says ENOTDIR for a link as well, when both O_DIRECTORY and O_NOFOLLOW are given.
@@ -173,27 +213,13 @@ def _step(fd: int, part: str, *, is_created: bool) -> int:
         raise
 
 
-def _durable_step(fd: int, part: str, durable: set[tuple[int, int]]) -> int:
-    """Open a directory, made where missing, and sync its name once, whoever made it."""
-    if not _exists(fd, part):
-        _make(fd, part)
-    inner = _step(fd, part, is_created=False)
+def _leave(fd: int, synced: SyncedDirectories | None, before_ns: int) -> None:
+    """Close a directory on the way, after the name that was entered survives a power cut."""
     try:
-        found = os.fstat(inner)
-        if (found.st_dev, found.st_ino) not in durable:
-            os.fsync(fd)
-            durable.add((found.st_dev, found.st_ino))
-    except OSError:
-        os.close(inner)
-        raise
-    return inner
-
-
-def _exists(fd: int, part: str) -> bool:
-    with suppress(FileNotFoundError):
-        os.stat(part, dir_fd=fd, follow_symlinks=False)
-        return True
-    return False
+        if synced is not None:
+            synced.sync(fd, before_ns)
+    finally:
+        os.close(fd)
 
 
 def _make(fd: int, part: str) -> None:
@@ -214,24 +240,18 @@ def _make_root(root: str) -> None:
         os.close(fd)
 
 
-def _sync_names_above(root: str, found: os.stat_result, durable: set[tuple[int, int]]) -> None:
-    """Sync once the names of the base path and of what is above it, as far up as we could have made it ourselves."""
-    if (found.st_dev, found.st_ino) in durable:
-        return
+def _sync_above(root: str, device: int, synced: SyncedDirectories, before_ns: int) -> None:
+    """Sync the directories above the base path, as far up as this process could have made them itself."""
     path = os.path.realpath(root)
     parent = os.path.dirname(path)
-    while parent != path and os.access(parent, os.R_OK | os.W_OK) and os.stat(parent).st_dev == found.st_dev:
-        _sync_directory(parent)
+    while parent != path and os.access(parent, os.R_OK | os.W_OK) and os.stat(parent).st_dev == device:
+        if not synced.knows(os.stat(parent)):
+            fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                synced.sync(fd, before_ns)
+            finally:
+                os.close(fd)
         path, parent = parent, os.path.dirname(parent)
-    durable.add((found.st_dev, found.st_ino))
-
-
-def _sync_directory(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _not_plain(name: str) -> InvalidInput:
