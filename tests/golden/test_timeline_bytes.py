@@ -29,6 +29,7 @@ from pyhudi.timeline.codec.schemas import (
     ROLLBACK_PLAN,
 )
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, State, file_name, parse_name
+from pyhudi.txn.checks import require_older_targets
 
 OUR_SCHEMAS = {
     one["name"]: one
@@ -103,6 +104,13 @@ def test_commits_are_read_and_written_back_to_the_byte(unpacked, golden):
         else:
             assert layout == 2
             assert body(encode_commit(metadata, 2, b"n" * 16)) == body(data), instant.file_name
+
+
+@pytest.mark.parametrize("golden", TABLES)
+def test_what_apache_hudi_commits_is_merged_with_older_base_files(unpacked, golden):
+    for instant, data, _ in instants(unpacked(golden)):
+        if instant.is_completed and is_commit(instant) and data:
+            require_older_targets(instant.requested_time, decode_commit(data, instant.file_name))
 
 
 @pytest.mark.parametrize("golden", TABLES)

@@ -84,6 +84,11 @@ class WriteStat:
     upsert_time_ms: int | None = None
     create_time_ms: int | None = None
 
+    @property
+    def is_log(self) -> bool:
+        """Return whether the file is a log file: the name of one begins with a dot."""
+        return (self.path or "").rsplit("/", 1)[-1].startswith(".")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitMetadata:

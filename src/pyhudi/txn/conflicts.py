@@ -119,7 +119,7 @@ class Reads:
 def footprint(metadata: CommitMetadata) -> Footprint:
     """Take what an action touches from its commit metadata."""
     written = {
-        _group(partition, stat.file_id): _is_log(stat)
+        _group(partition, stat.file_id): stat.is_log
         for partition, stats in metadata.stats.items()
         for stat in stats
         if stat.file_id
@@ -242,10 +242,6 @@ def _base_file(partition: str, stat: WriteStat) -> BaseFile | None:
 
 def _group(partition: str, file_id: str) -> FileGroupId:
     return FileGroupId(partition=PartitionPath(partition), file_id=FileId(file_id))
-
-
-def _is_log(stat: WriteStat) -> bool:
-    return (stat.path or "").rsplit("/", 1)[-1].startswith(".")
 
 
 def _within(
