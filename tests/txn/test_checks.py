@@ -25,7 +25,7 @@ from pyhudi.txn.checks import (
     require_same_schema,
     require_same_table,
 )
-from pyhudi.txn.conflicts import Reads, Resolution, footprint
+from pyhudi.txn.conflicts import Reads, Resolution, Rules, footprint
 from pyhudi.txn.recovery.heartbeat import Heartbeat
 
 
@@ -98,7 +98,7 @@ CLUSTERING_OF = {
 
 
 def no_service(state, resolution=Resolution.SIMPLE, ours=OURS):
-    require_no_service(state, "20260101000000001", load_timeline(state), ours, resolution)
+    require_no_service(state, "20260101000000001", load_timeline(state), ours, Rules(resolution=resolution))
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_plan_that_is_gone_counts_for_everything(state):
     seen = load_timeline(state)
     state.storage.delete(".hoodie/timeline/20260101000000005.clustering.requested")
     with pytest.raises(WriteConflict):
-        require_no_service(state, "20260101000000001", seen, OURS, Resolution.SIMPLE)
+        require_no_service(state, "20260101000000001", seen, OURS, Rules())
 
 
 def test_a_clean_that_is_planned_is_no_conflict(state):

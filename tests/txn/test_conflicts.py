@@ -3,11 +3,13 @@ import pytest
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
+from pyhudi.state.layout import layout_of
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.conflicts import (
     Reads,
     Resolution,
+    Rules,
     can_be_mended,
     files_with_new_keys,
     find_overlaps,
@@ -16,6 +18,7 @@ from pyhudi.txn.conflicts import (
     place_of,
     plan_footprint,
     resolution_for,
+    rules_for,
 )
 
 STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
@@ -30,8 +33,8 @@ def touching(operation=WriteOperation.UPSERT, replaced=None, is_log=False, **gro
     return footprint(CommitMetadata(operation=operation, stats=stats, replaced=replaced))
 
 
-def find_conflict(ours, others, resolution=Resolution.SIMPLE):
-    return next(iter(find_overlaps(ours, others, resolution)), None)
+def find_conflict(ours, others, resolution=Resolution.SIMPLE, time="20", **rules):
+    return next(iter(find_overlaps(time, ours, others, Rules(resolution=resolution, **rules))), None)
 
 
 def groups_of(overlap):
@@ -93,7 +96,7 @@ def group(partition, file_id):
 
 def test_every_conflicting_instant_is_found_with_both_sides_groups():
     others = {"11": touching(a="1 2"), "12": touching(b="1"), "13": touching(a="2 9")}
-    found = find_overlaps(touching(a="1 2 3"), others)
+    found = find_overlaps("20", touching(a="1 2 3"), others, Rules())
     assert [one.instant for one in found] == ["11", "13"]
     assert found[1].their_groups == (group("a", "2"),)
 
@@ -139,10 +142,62 @@ def test_places_of_different_buckets_differ():
 # services
 
 
-def test_a_compaction_leaves_later_log_files_alone_and_not_base_files():
-    compaction = {"10": touching(WriteOperation.COMPACT, a="1")}
-    assert find_conflict(touching(a="1", is_log=True), compaction) is None
-    assert groups_of(find_conflict(touching(a="1"), compaction)) == [("a", "1")]
+APPEND, REWRITE = touching(a="1", is_log=True), touching(a="1")
+COMPACTION = touching(WriteOperation.COMPACT, a="1")
+LOG_COMPACTION = touching(WriteOperation.LOG_COMPACT, is_log=True, a="1")
+CLUSTERING = touching(WriteOperation.CLUSTER, {"a": ["1"]}, a="9")
+EARLIER, LATER = "10", "30"
+LAYOUTS = pytest.mark.parametrize("layout", [1, 2])
+
+
+def meets(ours, theirs, at, layout=2, **rules):
+    """Ask of two actions on one file group, ours requested at 20."""
+    return find_conflict(ours, {at: theirs}, has_completion_slicing=layout == 2, **rules) is not None
+
+
+@pytest.mark.parametrize(
+    ("layout", "service", "is_conflict_if_planned_later"),
+    [(2, COMPACTION, False), (1, COMPACTION, True), (2, LOG_COMPACTION, True), (1, LOG_COMPACTION, True)],
+)
+def test_appends_stand_beside_a_compaction_planned_before_them_or_where_completion_tells_the_slice(
+    layout, service, is_conflict_if_planned_later
+):
+    assert not meets(APPEND, service, EARLIER, layout)
+    assert meets(APPEND, service, LATER, layout) is is_conflict_if_planned_later
+    assert not meets(service, APPEND, LATER, layout)
+    assert meets(service, APPEND, EARLIER, layout) is is_conflict_if_planned_later
+
+
+@LAYOUTS
+@pytest.mark.parametrize("at", [EARLIER, LATER])
+@pytest.mark.parametrize("other", [REWRITE, COMPACTION, LOG_COMPACTION, CLUSTERING])
+@pytest.mark.parametrize("service", [COMPACTION, LOG_COMPACTION, CLUSTERING])
+def test_a_service_beside_another_rewriting_of_the_group_conflicts(service, other, at, layout):
+    assert meets(service, other, at, layout)
+    assert meets(other, service, at, layout)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("at", [EARLIER, LATER])
+@pytest.mark.parametrize("other", [APPEND, REWRITE])
+def test_two_writes_of_a_group_conflict_whether_they_append_or_not(other, at, layout):
+    assert meets(APPEND, other, at, layout)
+    assert meets(other, APPEND, at, layout)
+
+
+@LAYOUTS
+def test_writes_that_do_not_block_append_to_one_group_where_completion_tells_the_slice(layout):
+    assert meets(APPEND, APPEND, EARLIER, layout, is_non_blocking=True) is (layout == 1)
+    assert meets(APPEND, REWRITE, EARLIER, layout, is_non_blocking=True)
+    assert meets(REWRITE, APPEND, EARLIER, layout, is_non_blocking=True)
+
+
+def test_rules_follow_the_options_and_the_tables_version():
+    assert rules_for(Settings({}), layout_of(9)) == Rules()
+    assert not rules_for(Settings({}), layout_of(6)).has_completion_slicing
+    assert rules_for(Settings({"hoodie.index.type": "BUCKET"}), layout_of(9)).resolution is Resolution.BUCKET
+    mode = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
+    assert rules_for(Settings(mode), layout_of(9)).is_non_blocking
 
 
 def test_a_clustering_takes_log_files_away():
@@ -174,7 +229,7 @@ def test_an_empty_plan_touches_nothing(action):
 
 
 def mendable(ours, others, time="20"):
-    return can_be_mended(time, find_overlaps(ours, others))
+    return can_be_mended(time, find_overlaps(time, ours, others, Rules()))
 
 
 def test_groups_that_earlier_writers_rewrote_can_be_written_again():

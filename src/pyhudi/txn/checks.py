@@ -35,6 +35,7 @@ from pyhudi.txn.conflicts import (
     Overlap,
     Reads,
     Resolution,
+    Rules,
     files_with_new_keys,
     find_overlaps,
     find_read_changes,
@@ -153,9 +154,7 @@ def require_same_schema(
         raise WriteConflict("a later commit would hide this write's columns; write again", instant=time, other=other)
 
 
-def require_no_service(
-    state: TableState, time: InstantTime, now: Timeline, ours: Footprint, resolution: Resolution
-) -> None:
+def require_no_service(state: TableState, time: InstantTime, now: Timeline, ours: Footprint, rules: Rules) -> None:
     """C3, C4: no compaction or clustering is planned of what we touch, and nothing that changes what a commit must do.
 
     Raises: WriteConflict.
@@ -169,20 +168,20 @@ def require_no_service(
         if plan is None:
             raise WriteConflict(_PLANNED_TEXT, instant=time, other=one.requested_time, action=str(one.action))
         plans[one.requested_time] = plan
-    if resolution is Resolution.PREFER_WRITER:
+    if rules.resolution is Resolution.PREFER_WRITER:
         return
-    for overlap in find_overlaps(ours, plans, resolution):
+    for overlap in find_overlaps(time, ours, plans, rules):
         raise conflict_of(_PLANNED_TEXT, time, overlap)
 
 
 def require_no_conflict(
-    time: InstantTime, ours: Footprint, concurrent: Mapping[InstantTime, Footprint], resolution: Resolution
+    time: InstantTime, ours: Footprint, concurrent: Mapping[InstantTime, Footprint], rules: Rules
 ) -> None:
     """C2, C4: nobody who completed meanwhile wrote or replaced our file groups, or wrote to what we replace.
 
     Raises: WriteConflict naming both sides.
     """
-    for overlap in find_overlaps(ours, concurrent, resolution):
+    for overlap in find_overlaps(time, ours, concurrent, rules):
         raise conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 

@@ -52,7 +52,7 @@ from pyhudi.txn.checks import (
     require_same_table,
 )
 from pyhudi.txn.concurrency_mode import is_pessimistic, require_single_writer, require_supported_mode
-from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, footprints, resolution_for
+from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, footprints, rules_for
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, decided_timeline, fence_of
 from pyhudi.txn.group_locks import GroupLocks
@@ -184,9 +184,9 @@ class Txn:
             require_alive(self.state, self.time, self.snapshot, now)
             require_same_table(self.state, self.time)
             concurrent = self._concurrent(now)
-            ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
-            require_no_service(self.state, self.time, now, ours, resolution)
-            require_no_conflict(self.time, ours, footprints(concurrent), resolution)
+            ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
+            require_no_service(self.state, self.time, now, ours, rules)
+            require_no_conflict(self.time, ours, footprints(concurrent), rules)
             self._require_the_rest(proposal, now, {one: concurrent[one] for one in concurrent if one not in seen})
             require_lease(lease)
             require_heartbeat(self.time, self.heartbeat)
@@ -206,12 +206,12 @@ class Txn:
         now = load_timeline(self.state)
         require_alive(self.state, self.time, self.snapshot, now)
         concurrent = self._concurrent(now)
-        ours, resolution = footprint(proposal.metadata), resolution_for(self.settings)
-        overlaps = find_overlaps(ours, footprints(concurrent), resolution)
+        ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
+        overlaps = find_overlaps(self.time, ours, footprints(concurrent), rules)
         if ours.replaced or ours.overwritten or not can_be_mended(self.time, overlaps):
             return None
         groups = frozenset(group for overlap in overlaps for group in overlap.groups)
-        require_no_service(self.state, self.time, now, ours, resolution)
+        require_no_service(self.state, self.time, now, ours, rules)
         self._require_the_rest(proposal, now, concurrent, groups)
         self.snapshot, self.revision = now, self.revision + 1
         return Mend(timeline=now, groups=groups, revision=self.revision)
@@ -221,8 +221,8 @@ class Txn:
         if proposal.find_keys is None:
             return frozenset()
         concurrent = self._concurrent(load_timeline(self.state))
-        ours = footprint(proposal.metadata)
-        require_no_conflict(self.time, ours, footprints(concurrent), resolution_for(self.settings))
+        ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
+        require_no_conflict(self.time, ours, footprints(concurrent), rules)
         require_new_keys(self.time, proposal.find_keys, concurrent, ours=ours.groups)
         return frozenset(concurrent)
 

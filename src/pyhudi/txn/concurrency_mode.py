@@ -15,7 +15,7 @@ from pyhudi.storage.probe import probe_writes
 from pyhudi.timeline.view import Timeline, pending
 from pyhudi.txn.recovery.heartbeat import FailedWrites, failed_writes, is_abandoned
 
-__all__ = ["is_pessimistic", "require_single_writer", "require_supported_mode"]
+__all__ = ["is_non_blocking", "is_pessimistic", "require_single_writer", "require_supported_mode"]
 
 _SINGLE: Final = "SINGLE_WRITER"
 _PESSIMISTIC: Final = "PESSIMISTIC_CONCURRENCY_CONTROL"
@@ -36,12 +36,17 @@ def is_pessimistic(settings: Settings) -> bool:
     return settings.get(CONCURRENCY_MODE) == _PESSIMISTIC
 
 
+def is_non_blocking(settings: Settings) -> bool:
+    """Return whether writes may append to the same file groups at once."""
+    return settings.get(CONCURRENCY_MODE) == _NON_BLOCKING
+
+
 def require_supported_mode(settings: Settings) -> None:
     """Refuse a mode that is not built, and one that contradicts what is done about failed writes.
 
     Raises: NotBuilt, OptionError.
     """
-    if settings.get(CONCURRENCY_MODE) == _NON_BLOCKING:
+    if is_non_blocking(settings):
         raise NotBuilt(
             "pyhudi does not write without blocking yet; choose OPTIMISTIC_CONCURRENCY_CONTROL",
             key=CONCURRENCY_MODE.key,

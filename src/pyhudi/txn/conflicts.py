@@ -16,15 +16,18 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
 from pyhudi.index.tag import INDEX_TYPE, IndexKind
 from pyhudi.options import Settings, option
+from pyhudi.state.layout import Layout
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.txn.concurrency_mode import is_non_blocking
 
 __all__ = [
     "Footprint",
     "Overlap",
     "Reads",
     "Resolution",
+    "Rules",
     "can_be_mended",
     "files_with_new_keys",
     "find_overlaps",
@@ -34,6 +37,7 @@ __all__ = [
     "place_of",
     "plan_footprint",
     "resolution_for",
+    "rules_for",
 ]
 
 
@@ -74,13 +78,37 @@ def resolution_for(settings: Settings) -> Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """When two actions touch the same place, and when they may."""
+
+    resolution: Resolution = Resolution.SIMPLE
+    has_completion_slicing: bool = True
+    """A log belongs to the file slice that its completion says; in layout 1 to the one that its name says."""
+    is_non_blocking: bool = False
+    """Two writes may append to one file group: readers merge both."""
+
+
+def rules_for(settings: Settings, layout: Layout) -> Rules:
+    """Choose by the options, and by how the table's version tells which file slice a log belongs to."""
+    return Rules(
+        resolution=resolution_for(settings),
+        has_completion_slicing=layout.has_completion_times,
+        is_non_blocking=is_non_blocking(settings),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
     """What one action touches."""
 
     groups: frozenset[FileGroupId]
     """File groups that it writes or replaces."""
     appended: frozenset[FileGroupId] = frozenset()
-    """Those of them that it only adds log files to."""
+    """Those of them that a write only adds log files to."""
+    compacted: frozenset[FileGroupId] = frozenset()
+    """Those of them whose log files it merges into a base file."""
+    log_compacted: frozenset[FileGroupId] = frozenset()
+    """Those of them whose log files it merges into one."""
     replaced: frozenset[FileGroupId] = frozenset()
     """Those of them that it takes away."""
     overwritten: frozenset[PartitionPath] = frozenset()
@@ -89,8 +117,6 @@ class Footprint:
     """Partitions that it writes to or replaces something in."""
     is_whole_table: bool = False
     """It replaces everything."""
-    is_compaction: bool = False
-    """It rewrites file groups without taking anything from later log files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,17 +150,20 @@ def footprint(metadata: CommitMetadata) -> Footprint:
         for stat in stats
         if stat.file_id
     }
+    groups, operation = frozenset(written), metadata.operation
+    is_write = operation not in _MOVES
     named = metadata.replaced or {}
     replaced = frozenset(_group(partition, file_id) for partition, file_ids in named.items() for file_id in file_ids)
     partitions = frozenset(PartitionPath(partition) for partition in {*metadata.stats, *named})
     return Footprint(
-        groups=frozenset(written) | replaced,
-        appended=frozenset(group for group, is_log in written.items() if is_log) - replaced,
+        groups=groups | replaced,
+        appended=frozenset(group for group, is_log in written.items() if is_log and is_write) - replaced,
+        compacted=groups if operation is WriteOperation.COMPACT else frozenset(),
+        log_compacted=groups if operation is WriteOperation.LOG_COMPACT else frozenset(),
         replaced=replaced,
-        overwritten=partitions if metadata.operation in _OVERWRITES else frozenset(map(PartitionPath, named)),
+        overwritten=partitions if operation in _OVERWRITES else frozenset(map(PartitionPath, named)),
         partitions=partitions,
-        is_whole_table=metadata.operation is WriteOperation.INSERT_OVERWRITE_TABLE,
-        is_compaction=metadata.operation in {WriteOperation.COMPACT, WriteOperation.LOG_COMPACT},
+        is_whole_table=operation is WriteOperation.INSERT_OVERWRITE_TABLE,
     )
 
 
@@ -153,38 +182,69 @@ def plan_footprint(action: Action, plan: Mapping[str, Any]) -> Footprint:
     return Footprint(
         groups=groups,
         replaced=groups if action is Action.CLUSTERING else frozenset(),
+        compacted=groups if action is Action.COMPACTION else frozenset(),
+        log_compacted=groups if action is Action.LOGCOMPACTION else frozenset(),
         partitions=frozenset(group.partition for group in groups),
-        is_compaction=action is not Action.CLUSTERING,
     )
 
 
 def find_overlaps(
-    ours: Footprint, others: Mapping[InstantTime, Footprint], resolution: Resolution = Resolution.SIMPLE
+    time: InstantTime, ours: Footprint, others: Mapping[InstantTime, Footprint], rules: Rules
 ) -> tuple[Overlap, ...]:
-    """Compare our action with others, in order of their instants.
+    """Compare our action, requested at `time`, with others, in order of their instants.
 
-    Two conflict where both write one file group, or where we replace a partition that the other has written to: its
-    rows would vanish although it was told that they are there. Log files that we append to a group which is being
-    compacted stay visible on top of it.
+    Two conflict where both write one file group, unless one of them appends to it in a way that the other leaves
+    visible; or where we replace a partition that the other has written to: its rows would vanish although it was told
+    that they are there.
 
     Spec: Writer Expectations 3.2, 3.3 (checks C2, C3 and C4).
     """
     found = []
     for instant in sorted(others):
         theirs = others[instant]
-        exposed = ours.groups - ours.appended if theirs.is_compaction else ours.groups
-        mine = _within(exposed, theirs.groups, resolution)
+        mine = _meeting(time, ours, instant, theirs, rules)
         partitions = theirs.partitions if ours.is_whole_table else ours.overwritten & theirs.partitions
         if mine or partitions:
             overlap = Overlap(
                 instant=instant,
                 groups=tuple(sorted(mine)),
-                their_groups=tuple(sorted(_within(theirs.groups, mine, resolution))),
+                their_groups=tuple(sorted(_within(theirs.groups, mine, rules.resolution))),
                 partitions=tuple(sorted(partitions)),
-                is_replaced=bool(_within(mine, theirs.replaced, resolution)),
+                is_replaced=bool(_within(mine, theirs.replaced, rules.resolution)),
             )
             found.append(overlap)
     return tuple(found)
+
+
+def _meeting(
+    time: InstantTime, ours: Footprint, instant: InstantTime, theirs: Footprint, rules: Rules
+) -> frozenset[FileGroupId]:
+    """Return those of our groups to which the other did what must not be done beside us."""
+    rewritten, their_rewritten = ours.groups - ours.appended, theirs.groups - theirs.appended
+    pairs = (
+        (rewritten, their_rewritten),
+        (rewritten - _open_to_logs(time, ours, instant, rules), theirs.appended),
+        (ours.appended, theirs.groups - _open_to_logs(instant, theirs, time, rules)),
+    )
+    return frozenset[FileGroupId]().union(*(_within(mine, other, rules.resolution) for mine, other in pairs))
+
+
+def _open_to_logs(
+    time: InstantTime, action: Footprint, appended_at: InstantTime, rules: Rules
+) -> frozenset[FileGroupId]:
+    """Return the groups of an action on which log files of a write that was requested at `appended_at` stay visible.
+
+    A write that was requested after a compaction's plan appends to the new file slice. An earlier one's logs join that
+    slice if they are completed later, but in layout 1 they stay in the old slice and are lost. A log compaction takes
+    the place of the newest log that it merges, so what was requested before its plan may come to lie below.
+    """
+    is_planned_before = time < appended_at
+    found = action.appended if rules.is_non_blocking and rules.has_completion_slicing else frozenset()
+    if is_planned_before:
+        found |= action.log_compacted
+    if is_planned_before or rules.has_completion_slicing:
+        found |= action.compacted
+    return found
 
 
 def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:

@@ -18,7 +18,7 @@ from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, pending
 from pyhudi.txn.checks import conflict_of, read_concurrent
-from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, resolution_for
+from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, rules_for
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
 from pyhudi.txn.recovery.markers import marked_files
 
@@ -41,7 +41,7 @@ def require_untouched(
     """
     concurrent = read_concurrent(state, time, before, load_timeline(state))
     ours, theirs = Footprint(groups=frozenset(groups)), footprints(concurrent)
-    for overlap in find_overlaps(ours, theirs, resolution_for(settings)):
+    for overlap in find_overlaps(time, ours, theirs, rules_for(settings, state.layout)):
         raise conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 
@@ -52,7 +52,8 @@ def require_no_rival(state: TableState, time: InstantTime, groups: Collection[Fi
     Raises: WriteConflict; its value `pending` is the other's instant.
     """
     underway = {one.requested_time: _announced(state, one) for one in _rivals(state, time, settings)}
-    for overlap in find_overlaps(Footprint(groups=frozenset(groups)), underway, resolution_for(settings)):
+    ours = Footprint(groups=frozenset(groups))
+    for overlap in find_overlaps(time, ours, underway, rules_for(settings, state.layout)):
         text = "another write of the same file groups is under way; write again when it is over"
         raise conflict_of(text, time, overlap, other="pending")
 
