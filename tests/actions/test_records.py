@@ -1,3 +1,7 @@
+import datetime
+from decimal import Decimal
+
+import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, trip
@@ -54,3 +58,36 @@ def test_rows_are_reduced_to_their_keys(call):
     assert "fare" not in rows.column_names
     with pytest.raises(KeyMissing, match="uuid"):
         keyed_rows(call, call.engine.frame(pa.table({"city": ["sf"]})))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"),
+    [
+        ("n", pa.int64(), 2.9),
+        ("n", pa.int32(), Decimal("1.5")),
+        ("n", pa.float32(), 1e39),
+        ("day", pa.date32(), datetime.datetime(2024, 1, 2, 3)),
+        ("at", pa.timestamp("us"), pd.Timestamp(1_700_000_000_000_000_001)),
+        ("place", pa.struct([("x", pa.int64())]), {"x": 2.9}),
+    ],
+)
+def test_a_dicts_value_that_would_change_is_refused_by_row_column_and_value(engine, name, kind, value):
+    call = call_on(engine.create(TRIPS.append(pa.field(name, kind))))
+    with pytest.raises(SchemaMismatch) as caught:
+        take_records(call, [trip("a", **{name: None}), trip("b", **{name: value})])
+    said = caught.value.values
+    assert (said["row"], said["column"].split(".")[0]) == (1, name)
+    assert str(said["value"]) in repr(value)
+    assert name in str(caught.value)
+
+
+def test_a_field_of_a_struct_that_the_table_lacks_is_not_dropped(engine):
+    call = call_on(engine.create(TRIPS.append(pa.field("place", pa.struct([("x", pa.int64())])))))
+    rows = call.engine.collect(take_records(call, [trip("a", place={"x": 1, "y": 2})]))
+    assert rows["place"].to_pylist() == [{"x": 1, "y": 2}]
+
+
+@pytest.mark.parametrize("wrong", [[{1: "a"}], [{"\ud800": "a"}], [{"uuid": "a"}, "b"], [None]])
+def test_lists_that_hold_no_rows_are_refused(call, wrong):
+    with pytest.raises(InvalidInput):
+        take_records(call, wrong)

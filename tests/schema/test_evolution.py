@@ -74,6 +74,9 @@ def test_columns_are_matched_by_name_in_any_order() -> None:
         (pa.array([1, None], pa.int64()), pa.float64()),
         (pa.array([1, None], pa.int64()), pa.decimal128(6, 2)),
         (pa.array([1.5, None], pa.float64()), pa.float32()),
+        (pa.array([2.0**53, None], pa.float64()), pa.int64()),
+        (pa.array([-3.0, None], pa.float32()), pa.int32()),
+        (pa.array([Decimal("2.00"), None]), pa.int64()),
         (pa.array([Decimal("1.50"), None]), pa.decimal128(10, 1)),
         (pa.array([10**9, None], pa.timestamp("ns", "Europe/Berlin")), pa.timestamp("us", "UTC")),
         (pa.array([dt.date(2020, 1, 1), None], pa.date64()), pa.date32()),
@@ -101,6 +104,12 @@ def test_values_keep_their_meaning_in_the_tables_type(array: pa.Array, kind: pa.
         (pa.array([1 << 63], pa.uint64()), pa.int64()),
         (pa.array([(1 << 53) + 1]), pa.float64()),
         (pa.array([1e300]), pa.float32()),
+        (pa.array([2.9]), pa.int64()),
+        (pa.array([float("nan")]), pa.int64()),
+        (pa.array([2.0**54]), pa.int64()),
+        (pa.array([2.0**25], pa.float32()), pa.int64()),
+        (pa.array([2.0**31]), pa.int32()),
+        (pa.array([Decimal("1.5")]), pa.int64()),
         (pa.array([Decimal("1.255")]), pa.decimal128(10, 2)),
         (pa.array([12345678]), pa.decimal128(6, 2)),
         (pa.array([1], pa.timestamp("ns")), pa.timestamp("us")),
@@ -113,11 +122,27 @@ def test_values_that_would_change_are_refused_by_column(array: pa.Array, kind: p
 
 
 @pytest.mark.parametrize(
+    ("column", "kind", "row", "value"),
+    [
+        (pa.chunked_array([[1.0, None], [2.0, 3.0], [4.0, 5.5, 6.5]]), pa.int64(), 5, "5.5"),
+        (pa.chunked_array([[[1], None], [[2, 1 << 40]]]), pa.list_(pa.int32()), 2, "1099511627776"),
+        (pa.chunked_array([pa.array([0, 1001], pa.timestamp("ns"))]), pa.timestamp("us"), 1, "00:00:00.000001001"),
+    ],
+)
+def test_the_first_row_that_does_not_fit_is_named_with_its_value(column, kind, row, value) -> None:
+    with pytest.raises(SchemaMismatch) as caught:
+        conform(pa.table({"v": column}), pa.schema([("v", kind)]))
+    assert caught.value.values["row"] == row
+    assert value in caught.value.values["value"]
+    with pytest.raises(SchemaMismatch, match="row=1"):
+        conform(pa.table({"v": ["a", None]}), pa.schema([pa.field("v", pa.string(), nullable=False)]))
+
+
+@pytest.mark.parametrize(
     ("array", "kind"),
     [
         (pa.array([1]), pa.string()),
         (pa.array(["1"]), pa.int64()),
-        (pa.array([1.0]), pa.int64()),
         (pa.array([1.0]), pa.decimal128(5, 1)),
         (pa.array(["x"]), pa.binary()),
         (pa.array([1], pa.timestamp("us")), pa.timestamp("us", "UTC")),

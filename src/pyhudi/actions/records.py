@@ -14,10 +14,11 @@ from pyhudi.actions.call import WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
-from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
+from pyhudi.errors import InvalidInput, KeyMissing
 from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_index
+from pyhudi.schema.python_values import is_unicode, to_array
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 
@@ -111,19 +112,19 @@ def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
 
 
 def rows_of_dicts(records: list[Any], known: pa.Schema | None = None) -> pa.Table:
-    """Make rows of dicts; a name that a dict lacks is null, and `known` tells columns' types.
+    """Make rows of dicts; a name that a dict lacks is null, and `known` has the types of the columns there are.
 
-    Raises: InvalidInput, SchemaMismatch.
+    Raises: InvalidInput; SchemaMismatch that names row, column and value where a value would change.
     """
-    if not all(isinstance(record, dict) for record in records):
-        wrong = next(record for record in records if not isinstance(record, dict))
-        raise InvalidInput("a list of records holds dicts", found=type(wrong).__name__)
+    for row, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise InvalidInput("a list of records holds dicts", row=row, found=type(record).__name__)
     names = list(dict.fromkeys(name for record in records for name in record))
+    for name in names:
+        if not isinstance(name, str) or not is_unicode(name):
+            raise InvalidInput("the names of columns are texts", name=name)
     columns = []
     for name in names:
         kind = known.field(name).type if known is not None and name in known.names else None
-        try:
-            columns.append(pa.array([record.get(name) for record in records], kind))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-            raise SchemaMismatch(f"values do not fit the column: {error}", column=name, type=str(kind)) from error
+        columns.append(to_array([record.get(name) for record in records], kind, name))
     return pa.table(columns, names=names)

@@ -95,18 +95,25 @@ def _difference(source: pa.DataType, target: pa.DataType, rules: Rules, path: st
 
 def fits(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a user's values of one type may be stored as another, each value permitting."""
+    if t.is_integer(target) and (t.is_floating(source) or t.is_decimal(source)):
+        return True
+    return _is_read_as(source, target)
+
+
+def promotes(source: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether an old file's values of one type can be read as another."""
+    if _is_read_as(source, target) or widens(source, target):
+        return True
+    return (is_text(source) or _is_bytes(source)) and (is_text(target) or _is_bytes(target))
+
+
+def _is_read_as(source: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether two types hold the same kind of value, in any width."""
     if t.is_integer(source):
         return any(is_kind(target) for is_kind in (t.is_integer, t.is_floating, t.is_decimal))
     if t.is_timestamp(source) and t.is_timestamp(target):
         return bool((source.tz is None) == (target.tz is None))
     return _is_same_kind(source, target)
-
-
-def promotes(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether an old file's values of one type can be read as another."""
-    if fits(source, target) or widens(source, target):
-        return True
-    return (is_text(source) or _is_bytes(source)) and (is_text(target) or _is_bytes(target))
 
 
 def widens(source: pa.DataType, target: pa.DataType) -> bool:

@@ -17,6 +17,10 @@ from pyhudi.schema.evolution.compare import Rules, differences, fits, is_text, m
 __all__ = ["conform", "project"]
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+_SHOWN_CHARACTERS = 80
+_WHOLE_FLOATS, _WHOLE_SINGLES = 2.0**53, 2.0**24
+"""Up to here a float of 64, of 32 bits holds each whole number: one beyond it may have lost digits before it came."""
+
 Cast: TypeAlias = Callable[[pa.Array, pa.DataType], pa.Array]
 
 
@@ -24,12 +28,13 @@ def conform(rows: Rows, schema: pa.Schema, *, fills_missing: bool = False) -> Ro
     """Fit a user's rows to a table's schema, or say everything that keeps them from it.
 
     Numbers, decimals and timestamps may come in another width as long as every value fits exactly (double to float may
-    round). Columns may come in any order, but not under names the table has not.
+    round), and whole numbers as floats or decimals, as pandas has integers with nulls. Columns may come in any order,
+    but not under names the table has not.
 
     Shape:  n rows -> n rows of `schema`.
     Nulls:  columns the rows have not are null if `fills_missing`, else refused; null in a field that is not nullable is
             refused.
-    Raises: SchemaMismatch with one line a problem.
+    Raises: SchemaMismatch with one line a problem; for a value, with its column and the first row that has one.
     """
     rules = Rules(may_become=fits, fills_missing=fills_missing, drops_unknown=False)
     problems = differences(list(rows.schema), list(schema), rules)
@@ -80,9 +85,43 @@ def _column(rows: pa.Table | pa.RecordBatch, field: pa.Field, cast: Cast) -> pa.
     if at < 0:
         return pa.nulls(rows.num_rows, field.type)
     column = rows.column(at)
-    if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([_fit(chunk, field, cast, field.name) for chunk in column.chunks], field.type)
-    return _fit(column, field, cast, field.name)
+    if not isinstance(column, pa.ChunkedArray):
+        return _fit_rows(column, field, cast, 0)
+    fitted: list[pa.Array] = []
+    for chunk in column.chunks:
+        fitted.append(_fit_rows(chunk, field, cast, sum(map(len, fitted))))
+    return pa.chunked_array(fitted, field.type)
+
+
+def _fit_rows(array: pa.Array, field: pa.Field, cast: Cast, first_row: int) -> pa.Array:
+    """Cast one array of whole rows; an error names the first row that does not fit, and its value."""
+    try:
+        return _fit(array, field, cast, field.name)
+    except SchemaMismatch as error:
+        # The shortest beginning that fails ends in the first wrong row.
+        low, high = 0, len(array) - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if _is_fit(array.slice(0, middle + 1), field, cast) else (low, middle)
+        said = {**error.values, "row": first_row + low, "value": _shown(array.slice(low, 1))}
+        raise SchemaMismatch(error.message, **said) from error.__cause__
+
+
+def _is_fit(array: pa.Array, field: pa.Field, cast: Cast) -> bool:
+    try:
+        _fit(array, field, cast, field.name)
+    except SchemaMismatch:
+        return False
+    return True
+
+
+def _shown(one: pa.Array) -> str:
+    """Spell a single value for a message."""
+    try:
+        text = str(one.cast(pa.string())[0].as_py())
+    except (pa.ArrowException, ValueError):
+        text = " ".join(str(one).split())
+    return text[:_SHOWN_CHARACTERS]
 
 
 def _fit(array: pa.Array, field: pa.Field, cast: Cast, path: str) -> pa.Array:
@@ -154,6 +193,10 @@ def _cast_exactly(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if t.is_integer(array.type) and t.is_decimal(kind):
         return array.cast(pa.decimal128(20, 0)).cast(kind)
     narrowed = array.cast(kind)
+    if t.is_floating(array.type) and t.is_integer(kind):
+        limit = _WHOLE_FLOATS if t.is_float64(array.type) else _WHOLE_SINGLES
+        if pc.any(pc.greater(pc.abs(array), limit)).as_py():
+            raise pa.ArrowInvalid("a float of this size does not hold each whole number")
     if t.is_floating(array.type) and t.is_floating(kind) and kind.bit_width < array.type.bit_width:
         overflowed = pc.and_(pc.is_finite(array), pc.is_inf(narrowed))
         if pc.any(overflowed).as_py():
