@@ -7,10 +7,10 @@ import pytest
 from tests.building import TRIPS, trip, trips
 
 from pyhudi.errors import StorageFull
+from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import (
-    BloomSpec,
     FileTask,
     Rewritten,
     WriteSpec,

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, Sizing
 from pyhudi.engine.api import Engine
+from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.rows import RowLayout
-from pyhudi.filegroup.writer import BloomSpec, WriteSpec
+from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec

@@ -15,26 +15,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import PreconditionFailed
+from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
-from pyhudi.formats.bloom import BloomFilter, BloomType, add, build
+from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.parquet import (
     ParquetOptions,
-    base_file_footer,
     base_file_key_values,
     read_footer,
     write_base_file,
 )
 from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
-from pyhudi.options import Settings, one_of, option
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
     "WRITE_STATUS",
-    "BloomSpec",
     "FileTask",
     "Rewritten",
     "WriteSpec",
@@ -44,42 +42,7 @@ __all__ = [
     "rewrite_base_file",
 ]
 
-BLOOM_TYPE: Final = option(
-    "hoodie.bloom.index.filter.type", "DYNAMIC_V0", "Kind of bloom filter in base files.", parse=one_of(*BloomType)
-)
-BLOOM_ENTRIES: Final = option(
-    "hoodie.index.bloom.num_entries", 60_000, "Keys a bloom filter (or row of one) is made for."
-)
-BLOOM_FPP: Final = option("hoodie.index.bloom.fpp", 1e-9, "Rate of false positives a bloom filter is made for.")
-BLOOM_MAX_ENTRIES: Final = option(
-    "hoodie.bloom.index.filter.dynamic.max.entries", 100_000, "Keys at which a dynamic bloom filter stops growing."
-)
-
 _STATUS_KEY: Final = "pyhudi.write_status"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BloomSpec:
-    """Which bloom filter new base files get."""
-
-    type_code: str
-    entries: int
-    fpp: float
-    max_entries: int
-
-    @staticmethod
-    def of(settings: Settings) -> "BloomSpec":
-        """Read it from the options."""
-        return BloomSpec(
-            type_code=settings.get(BLOOM_TYPE),
-            entries=settings.get(BLOOM_ENTRIES),
-            fpp=settings.get(BLOOM_FPP),
-            max_entries=settings.get(BLOOM_MAX_ENTRIES),
-        )
-
-    def build(self, keys: pa.Array | pa.ChunkedArray) -> BloomFilter:
-        """Make a filter of keys."""
-        return build(keys, self.type_code, self.entries, self.fpp, self.max_entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,8 +160,12 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
         stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
         fresh = replace(fresh, rows=stored.conform(fresh.rows))
         merged = _merge(stored.batches, fresh, spec, tally, state)
-        bloom = _bloom_after(base_file_footer(footer.key_values).bloom(), fresh, state, spec)
-        content = _Content(batches=_counted(merged, spec, tally), tally=tally, bloom=bloom)
+        filter_ = NextFilter.of(spec.bloom, footer)
+
+        def bloom() -> BloomFilter | None:
+            return filter_.with_keys(fresh.keys.filter(pa.array(~state.seen & ~fresh.is_delete)))
+
+        content = _Content(batches=_counted(merged, spec, tally, filter_), tally=tally, bloom=bloom)
         return _publish(storage, spec, task, content)
 
 
@@ -221,7 +188,7 @@ def rewrite_base_file(
         threads = spec.parquet.threads
         stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
         inserted: list[pa.Array] = []
-        filter_before = base_file_footer(footer.key_values).bloom()
+        filter_ = NextFilter.of(spec.bloom, footer)
 
         def appended() -> Iterator[pa.RecordBatch]:
             yield from _rewritten(stored.batches, change, tally)
@@ -237,9 +204,9 @@ def rewrite_base_file(
                 raise _NothingChangedError
 
         def bloom() -> BloomFilter | None:
-            return add(filter_before, inserted[0]) if inserted and filter_before else filter_before
+            return filter_.with_keys(pa.chunked_array(inserted, pa.string()))
 
-        content = _Content(batches=_counted(appended(), spec, tally), tally=tally, bloom=bloom)
+        content = _Content(batches=_counted(appended(), spec, tally, filter_), tally=tally, bloom=bloom)
         return _publish(storage, spec, task, content)
 
 
@@ -283,30 +250,21 @@ def _rewritten(
         yield changed.batch
 
 
-def _counted(batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: _Tally) -> Iterator[pa.RecordBatch]:
-    """Count rows and follow the key range as batches go by."""
+def _counted(
+    batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: _Tally, filter_: NextFilter | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Count rows and follow keys and their range as batches go by."""
     for batch in batches:
         tally.rows += batch.num_rows
         if spec.bloom is not None and batch.num_rows:
-            span = pc.min_max(record_keys_of(batch, spec.layout))
+            keys = record_keys_of(batch, spec.layout)
+            if filter_ is not None:
+                filter_.see(keys)
+            span = pc.min_max(keys)
             low, high = span["min"].as_py(), span["max"].as_py()
             tally.smallest = low if tally.smallest is None else min(tally.smallest, low)
             tally.largest = high if tally.largest is None else max(tally.largest, high)
         yield batch
-
-
-def _bloom_after(
-    stored: BloomFilter | None, updates: Probe, state: _MergeState, spec: WriteSpec
-) -> Callable[[], BloomFilter | None]:
-    """Return, once all batches went by, the stored filter with the inserted keys added: far cheaper than a new one."""
-
-    def made() -> BloomFilter | None:
-        if spec.bloom is None or stored is None:
-            return None
-        inserted = updates.keys.filter(pa.array(~state.seen & ~updates.is_delete))
-        return add(stored, inserted) if len(inserted) else stored
-
-    return made
 
 
 def _publish(
