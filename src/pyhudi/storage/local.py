@@ -29,6 +29,7 @@ from pyhudi.storage.checks import check_file, check_range, require_length
 from pyhudi.storage.local_listing import file_status, find_files, name_files
 from pyhudi.storage.local_publish import ABANDONED_MS, TemporaryFiles
 from pyhudi.storage.os_errors import error_of, mapped
+from pyhudi.storage.own_descriptors import OwnDescriptor
 from pyhudi.storage.sinks import DescriptorSink
 
 __all__ = ["LocalStorage"]
@@ -181,7 +182,7 @@ class LocalStorage:
         """Keep a flock; it ends with this process, however that ends."""
         check_file(path)
         deadline_s, pause_s = self._env.monotonic_s() + timeout_s, _POLL_S
-        while (fd := self._locked(path)) is None:
+        while (held := self._locked(path)) is None:
             if self._env.monotonic_s() >= deadline_s:
                 raise LockNotAcquired("another writer holds the lock; try again later", path=path, timeout_s=timeout_s)
             self._env.sleep(pause_s)
@@ -189,8 +190,7 @@ class LocalStorage:
         try:
             yield
         finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)  # said aloud: a forked child may hold the descriptor too
-            os.close(fd)
+            held.close()
 
     def sweep(self, older_than_ms: int = ABANDONED_MS) -> int:
         """Remove temporary files whose writer is gone; give how many.
@@ -217,17 +217,17 @@ class LocalStorage:
         if found != version:
             raise PreconditionFailed("the file was changed by someone else", path=path)
 
-    def _locked(self, path: str) -> int | None:
+    def _locked(self, path: str) -> OwnDescriptor | None:
         """Try once; a lock on a file that was replaced meanwhile is no lock."""
         *parents, name = path.split("/")
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with mapped(path, is_write=True), posix.enter(self._root, parents, is_created=True) as parent_fd:
-            fd = os.open(name, flags, 0o666, dir_fd=parent_fd)
+            lock = OwnDescriptor(lambda: os.open(name, flags, 0o666, dir_fd=parent_fd))
             with suppress(BlockingIOError, FileNotFoundError):
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(fd), os.stat(name, dir_fd=parent_fd, follow_symlinks=False)):
-                    return fd
-            os.close(fd)
+                fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock.fd), os.stat(name, dir_fd=parent_fd, follow_symlinks=False)):
+                    return lock
+            lock.close()
             return None
 
 

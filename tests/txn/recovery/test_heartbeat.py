@@ -1,4 +1,7 @@
 import multiprocessing
+import os
+import signal
+from dataclasses import replace
 
 import pytest
 from tests.new_states import new_state
@@ -151,6 +154,39 @@ def _beat_until_told(root, time, ready, stop):
     with run_heartbeat(state, time, SETTINGS):
         ready.set()
         stop.wait()
+
+
+def _fork_while_beating(root, time, ready, stop, children):
+    state = new_state(storage=LocalStorage(root), env=World().host(), name="other")
+    with run_heartbeat(state, time, SETTINGS):
+        child = os.fork()
+        if not child:
+            stop.wait()
+            os._exit(0)
+        children.put(child)
+        ready.set()
+        stop.wait()
+
+
+def test_a_forked_child_does_not_keep_its_killed_parents_heartbeat_alive(tmp_path, env, time):
+    context = multiprocessing.get_context("spawn")
+    ready, stop, children = context.Event(), context.Event(), context.SimpleQueue()
+    storage = LocalStorage(str(tmp_path / "t"))
+    state = replace(new_state(env=env), storage=storage)
+    parent = context.Process(target=_fork_while_beating, args=(str(tmp_path / "t"), time, ready, stop, children))
+    parent.start()
+    assert ready.wait(60)
+    child = children.get()
+    try:
+        assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+        parent.kill()
+        parent.join()
+        os.kill(child, 0)  # it is there
+        assert liveness(state, time, SETTINGS) is Liveness.DEAD
+    finally:
+        parent.kill()
+        parent.join()
+        os.kill(child, signal.SIGKILL)
 
 
 def test_another_process_is_alive_until_it_is_killed(tmp_path, env, time):
