@@ -68,6 +68,9 @@ class StorageTraits:
     """`put(mode=CREATE)` has at most one winner. Without it, one writer and a warning."""
     has_cas: bool
     has_guard: bool
+    listed_at_once: int = 0
+    """The listing of a directory of at most so many names shows one moment. A longer one is made of several answers,
+    between which files come and go."""
 
 
 class Storage(Protocol):

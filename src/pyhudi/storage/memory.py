@@ -5,6 +5,7 @@
 """
 
 import itertools
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -64,7 +65,14 @@ class MemoryStorage:
     @property
     def traits(self) -> StorageTraits:
         """Return every guarantee but visibility to other processes."""
-        return StorageTraits(is_shared=False, is_picklable=False, has_atomic_create=True, has_cas=True, has_guard=True)
+        return StorageTraits(
+            is_shared=False,
+            is_picklable=False,
+            has_atomic_create=True,
+            has_cas=True,
+            has_guard=True,
+            listed_at_once=sys.maxsize,
+        )
 
     def __repr__(self) -> str:
         return f"MemoryStorage({self._url!r})"

@@ -41,6 +41,8 @@ SETTLE_S = 60.0
 T = TypeVar("T")
 _PART_BYTES = 8 << 20
 _LIST_CHUNK = 1000
+_NAMES_OF_A_PAGE = 900
+"""Stores answer with at most 1,000 keys at once; directories count too."""
 _RETRIES = {
     "max_retries": 8,
     "retry_timeout": timedelta(seconds=60),
@@ -71,7 +73,14 @@ class ObjectStorage:
     @property
     def traits(self) -> StorageTraits:
         """Return conditional puts as guaranteed, until `probe_writes` finds that the store does not keep them."""
-        return StorageTraits(is_shared=True, is_picklable=True, has_atomic_create=True, has_cas=True, has_guard=False)
+        return StorageTraits(
+            is_shared=True,
+            is_picklable=True,
+            has_atomic_create=True,
+            has_cas=True,
+            has_guard=False,
+            listed_at_once=_NAMES_OF_A_PAGE,
+        )
 
     def __repr__(self) -> str:
         return f"ObjectStorage({self.url!r})"

@@ -26,7 +26,7 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import FileStatus, PutMode
+from pyhudi.storage.api import PutMode
 from pyhudi.timeline.clock import format_instant, zone_of
 from pyhudi.timeline.codec import (
     decode_commit,
@@ -37,7 +37,8 @@ from pyhudi.timeline.codec import (
     is_clustering_plan,
 )
 from pyhudi.timeline.history import Past
-from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name, parse_name
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name
+from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.rollback import RollbackMetadata
 from pyhudi.timeline.view import Timeline, timeline_of
@@ -97,16 +98,17 @@ _decoded: Final = _DecodedCommits()
 
 
 def load_timeline(state: TableState) -> Timeline:
-    """Read the active timeline: one listing of its directory, in either layout.
+    """Read the active timeline as it was at one moment, in either layout.
 
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
     calls a replacecommit, is told apart by its plan.
 
-    Cost:   one listing, two where legacy instants are, and in layout 1 one read for each pending replacecommit.
+    Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
+            instants are; in layout 1 one read for each pending replacecommit.
     Spec:   format/timeline 2.1, 2.2.
     """
-    instants = collapse(_stored_instants(state))
+    instants = collapse(list_instants(state))
     if state.layout.timeline_layout == 1:
         instants = [_told_apart(state, instant) for instant in instants]
     undoings = tuple(one for one in instants if one.action in {Action.ROLLBACK, Action.RESTORE} and one.is_completed)
@@ -261,24 +263,6 @@ def remove_pending(state: TableState, instant: Instant) -> None:
 
 def _path(state: TableState, name: str) -> str:
     return f"{state.layout.timeline_path}/{name}"
-
-
-def _stored_instants(state: TableState) -> list[Instant]:
-    """Read the names of the timeline's files, and their times only where these tell when an instant completed."""
-    directory = state.layout.timeline_path
-    if state.layout.timeline_layout > 1:
-        found = [one for name in state.storage.list_names(directory) if (one := parse_name(name)) is not None]
-        if not any(one.completion_time is None and one.is_completed for one in found):
-            return found
-    zone, files = timeline_zone(state), state.storage.list_directory(directory).files
-    return [one for status in files if (one := _instant_of(status, zone)) is not None]
-
-
-def _instant_of(status: FileStatus, zone: tzinfo) -> Instant | None:
-    instant = parse_name(status.name)
-    if instant is None or not instant.is_completed or instant.completion_time is not None:
-        return instant
-    return replace(instant, completion_time=format_instant(status.modified_ms, zone))
 
 
 def _told_apart(state: TableState, instant: Instant) -> Instant:
