@@ -9,14 +9,16 @@ from pyhudi.filegroup.listing import (
     decode_partition_metadata,
     encode_partition_metadata,
     ensure_partition_metadata,
-    list_files,
-    list_partitions,
-    storage_listing,
+    partitions_below,
 )
 from pyhudi.formats.properties import java_date
 
 CHINA = timezone(timedelta(hours=8), "CST")
 T = "20250928205430030"
+
+
+def partitions_of(state):
+    return sorted(path for path, _ in partitions_below(state))
 
 
 @pytest.mark.parametrize(("partition", "depth"), [("", 0), ("city=chennai", 1), ("2023/04/03/12", 4)])
@@ -55,7 +57,7 @@ def test_partitions_are_directories_with_partition_metadata_at_any_depth():
     state.storage.put(".dotted/deep/.hoodie_partition_metadata", b"")
     state.storage.put(".hoodie/metadata/files/.hoodie_partition_metadata", b"")
     state.storage.put("other/format/.hoodie_partition_metadata.parquet", b"")
-    assert list_partitions(state) == [
+    assert partitions_of(state) == [
         ".dotted/deep",
         "2023/04/03/12",
         "2023/04/03/13",
@@ -67,9 +69,9 @@ def test_partitions_are_directories_with_partition_metadata_at_any_depth():
 
 def test_a_table_without_partitions_is_one_partition():
     state = new_state()
-    assert list_partitions(state) == []
+    assert partitions_of(state) == []
     ensure_partition_metadata(state, "", T)
-    assert list_partitions(state) == [""]
+    assert partitions_of(state) == [""]
 
 
 @pytest.mark.parametrize(("first", "second"), [("a", "a/new"), ("a/new", "a"), ("2023", "2023/04/03")])
@@ -80,7 +82,7 @@ def test_a_partition_inside_another_is_refused_and_found_where_it_is(first, seco
         ensure_partition_metadata(state, second, T)
     assert raised.value.values == {"partition": second, "other": first}
     state.storage.put(f"{second}/.hoodie_partition_metadata", b"")
-    assert list_partitions(state) == sorted([first, second])
+    assert partitions_of(state) == sorted([first, second])
     assert not ensure_partition_metadata(state, second, T)
 
 
@@ -88,17 +90,4 @@ def test_the_walk_ends_at_the_root_of_a_table_without_partitions():
     state = new_state()
     ensure_partition_metadata(state, "", T)
     state.storage.put("b/.hoodie_partition_metadata", b"")
-    assert list_partitions(state) == [""]
-
-
-def test_files_of_partitions_are_listed_without_their_metadata():
-    state = new_state()
-    for partition in ("city=a", "city=b"):
-        ensure_partition_metadata(state, partition, T)
-        state.storage.put(f"{partition}/x.parquet", b"12")
-        state.storage.put(f"{partition}/.y.log.1", b"")
-    found = list_files(storage_listing(state), ["city=a", "city=b"])
-    assert {name: [one.path for one in files] for name, files in found.items()} == {
-        "city=a": ["city=a/.y.log.1", "city=a/x.parquet"],
-        "city=b": ["city=b/.y.log.1", "city=b/x.parquet"],
-    }
+    assert partitions_of(state) == [""]

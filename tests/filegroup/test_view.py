@@ -1,11 +1,14 @@
 import time
 from collections.abc import Mapping
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import Unsupported
+from pyhudi.filegroup.file_index import FILES
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.names import base_file_name, log_file_name, parse_file
 from pyhudi.filegroup.view import latest_file_slices
@@ -44,6 +47,13 @@ def status(name: str, partition: str = "p") -> FileStatus:
     return FileStatus(path=f"{partition}/{name}" if partition else name, size_bytes=1, modified_ms=0)
 
 
+def slices_of(files: Mapping[str, list[FileStatus]], seen: Timeline, *rest: Any, **more: Any) -> list[FileSlice]:
+    """Slice listings by partition."""
+    rows = [(where, one.name, one.size_bytes) for where in sorted(files) for one in files[where]]
+    columns = list(zip(*rows, strict=True)) or [()] * len(FILES)
+    return latest_file_slices(pa.table(list(map(pa.array, columns)), FILES.names).cast(FILES), seen, *rest, **more)
+
+
 def base(at: int, group: str = "a-0", token: str = "0-0-0") -> FileStatus:
     return status(base_file_name(group, token, day(at)))
 
@@ -67,34 +77,34 @@ def shown(slices: list[FileSlice]) -> list[tuple[str, int, int | None, list[tupl
 def test_the_newest_committed_base_file_of_each_group_is_shown():
     seen = timeline("1_2.commit", "3_4.commit", "5.commit.requested")
     files = {"p": [base(1), base(3), base(5), base(1, "b-0"), base(5, "c-0")]}
-    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 3, 3, []), ("b-0", 1, 1, [])]
+    assert shown(slices_of(files, seen, {})) == [("a-0", 3, 3, []), ("b-0", 1, 1, [])]
 
 
 def test_files_of_instants_that_nobody_knows_are_hidden_unless_archived():
     seen = timeline("3_4.commit")
-    assert shown(latest_file_slices({"p": [base(9), base(2, "b-0")]}, seen, {})) == [("b-0", 2, 2, [])]
+    assert shown(slices_of({"p": [base(9), base(2, "b-0")]}, seen, {})) == [("b-0", 2, 2, [])]
 
 
 def test_a_table_is_read_as_it_was_at_a_point():
     seen = timeline("1_2.commit", "3_9.commit", "4_5.commit")
     files = {"p": [base(1), base(3), base(1, "b-0"), base(4, "b-0")]}
-    assert shown(latest_file_slices(files, seen, {}, day(6))) == [("a-0", 1, 1, []), ("b-0", 4, 4, [])]
+    assert shown(slices_of(files, seen, {}, day(6))) == [("a-0", 1, 1, []), ("b-0", 4, 4, [])]
 
 
 def test_replaced_groups_are_hidden_from_the_replacement_on():
     seen = timeline("1_2.commit", "3_4.replacecommit")
     files, replaced = {"p": [base(1), base(3, "b-0")], "q": []}, {("p", "a-0"): day(3)}
-    assert shown(latest_file_slices(files, seen, replaced)) == [("b-0", 3, 3, [])]
-    assert shown(latest_file_slices(files, seen, replaced, day(3))) == [("a-0", 1, 1, [])]
-    assert shown(latest_file_slices({"q": [base(1)]}, seen, replaced)) == [("a-0", 1, 1, [])]
+    assert shown(slices_of(files, seen, replaced)) == [("b-0", 3, 3, [])]
+    assert shown(slices_of(files, seen, replaced, day(3))) == [("a-0", 1, 1, [])]
+    assert shown(slices_of({"q": [base(1)]}, seen, replaced)) == [("a-0", 1, 1, [])]
 
 
 def test_of_two_base_files_of_one_instant_the_committed_one_is_kept():
     seen = timeline("1_2.commit")
     files = {"p": [base(1, token="1-0-0"), base(1, token="2-0-0")]}
-    named = latest_file_slices(files, seen, {}, None, lambda *_: f"p/a-0_1-0-0_{day(1)}.parquet")
+    named = slices_of(files, seen, {}, None, lambda *_: f"p/a-0_1-0-0_{day(1)}.parquet")
     assert [one.base.write_token for one in named if one.base] == ["1-0-0"]
-    guessed = latest_file_slices({"p": files["p"][::-1]}, seen, {})
+    guessed = slices_of({"p": files["p"][::-1]}, seen, {})
     assert [one.base.write_token for one in guessed if one.base] == ["2-0-0"]
 
 
@@ -102,38 +112,36 @@ def test_a_log_belongs_to_the_slice_before_its_completion():
     """The quick start of version 8: four logs before a compaction, one after, one that ran across it."""
     seen = timeline("1_2.commit", "3_4.deltacommit", "5_8.deltacommit", "6_7.commit", "9_10.deltacommit")
     files = {"p": [base(1), log(3), log(5), base(6), log(9)]}
-    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 6, 6, [(5, 1), (9, 1)])]
-    assert shown(latest_file_slices(files, seen, {}, day(5))) == [("a-0", 1, 1, [(3, 1)])]
+    assert shown(slices_of(files, seen, {})) == [("a-0", 6, 6, [(5, 1), (9, 1)])]
+    assert shown(slices_of(files, seen, {}, day(5))) == [("a-0", 1, 1, [(3, 1)])]
 
 
 def test_a_log_of_an_archived_delta_commit_belongs_to_the_slice_before_its_completion_too():
     seen = timeline("8_9.commit", archived={1: 2, 3: 4, 5: 7, 6: 7})
     files = {"p": [base(1), log(3), log(5), base(6)]}
-    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 6, 6, [(5, 1)])]
+    assert shown(slices_of(files, seen, {})) == [("a-0", 6, 6, [(5, 1)])]
 
 
 def test_where_no_history_says_when_a_log_was_completed_its_own_time_counts():
     files = {"p": [base(1), log(3), log(5), base(6)]}
-    assert shown(latest_file_slices(files, timeline("8_9.commit"), {})) == [("a-0", 6, 6, [])]
+    assert shown(slices_of(files, timeline("8_9.commit"), {})) == [("a-0", 6, 6, [])]
 
 
 def test_a_pending_compaction_hides_no_log():
     seen = timeline("1_2.commit", "3_4.deltacommit", "5.compaction.requested", "6_7.deltacommit")
-    assert shown(latest_file_slices({"p": [base(1), log(3), log(6), base(5)]}, seen, {})) == [
-        ("a-0", 1, 1, [(3, 1), (6, 1)])
-    ]
+    assert shown(slices_of({"p": [base(1), log(3), log(6), base(5)]}, seen, {})) == [("a-0", 1, 1, [(3, 1), (6, 1)])]
 
 
 def test_a_group_of_logs_only_is_keyed_by_its_first():
     seen = timeline("2.deltacommit.requested", "3_4.deltacommit", "5_6.deltacommit")
-    assert shown(latest_file_slices({"p": [log(5, 2), log(5), log(2), log(3)]}, seen, {})) == [
+    assert shown(slices_of({"p": [log(5, 2), log(5), log(2), log(3)]}, seen, {})) == [
         ("a-0", 3, None, [(3, 1), (5, 1), (5, 2)])
     ]
 
 
 def test_change_logs_are_no_part_of_a_slice():
     seen = timeline("1_2.commit", "3_4.deltacommit")
-    assert shown(latest_file_slices({"p": [base(1), log(3, suffix=".cdc")]}, seen, {})) == [("a-0", 1, 1, [])]
+    assert shown(slices_of({"p": [base(1), log(3, suffix=".cdc")]}, seen, {})) == [("a-0", 1, 1, [])]
 
 
 def test_a_log_of_an_odd_instant_counts_by_its_own_time():
@@ -143,31 +151,29 @@ def test_a_log_of_an_odd_instant_counts_by_its_own_time():
     seen = timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
     files = [status(base_file_name("a-0", "0-0-0", later))]
     files += [status(log_file_name("a-0", one, 1)) for one in (early, late)]
-    (found,) = latest_file_slices({"p": files}, seen, {})
+    (found,) = slices_of({"p": files}, seen, {})
     assert [one.instant for one in found.logs] == [late]
 
 
 def test_version_6_logs_belong_to_the_base_instant_in_their_names():
     seen = timeline("1.commit", "3.commit", "4.deltacommit", layout=1)
     files = {"p": [base(1), log(1), base(3), log(3, 2), log(3)]}
-    assert shown(latest_file_slices(files, seen, {})) == [("a-0", 3, 3, [(3, 1), (3, 2)])]
+    assert shown(slices_of(files, seen, {})) == [("a-0", 3, 3, [(3, 1), (3, 2)])]
 
 
 def test_version_6_reads_the_slice_of_a_pending_compaction_with_the_one_before():
     seen = timeline("1.commit", "2.deltacommit", "5.compaction.requested", "6.deltacommit", layout=1)
-    assert shown(latest_file_slices({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [
-        ("a-0", 1, 1, [(1, 1), (5, 1)])
-    ]
+    assert shown(slices_of({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [("a-0", 1, 1, [(1, 1), (5, 1)])]
 
 
 def test_version_6_log_only_groups_show_when_their_first_instant_is_committed():
     seen = timeline("1.deltacommit", "3.deltacommit.requested", layout=1)
-    assert shown(latest_file_slices({"p": [log(1), log(3, group="b-0")]}, seen, {})) == [("a-0", 1, None, [(1, 1)])]
+    assert shown(slices_of({"p": [log(1), log(3, group="b-0")]}, seen, {})) == [("a-0", 1, None, [(1, 1)])]
 
 
 def test_native_logs_are_refused():
     with pytest.raises(Unsupported):
-        latest_file_slices({"p": [status(f"a-0_0-0-0_{day(1)}_1.log.parquet")]}, timeline("1_2.commit"), {})
+        slices_of({"p": [status(f"a-0_0-0-0_{day(1)}_1.log.parquet")]}, timeline("1_2.commit"), {})
 
 
 def by_the_rules(
@@ -223,7 +229,7 @@ def test_slicing_is_what_the_rules_say(history, files, gone, point, kept_from):
     seen = timeline(*names, archived=archived)
     replaced = {("p", group): day(at) for group, at in gone.items()}
     cut = seen if point is None else as_of(seen, day(point))
-    found = latest_file_slices({"p": files}, seen, replaced, None if point is None else day(point))
+    found = slices_of({"p": files}, seen, replaced, None if point is None else day(point))
     assert [
         (
             one.group.file_id,
@@ -249,5 +255,5 @@ def test_a_hundred_thousand_files_are_sliced_at_once():
         for part in range(100)
     }
     started = time.process_time()
-    assert len(latest_file_slices(files, seen, {})) == 10_000
+    assert len(slices_of(files, seen, {})) == 10_000
     assert time.process_time() - started < 2

@@ -147,6 +147,10 @@ def test_a_filter_on_the_partition_opens_only_its_files(engine, version, style):
     assert all(path.startswith("city=sf/" if style else "sf/") for path in files)
     assert faulty.count("list_directory", path="*rome*") <= 1
     faulty.forget()
+    assert watched.scan(["uuid"]).to_arrow().num_rows == 75
+    for city in ("sf", "oslo", "rome"):
+        assert faulty.count("list_directory", path=f"*{city}") == 1
+    faulty.forget()
     assert watched.scan(filter="city in ('sf', 'rome') and fare > 100").to_arrow().num_rows == 0
     assert len(opened(faulty)) == 6
     faulty.forget()

@@ -18,7 +18,7 @@ from pyhudi.actions.publish import RestsOn, publish
 from pyhudi.actions.retrying import retrying
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import ExpressionError, InvalidInput
-from pyhudi.filegroup.listing import list_partitions
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
@@ -27,7 +27,7 @@ from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import Action
@@ -124,8 +124,9 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:
 def _candidates(write: Opened, change: _Change) -> list[FileSlice]:
     state = write.call.state
     schema = with_meta_fields(write.schema)
-    partitions = prune_partitions(state.config, schema, list_partitions(state), change.where)
-    return [one for one in slices_at(state, write.snapshot, partitions) if one.base is not None]
+    index = file_index(state, write.snapshot)
+    partitions = prune_partitions(state.config, schema, index.partitions(), change.where)
+    return [one for one in visible_slices(index, partitions) if one.base is not None]
 
 
 def _task(number: int, one: FileSlice) -> FileTask:

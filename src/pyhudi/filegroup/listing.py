@@ -1,11 +1,9 @@
-"""Which files are in which partition, asked of storage.
+"""Where a table's partitions are, asked of storage: a directory is one when it holds partition metadata.
 
-A `Listing` is any callable from a partition to its files, so that callers do not know whether storage or a metadata
-table answers. A directory is a partition when it holds partition metadata. Start at `storage_listing` and
-`list_partitions`.
+Start at `partitions_below`; who wants files asks `filegroup.file_index`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -14,22 +12,17 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
 from pyhudi.formats.properties import format_properties, java_date, parse_properties
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import Directory, FileStatus, PutMode, check_path
+from pyhudi.storage.api import Directory, PutMode, check_path
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
-    "Listing",
+    "at_once",
     "decode_partition_metadata",
     "encode_partition_metadata",
     "ensure_partition_metadata",
-    "list_files",
-    "list_partitions",
-    "storage_listing",
+    "partitions_below",
     "walk",
 ]
-
-Listing = Callable[[PartitionPath], list[FileStatus]]
-"""Return the data files of a partition, of every instant, sorted by path."""
 
 Place = TypeVar("Place", bound=str)
 Found = TypeVar("Found")
@@ -37,18 +30,8 @@ Found = TypeVar("Found")
 _THREADS: Final = 16
 
 
-def storage_listing(state: TableState) -> Listing:
-    """Make the listing that asks storage. Cost: one directory listing a partition."""
-
-    def files_of(partition: PartitionPath) -> list[FileStatus]:
-        files = state.storage.list_directory(partition).files
-        return [status for status in files if not is_partition_metadata(status.name)]
-
-    return files_of
-
-
-def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
-    """List every partition from a directory on, at any depth, sorted.
+def partitions_below(state: TableState, top: str = "") -> Iterator[tuple[PartitionPath, Directory]]:
+    """Yield every partition from a directory on, at any depth, with what it holds.
 
     The walk ends at the root of a table without partitions. It goes on below a partition, where nothing should be:
     Apache Hudi puts partitions there whose values ask for it, and finds them by its metadata table. It stays out of
@@ -57,7 +40,7 @@ def list_partitions(state: TableState, top: str = "") -> list[PartitionPath]:
     Cost:   one directory listing for each directory on the way, several at once.
     """
     found = walk(state, top, ends_at=lambda path, content: not path and _is_partition(content))
-    return sorted(path for path, content in found if _is_partition(content))
+    return ((path, content) for path, content in found if _is_partition(content))
 
 
 def walk(
@@ -66,7 +49,7 @@ def walk(
     """Return every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""
     level = [top]
     while level:
-        contents = _at_once(state.storage.list_directory, level)
+        contents = at_once(state.storage.list_directory, level)
         yield from ((PartitionPath(path), content) for path, content in contents.items())
         below = [
             name for path, content in contents.items() if not ends_at(path, content) for name in content.directories
@@ -74,12 +57,7 @@ def walk(
         level = [name for name in below if not _is_hudis_own(name)]
 
 
-def list_files(listing: Listing, partitions: Iterable[PartitionPath]) -> dict[PartitionPath, list[FileStatus]]:
-    """List several partitions at once, as `filegroup.view` takes them."""
-    return _at_once(listing, list(partitions))
-
-
-def _at_once(function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
+def at_once(function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
     """List each place in threads; one place is not worth a thread."""
     if len(places) < 2:
         return {place: function(place) for place in places}
@@ -131,7 +109,7 @@ def _require_apart(state: TableState, partition: PartitionPath) -> None:
     above = (PartitionPath("/".join(steps[:depth])) for depth in range(1, len(steps)))
     other = next((one for one in above if _is_there(state, _metadata_path(one))), None)
     if other is None and partition and state.storage.list_directory(partition).directories:
-        other = next(iter(list_partitions(state, partition)), None)
+        other, _ = next(partitions_below(state, partition), (None, None))
     if other is not None:
         raise InvalidInput(
             "a partition cannot lie inside another one; choose values whose paths do not begin with each other",

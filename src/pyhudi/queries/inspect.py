@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyhudi.filegroup.listing import list_partitions, storage_listing
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.filegroup.names import parse_file
 from pyhudi.queries.slices import slices_at
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.instant import Instant
@@ -99,12 +100,13 @@ class Inspect:
 
     def files(self) -> pa.Table:
         """List every data file in storage, also those no commit names."""
-        timeline, listing = load_timeline(self.state), storage_listing(self.state)
+        timeline = load_timeline(self.state)
+        index = file_index(self.state, timeline)
+        files = index.files(index.partitions())
         found = (
             file
-            for partition in list_partitions(self.state)
-            for status in listing(partition)
-            if (file := parse_file(partition, status)) is not None
+            for partition, name, size_bytes in zip(*(column.to_pylist() for column in files.columns), strict=True)
+            if (file := parse_file(partition, FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))) is not None
         )
         return _table(_FILES, ((*_described(file), is_committed(timeline, file.instant)) for file in found))
 

@@ -1,6 +1,6 @@
 """Which file slices a reader at one instant sees, and which columns they have.
 
-Reads the timeline's metadata and listings; start at `slices_at` and `table_schema`.
+Reads the timeline's metadata and listings; start at `visible_slices` and `table_schema`.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
-from pyhudi.filegroup.listing import list_partitions, storage_listing
+from pyhudi.filegroup.file_index import FileIndex, file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.schema.evolution.column_ids import moved_columns
@@ -28,22 +28,26 @@ from pyhudi.timeline.view import (
     schema_changes,
 )
 
-__all__ = ["slices_at", "table_schema"]
+__all__ = ["slices_at", "table_schema", "visible_slices"]
 
 
 def slices_at(
     state: TableState, timeline: Timeline, partitions: Iterable[PartitionPath] | None = None
 ) -> list[FileSlice]:
+    """List the visible file slices of some partitions, or of all, where nothing else is asked of their files."""
+    return visible_slices(file_index(state, timeline), partitions)
+
+
+def visible_slices(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all; sorted by partition and file id.
 
-    Cost:   one listing a partition; of a moment in the past also one read of the newest clean.
+    Cost:   what the index costs; of a moment in the past also one read of the newest clean.
     Raises: SnapshotExpired for a moment whose files may be cleaned. A savepoint's own moment is kept.
     Spec:   Reader Expectations 2-4.
     """
-    wanted = list_partitions(state) if partitions is None else sorted(set(partitions))
-    listing = storage_listing(state)
-    files = {partition: listing(partition) for partition in wanted}
-    replaced = replaced_file_groups(timeline, lambda instant: read_commit_metadata(state, instant))
+    state, timeline = index.state, index.timeline
+    files = index.files(index.partitions() if partitions is None else partitions)
+    replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
     slices = latest_file_slices(files, timeline, replaced)
     if slices and _is_expired(state, timeline):
         raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
-from pyhudi.filegroup.listing import list_partitions
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.predicate import Expression, check
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths
 from pyhudi.queries.pruning import prune_partitions
-from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_meta_fields
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
@@ -108,14 +108,15 @@ def plan_snapshot(
 ) -> ReadPlan:
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
 
-    Cost:   one listing a partition that the predicate may match.
+    Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match.
     Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs.
     """
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
-    everywhere = list_partitions(state) if partitions is None else sorted(partitions)
+    index = file_index(state, timeline)
+    everywhere = index.partitions() if partitions is None else sorted(partitions)
     kept = prune_partitions(state.config, schema, everywhere, predicate)
-    slices = slices_at(state, timeline, kept)
+    slices = visible_slices(index, kept)
     if not is_read_optimized:
         _require_no_logs(slices)
     newest = latest_write(timeline)

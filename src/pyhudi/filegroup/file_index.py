@@ -1,0 +1,100 @@
+"""Which partitions a table has, and which files are in them, as of one reading of its timeline.
+
+Partitions are asked for first and files only of those that a filter leaves, each at most once. An index is made when
+the timeline was read, and lists later, so it shows every file that a commit on this timeline names; for a later
+timeline it is too old. Callers do not know whether storage or a metadata table answers. Start at `file_index`.
+
+Spec: Reader Expectations 2.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData
+from pyhudi.filegroup.listing import at_once, partitions_below
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import is_partition_metadata
+from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["FILES", "FileIndex", "file_index"]
+
+FILES: Final = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size_bytes", pa.int64())])
+"""What is known of a file before its name is read. Of what a metadata table says no more is certain."""
+
+
+class FileIndex(Protocol):
+    """The partitions and files of one reading of a table's timeline."""
+
+    @property
+    def state(self) -> TableState:
+        """Return the table."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """Return the reading of the timeline that it belongs to."""
+        ...
+
+    def partitions(self) -> Sequence[PartitionPath]:
+        """List all partitions, sorted."""
+        ...
+
+    def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
+        """List the files of some partitions, of every instant, without partition metadata.
+
+        Shape: FILES, by partition and name.
+        """
+        ...
+
+
+def file_index(state: TableState, timeline: Timeline) -> FileIndex:
+    """Make the index that answers for a table.   Cost: nothing, until it is asked."""
+    return _StorageIndex(state, timeline)
+
+
+class _StorageIndex:
+    """Asks storage: for a partition's files one directory listing, for all partitions one of every directory.
+
+    What was listed to find the partitions is kept, so their files cost no listing more.
+    """
+
+    def __init__(self, state: TableState, timeline: Timeline) -> None:
+        self.state, self.timeline = state, timeline
+        self._partitions: tuple[PartitionPath, ...] | None = None
+        self._listed: dict[PartitionPath, pa.RecordBatch] = {}
+
+    def partitions(self) -> Sequence[PartitionPath]:
+        if self._partitions is None:
+            found = {
+                partition: _columns(partition, content.files) for partition, content in partitions_below(self.state)
+            }
+            self._partitions = tuple(sorted(found))
+            self._listed = found | self._listed
+        return self._partitions
+
+    def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
+        wanted = sorted(set(partitions))
+        missing = [partition for partition in wanted if partition not in self._listed]
+        self._listed |= at_once(self._list, missing)
+        return pa.Table.from_batches([self._listed[partition] for partition in wanted], FILES)
+
+    def _list(self, partition: PartitionPath) -> pa.RecordBatch:
+        return _columns(partition, self.state.storage.list_directory(partition).files)
+
+
+def _columns(partition: PartitionPath, files: Sequence[FileStatus]) -> pa.RecordBatch:
+    kept = [status for status in files if not is_partition_metadata(status.name)]
+    try:
+        names = pa.array([status.name for status in kept], pa.string())
+        partitions = pa.repeat(pa.scalar(partition, pa.string()), len(kept))
+    except UnicodeEncodeError as error:
+        name = str(error.object).encode(errors="backslashreplace").decode()
+        raise CorruptData(
+            "a name is not UTF-8; no writer of tables makes such", partition=partition, name=name
+        ) from error
+    sizes = pa.array([status.size_bytes for status in kept], pa.int64())
+    return pa.RecordBatch.from_arrays([partitions, names, sizes], schema=FILES)
