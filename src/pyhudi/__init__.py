@@ -6,24 +6,39 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyhudi import errors
     from pyhudi.table import (
+        Filter,
+        Records,
+        Scan,
         Table,
+        WriteResult,
         create_table,
+        import_table,
         locks,
         open_table,
         pending,
         register_key_generator,
+        register_merger,
         table_exists,
         write_table,
     )
 
+    __version__: str
+
 __all__ = [
+    "Filter",
+    "Records",
+    "Scan",
     "Table",
+    "WriteResult",
+    "__version__",
     "create_table",
     "errors",
+    "import_table",
     "locks",
     "open_table",
     "pending",
     "register_key_generator",
+    "register_merger",
     "table_exists",
     "write_table",
 ]
@@ -33,6 +48,8 @@ def __getattr__(name: str) -> object:
     """Load on first use: Spark imports this package in every worker."""
     if name == "errors":
         return importlib.import_module("pyhudi.errors")
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("pyhudi")
     if name in __all__:
         return getattr(importlib.import_module("pyhudi.table"), name)
     raise AttributeError(name)

@@ -14,13 +14,20 @@ IMPORT_LIMIT_S = 0.3
 INIT = SOURCE / "pyhudi" / "__init__.py"
 
 PUBLIC = {
+    "Filter",
+    "Records",
+    "Scan",
     "Table",
+    "WriteResult",
+    "__version__",
     "create_table",
     "errors",
+    "import_table",
     "locks",
     "open_table",
     "pending",
     "register_key_generator",
+    "register_merger",
     "table_exists",
     "write_table",
 }

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.building import TRIPS, counts, trip, trips
 
-from pyhudi.errors import PackageMissing, SnapshotExpired
+from pyhudi.errors import InvalidInput, PackageMissing, SnapshotExpired
 from pyhudi.schema.meta_fields import META_FIELDS
 
 
@@ -102,3 +102,66 @@ def test_rows_read_with_and_without_meta_columns_update_what_they_were_read_from
         later = rows.set_column(place, "ts", pc.add(rows["ts"], 1))
         assert counts(table.upsert(engine.rows(later))) == (0, 2, 0)
     assert engine.rows_of(table, "uuid", "ts") == [("a", 3), ("b", 3)]
+
+
+@pytest.fixture
+def spread(engine):
+    """Ten rows in three files."""
+    made = engine.create()
+    made.upsert(engine.rows(trips(*(trip(f"k{n}", ["oslo", "lima", "rome"][n % 3], fare=float(n)) for n in range(10)))))
+    return made
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4, 9, 10, 11])
+def test_no_more_rows_come_than_the_limit(engine, spread, limit):
+    scan = spread.scan(["uuid"], limit=limit)
+    rows = engine.read(scan)
+    assert rows.num_rows == scan.count() == min(limit, 10)
+    assert rows.schema == scan.schema
+    assert len(set(rows["uuid"].to_pylist())) == rows.num_rows
+    assert sum(batch.num_rows for batch in scan.to_batches()) == min(limit, 10)
+    assert spread.scan(filter="fare > 6", limit=limit).count() == min(limit, 3)
+    assert spread.changes(limit=limit).to_arrow().num_rows == min(limit, 10)
+
+
+def test_a_limit_reads_no_more_files_than_it_takes(spread):
+    scan = spread.scan(limit=1)
+    for file in scan.plan.files[1:]:
+        spread.state.storage.delete(file.path)
+    assert scan.to_arrow().num_rows == 1
+    assert scan.head(1).num_rows == 1
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "3", True])
+def test_a_limit_is_a_number_of_rows(spread, limit):
+    with pytest.raises(InvalidInput, match="limit"):
+        spread.scan(limit=limit)
+
+
+def test_the_head_of_a_scan_is_a_few_rows(spread):
+    assert spread.scan().head().num_rows == 5
+    assert spread.scan(limit=2).head().num_rows == 2
+    assert spread.scan(["uuid"]).head(3).column_names == ["uuid"]
+
+
+def test_a_scan_is_taken_as_it_is_by_what_takes_arrow_streams(spread):
+    scan = spread.scan(["uuid", "fare"], filter="fare >= 8")
+    expected = [{"uuid": "k8", "fare": 8.0}, {"uuid": "k9", "fare": 9.0}]
+    for _ in range(2):
+        assert sorted(pa.table(scan).to_pylist(), key=repr) == expected
+    assert pl.DataFrame(scan).sort("uuid").to_dicts() == expected
+    with duckdb.connect() as connection:
+        assert connection.sql("select uuid, fare from scan order by uuid").fetchall() == [("k8", 8.0), ("k9", 9.0)]
+    assert pa.table(spread.scan(filter="fare > 100")).num_rows == 0
+
+
+def test_a_scan_shows_what_it_reads_and_reads_nothing_for_it(engine, spread):
+    scan = spread.scan(["uuid", "fare"], filter="fare > 1", limit=7)
+    for file in scan.plan.files:
+        spread.state.storage.delete(file.path)
+    assert repr(scan).startswith("Scan(table=")
+    assert "columns=2, files=3, filter=" in repr(scan)
+    assert "limit=7" in repr(scan)
+    assert len(repr(scan)) < 300
+    assert "uuid, fare" in scan._repr_html_()
+    assert "limit: 7" in scan.explain()

@@ -1,10 +1,13 @@
+import importlib.metadata
 import os
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, counts, listing, trip, trips
 
+import pyhudi
 from pyhudi.errors import (
     CommitUnknown,
     CorruptData,
@@ -187,3 +190,25 @@ def test_an_empty_list_has_the_columns_of_the_table(engine):
     table.upsert([trip("a")])
     assert counts(table.upsert([])) == (0, 0, 0)
     assert engine.rows_of(table, "uuid") == [("a",)]
+
+
+def test_a_table_says_what_it_is_and_what_was_done_to_it(engine):
+    table = engine.create()
+    first = table.upsert(trips(trip("a"), trip("b", "oslo")))
+    second = table.delete(keys=["b"])
+    assert (table.name, table.path) == ("trips", table.state.storage.url)
+    assert table.count() == 1
+    assert table.to_pandas()["uuid"].tolist() == ["a"]
+    assert table.history()["instant"].to_pylist() == [second.instant, first.instant]
+    assert table.history(limit=1)["operation"].to_pylist() == ["DELETE"]
+    assert repr(table) == f"Table('trips', '{table.path}')"
+
+
+def test_a_notebook_shows_a_table_without_reading_rows(engine):
+    table = engine.create(TRIPS.append(pa.field("odd", pa.string())), name="<i>")
+    assert "&lt;i&gt;" in table._repr_html_()
+    assert "uuid: string" in table._repr_html_()
+
+
+def test_the_version_is_that_of_the_package():
+    assert pyhudi.__version__ == importlib.metadata.version("pyhudi")

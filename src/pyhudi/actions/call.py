@@ -6,7 +6,7 @@ them. Start at `WriteCall`.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings, one_of, option
+from pyhudi.queries.display import facts_html
 from pyhudi.state.config import MergeMode, key_spec
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
@@ -67,7 +68,7 @@ class WriteCall:
         return replace(spec, key_prefix=instant or "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WriteResult:
     """What a write did. Units: rows, bytes, s."""
 
@@ -86,9 +87,19 @@ class WriteResult:
     """Seconds by step, in order."""
 
     def __str__(self) -> str:
-        """Describe it in one line."""
+        """Return it as one line."""
         counts = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
         return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes"
+
+    def __repr__(self) -> str:
+        """Show counts; `files` and `phases` have the rest."""
+        return f"WriteResult({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        shown = asdict(self) | {"files": len(self.files)}
+        shown["phases"] = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.phases.items())
+        return facts_html(f"{self.operation} {self.instant}", shown)
 
 
 class Phases:

@@ -5,10 +5,11 @@ Start at `Inspect`; every method is one question and reads metadata only.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 
+from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.filegroup.names import parse_file
@@ -93,10 +94,13 @@ class Inspect:
             ((one.requested_time, one.completion_time, one.action, one.state, one.file_name) for one in instants),
         )
 
-    def commits(self) -> pa.Table:
-        """List completed writes with what they did, newest first."""
-        writes = completed_writes(load_timeline(self.state))
-        return _table(_COMMITS, (self._commit(one) for one in reversed(writes)))
+    def commits(self, limit: int | None = None) -> pa.Table:
+        """List completed writes with what they did, newest first; no more than `limit`.
+
+        Cost: one read a commit that is listed.
+        """
+        newest_first = list(reversed(completed_writes(load_timeline(self.state))))[:limit]
+        return _table(_COMMITS, (self._commit(one) for one in newest_first))
 
     def files(self) -> pa.Table:
         """List every data file in storage, also those no commit names."""
@@ -151,6 +155,22 @@ class Inspect:
                 for one in pending(load_timeline(self.state))
             ),
         )
+
+    def log_blocks(self) -> NoReturn:
+        """Raise NotBuilt: `file_slices` names the log files."""
+        raise NotBuilt("pyhudi does not have inspect.log_blocks yet; inspect.file_slices() names the log files")
+
+    def column_stats(self) -> NoReturn:
+        """Raise NotBuilt: the footers of base files have the statistics of their columns."""
+        raise NotBuilt("pyhudi does not have inspect.column_stats yet; pyarrow.parquet.read_metadata shows a footer")
+
+    def indexes(self) -> NoReturn:
+        """Raise NotBuilt: indexes live in the metadata table."""
+        raise NotBuilt("pyhudi does not have inspect.indexes yet; it has no metadata table, where indexes live")
+
+    def metadata_files(self) -> NoReturn:
+        """Raise NotBuilt: pyhudi has no metadata table."""
+        raise NotBuilt("pyhudi does not have inspect.metadata_files yet; inspect.files() lists what is in storage")
 
     def _commit(self, instant: Instant) -> tuple[Any, ...]:
         metadata = read_commit_metadata(self.state, instant)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyhudi.engine.api import Engine
 from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
+from pyhudi.queries.display import facts_html
 from pyhudi.queries.snapshot import ReadPlan, read_plan
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ _ADVICE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scan:
-    """Rows of one pinned snapshot. Whatever is committed later, it gives the same rows.
+    """Rows of one pinned snapshot. Whatever is committed later, it returns the same rows.
+
+    It is an Arrow stream: duckdb, polars and `pyarrow.table` take it as it is.
 
     Raises: SnapshotExpired, from every `to_*`, where files of the snapshot were cleaned meanwhile.
     """
@@ -40,6 +43,16 @@ class Scan:
     engine: Engine
     engine_on: "Callable[[Any], Engine]"
     """Makes the engine of a Spark session."""
+    limit: int | None = None
+    """How many rows at most; which ones is not said."""
+
+    def __repr__(self) -> str:
+        """Show what it reads."""
+        return f"Scan({', '.join(f'{name}={value!r}' for name, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        """Show what it reads, in a notebook; reads no rows."""
+        return facts_html("Scan", {**self._facts(), "columns": ", ".join(self.plan.columns)})
 
     @property
     def instant(self) -> str:
@@ -53,15 +66,30 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """Read into an Arrow table."""
+        if self.limit is not None:
+            return pa.Table.from_batches(self.to_batches(), self.schema)
         with self._kept():
             table: pa.Table = self.engine.collect(read_plan(self.plan, self.engine))
         return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read one base file after the other: memory holds one file's rows."""
+        left = self.limit
         for index in range(len(self.plan.slices)):
-            part = self._part(index)
-            yield from part.to_arrow().to_batches()
+            if left == 0:
+                return
+            rows = self._part(index).to_arrow().slice(0, left)
+            left = None if left is None else left - rows.num_rows
+            yield from rows.to_batches()
+
+    def head(self, rows: int = 5) -> pa.Table:
+        """Read the first rows that come, of as few files as hold them."""
+        return replace(self, limit=rows if self.limit is None else min(rows, self.limit)).to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows as an Arrow stream, read one base file after the other as it is consumed."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+        return reader.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Read into a pandas DataFrame."""
@@ -81,14 +109,16 @@ class Scan:
 
     def to_spark(self, spark: Any) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
         """Return a lazy Spark DataFrame over the same files."""
-        return read_plan(self.plan, self.engine_on(spark))
+        frame = read_plan(self.plan, self.engine_on(spark))
+        return frame if self.limit is None else frame.limit(self.limit)
 
     def count(self) -> int:
         """Count the rows; only the columns that the filter needs are read, and one of Hudi's, which are small."""
         first = replace(self.plan, columns=tuple(self.plan.schema.names[:1]))
         with self._kept():
             counted = self.engine.count(read_plan(first, self.engine), [])
-        return int(counted.column("rows")[0].as_py())
+        count = int(counted.column("rows")[0].as_py())
+        return count if self.limit is None else min(count, self.limit)
 
     def explain(self) -> str:
         """Return which partitions and files are read, what was left out and why."""
@@ -100,6 +130,7 @@ class Scan:
             f"file groups: {len(plan.slices)}, {size_bytes} bytes in base files",
             f"columns: {', '.join(plan.columns)}",
             f"filter: {to_sql(plan.predicate) if plan.predicate is not None else 'none'}",
+            f"limit: {'none' if self.limit is None else self.limit}",
             _ADVICE,
         ]
         return "\n".join(lines)
@@ -114,7 +145,17 @@ class Scan:
             raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
 
     def _part(self, index: int) -> "Scan":
-        return replace(self, plan=replace(self.plan, slices=(self.plan.slices[index],)))
+        return replace(self, plan=replace(self.plan, slices=(self.plan.slices[index],)), limit=None)
+
+    def _facts(self) -> dict[str, object]:
+        plan = self.plan
+        facts: dict[str, object] = {"table": plan.storage.url, "instant": self.instant, "columns": len(plan.columns)}
+        facts["files"] = len(plan.slices)
+        if plan.predicate is not None:
+            facts["filter"] = to_sql(plan.predicate)
+        if self.limit is not None:
+            facts["limit"] = self.limit
+        return facts
 
 
 def _import(module: str, extra: str) -> Any:  # noqa: ANN401 - a module

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from pyhudi.actions.call import WriteResult
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
@@ -19,7 +20,8 @@ from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.properties_file import table_exists as is_table
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
-from pyhudi.table.table import Names, Options, Records, Table, Written
+from pyhudi.table.table import Table
+from pyhudi.table.types import Names, Options, Records, Schema
 from pyhudi.txn.fence import fence_declaration
 from pyhudi.txn.locks import lock_declaration, lock_report
 
@@ -27,7 +29,16 @@ __all__ = ["create_table", "locks", "open_table", "pending", "table_exists", "wr
 
 
 def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, env: Env | None = None) -> Table:
-    """Open the table at a path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
+    """Open the table at a path.
+
+    Args:
+        path: the base path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
+        storage_options: what the store needs, such as region and credentials: `docs/storage.md` lists them.
+        env: clocks and ids of your own, for tests.
+
+    Example:
+        >>> pyhudi.open_table(path).name
+        'trips'
 
     Raises: TableNotFound, CorruptData, Unsupported.
     """
@@ -36,13 +47,22 @@ def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, e
 
 
 def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None) -> bool:
-    """Return whether there is a Hudi table at a path."""
+    """Return whether there is a Hudi table at a path.
+
+    Args:
+        path: as in `open_table`.
+        storage_options: as in `open_table`.
+
+    Example:
+        >>> pyhudi.table_exists(path)
+        True
+    """
     return is_table(open_storage(path, storage_options, SystemEnv()))
 
 
 def create_table(
     path: str,
-    schema: Records,
+    schema: Schema,
     *,
     name: str | None = None,
     record_key: Names | None = None,
@@ -57,8 +77,24 @@ def create_table(
 ) -> Table:
     """Create an empty table with these columns.
 
-    Without `record_key` keys are generated; without `ordering` the later commit wins. A table without a name is called
-    like the last part of its path.
+    Args:
+        path: as in `open_table`; the directory is made.
+        schema: the columns: a pyarrow Schema, or anything that exports one.
+        name: the table's name; the last part of the path, without it.
+        record_key: the columns that make a row's key; keys are generated, without it.
+        partition_by: the columns that make the directory of a row.
+        ordering: the columns of which the greatest value wins among rows of one key; the later commit wins, without it.
+        table_type: `cow`, the only one that is built.
+        table_version: 9, 8 or 6: which releases of Apache Hudi read it; 9 is the newest.
+        options: options of Apache Hudi by their keys; those of the table are kept in its properties.
+        storage_options: as in `open_table`.
+        if_exists: `error`, or `open` to take the table that is there.
+        env: as in `open_table`.
+
+    Example:
+        >>> schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("value", pa.float64())])
+        >>> pyhudi.create_table(f"{path}-days", schema, record_key=["id"], partition_by=["day"]).schema.names
+        ['id', 'day', 'value']
 
     Raises: TableExists, InvalidInput, OptionError, NotBuilt.
     """
@@ -106,8 +142,27 @@ def write_table(
     options: Options | None = None,
     storage_options: Mapping[str, str] | None = None,
     commit_metadata: Mapping[str, str] | None = None,
-) -> Written:
-    """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them."""
+) -> WriteResult:
+    """Write rows in one call: create the table if there is none, then upsert them, or replace everything by them.
+
+    Args:
+        path: as in `open_table`.
+        records: rows of any kind that `Table.upsert` takes; a new table gets their columns.
+        record_key: as in `create_table`.
+        partition_by: as in `create_table`.
+        ordering: as in `create_table`.
+        name: as in `create_table`.
+        mode: `append` upserts, `overwrite` replaces the whole content.
+        options: options of Apache Hudi by their keys.
+        storage_options: as in `open_table`.
+        commit_metadata: entries of your own for the commit.
+
+    Example:
+        >>> pyhudi.write_table(f"{path}-cities", [{"city": "oslo", "people": 717710}], record_key=["city"]).inserted
+        1
+
+    Raises: as `create_table` and `Table.upsert`.
+    """
     if mode not in {"append", "overwrite"}:
         raise InvalidInput("mode is append or overwrite", mode=mode)
     if not table_exists(path, storage_options=storage_options):
@@ -126,17 +181,37 @@ def write_table(
             if_exists="open",
         )
     table = open_table(path, storage_options=storage_options)
-    write = table.upsert if mode == "append" else table.insert_overwrite_table
-    return write(records, options=options, commit_metadata=commit_metadata)
+    if mode == "append":
+        return table.upsert(records, options=options, commit_metadata=commit_metadata)
+    return table.insert_overwrite_table(records, options=options, commit_metadata=commit_metadata)
 
 
 def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """List the pending instants of the table at a path: how old, whose, and what to do."""
+    """List the pending instants of the table at a path: how old, whose, and what to do.
+
+    Args:
+        path: as in `open_table`.
+        storage_options: as in `open_table`.
+
+    Example:
+        >>> pyhudi.pending(path)["what_to_do"].to_pylist()
+        []
+    """
     return open_table(path, storage_options=storage_options).inspect.pending()
 
 
 def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """Return which lock guards the table at a path, and who holds it: since when, how long yet, and what to do."""
+    """Return which lock guards the table at a path, and who holds it: since when, how long yet, and what to do.
+
+    Args:
+        path: as in `open_table`.
+        options: which lock, where the table does not say it: `hoodie.write.lock.*`.
+        storage_options: as in `open_table`.
+
+    Example:
+        >>> pyhudi.locks(path).num_rows
+        1
+    """
     return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
 
 

@@ -1,25 +1,23 @@
-"""A Hudi table: every method is one call of a verb, and nothing is decided here. `opening` makes and finds tables."""
+"""A Hudi table: every method is one call of a verb, and nothing is decided here.
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+`opening` makes and finds tables, `writes` has the verbs that change rows, `unbuilt` what is not built. Start at
+`Table`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyhudi.actions.bulk_insert import bulk_insert
-from pyhudi.actions.call import ISOLATION, WriteCall
-from pyhudi.actions.merge import MergeBuilder
-from pyhudi.actions.records import key_rows, keyed_rows, take_records
-from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.unfinished import resolve, writer_of
-from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
-from pyhudi.engine.api import Engine, engine_for, engine_on
+from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.options import Settings
-from pyhudi.predicate import Expression, literal, to_expression
+from pyhudi.predicate import to_expression
+from pyhudi.queries.display import facts_html
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
 from pyhudi.queries.lookup import plan_lookup
@@ -28,25 +26,21 @@ from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
+from pyhudi.table.types import Filter, Names, Options
+from pyhudi.table.unbuilt import unbuilt_method
+from pyhudi.table.writes import WriteVerbs
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.rollback import RollbackPlan
 from pyhudi.timeline.view import Timeline, latest_write
 
-__all__ = ["Filter", "Isolation", "Names", "Options", "Records", "Table", "Written"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-Isolation = Literal["write_serializable", "serializable"]
-Options = Mapping[str, object]
-Names = Sequence[str]
-Records = Any
-"""Arrow data, a DataFrame of any library, a list of dicts; a Spark DataFrame makes Spark do the work."""
-Filter = Any
-"""A predicate: text, an expression of pyhudi or pyarrow, DNF tuples."""
-Written = Any
-"""A `WriteResult`; with `dry_run` the plan."""
+__all__ = ["Table"]
 
 
-class Table:
+class Table(WriteVerbs):
     """One Hudi table. It is live: each call sees what is committed by then; a scan is pinned when it is called."""
 
     def __init__(self, state: TableState) -> None:
@@ -54,12 +48,38 @@ class Table:
 
     def __repr__(self) -> str:
         """Show name and place."""
-        return f"Table({self._state.config.name!r}, {self._state.storage.url!r})"
+        return f"Table({self.name!r}, {self.path!r})"
+
+    def _repr_html_(self) -> str:
+        """Show what the table is, in a notebook; reads no more than the timeline."""
+        config = self.config
+        return facts_html(
+            f"Table {self.name}",
+            {
+                "path": self.path,
+                "type": f"{config.table_type}, version {config.table_version}",
+                "record key": ", ".join(config.record_key),
+                "partitioned by": ", ".join(config.partition_fields),
+                "ordered by": ", ".join(config.ordering_fields),
+                "latest instant": self.latest_instant or "",
+                "columns": ", ".join(f"{field.name}: {field.type}" for field in self.schema),
+            },
+        )
 
     @property
     def state(self) -> TableState:
         """Return the opened table as the verbs take it."""
         return self._state
+
+    @property
+    def name(self) -> str:
+        """Return the table's name."""
+        return self._state.config.name
+
+    @property
+    def path(self) -> str:
+        """Return the base path, as a URL without credentials."""
+        return self._state.storage.url
 
     @property
     def config(self) -> TableConfig:
@@ -84,142 +104,38 @@ class Table:
 
     @property
     def inspect(self) -> Inspect:
-        """Return the table's inspector: every answer is an Arrow table."""
+        """Return what answers questions about files and commits, each as an Arrow table."""
         return Inspect(self._state, lambda instant: writer_of(self._state, instant, Settings()))
 
-    def upsert(
-        self,
-        records: Records,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> Written:
-        """Insert new keys and update existing ones."""
-        call, rows = self._call_with(records, options, dry_run, commit_metadata)
-        return upsert(call, rows)
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Return the commits of the active timeline with what they did, newest first.
 
-    def insert(
-        self,
-        records: Records,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-        duplicates: Literal["none", "drop", "fail"] | None = None,
-    ) -> Written:
-        """Put rows in. Keys are not looked up, so a stored key may get a second row, unless `duplicates` says else."""
-        given = dict(options or {})
-        if duplicates is not None:
-            given["hoodie.datasource.insert.dup.policy"] = duplicates
-        call, rows = self._call_with(records, given, dry_run, commit_metadata)
-        return insert(call, rows)
+        Args:
+            limit: how many at most.
 
-    def bulk_insert(
-        self,
-        records: Records,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> Written:
-        """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row."""
-        call, rows = self._call_with(records, options, dry_run, commit_metadata)
-        return bulk_insert(call, rows)
-
-    def delete(
-        self,
-        records: Records = None,
-        *,
-        keys: Sequence[str] | None = None,
-        where: Filter = None,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation | None = None,
-    ) -> Written:
-        """Delete rows: those of these records' keys, of these keys, or for which a predicate is true.
-
-        Exactly one of the three; a text as the first argument is a predicate. With `serializable` isolation it fails
-        where another commit changed what it has read, even if the two changed different rows.
+        Example:
+            >>> trips.history(limit=1).column_names[:4]
+            ['instant', 'completion_time', 'action', 'operation']
         """
-        if isinstance(records, str):
-            records, where = None, records
-        if sum(given is not None for given in (records, keys, where)) != 1:
-            raise InvalidInput("delete takes exactly one of records, keys and where")
-        if where is not None:
-            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
-            return delete_where(call, _condition(where))
-        if keys is not None:
-            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
-            return delete_keys(call, key_rows(call, keys))
-        call, rows = self._call_with(records, options, dry_run, commit_metadata, isolation=isolation)
-        return delete_keys(call, keyed_rows(call, rows))
+        return self.inspect.commits(limit)
 
-    def insert_overwrite(
-        self,
-        records: Records,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> Written:
-        """Replace the partitions that the rows name by the rows."""
-        call, rows = self._call_with(records, options, dry_run, commit_metadata)
-        return insert_overwrite(call, rows)
+    def count(self) -> int:
+        """Count the rows.
 
-    def insert_overwrite_table(
-        self,
-        records: Records,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> Written:
-        """Replace the whole content by the rows."""
-        call, rows = self._call_with(records, options, dry_run, commit_metadata)
-        return insert_overwrite(call, rows, is_whole_table=True)
+        Example:
+            >>> trips.count()
+            2
+        """
+        return self.scan().count()
 
-    def delete_partitions(
-        self,
-        partitions: Sequence[str],
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> Written:
-        """Take whole partitions away: paths, or patterns with `*`."""
-        call = self._call(options, dry_run, commit_metadata)
-        return delete_partitions(call, partitions)
+    def to_pandas(self) -> "pd.DataFrame":
+        """Read the whole table into a pandas DataFrame, without meta columns.
 
-    def update(
-        self,
-        *,
-        set: Mapping[str, Filter],
-        where: Filter = None,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation | None = None,
-    ) -> Written:
-        """Set columns to expressions in the rows for which a predicate is true; `isolation` as in `delete`."""
-        call = self._call(options, dry_run, commit_metadata, isolation=isolation)
-        changes = {name: _value(value) for name, value in set.items()}
-        return update_where(call, changes, None if where is None else _condition(where))
-
-    def merge(
-        self,
-        source: Records,
-        on: str,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-        isolation: Isolation | None = None,
-    ) -> MergeBuilder:
-        """Begin a merge: target rows are `t`, source rows `s`; `execute()` runs it. `isolation` as in `delete`."""
-        call, rows = self._call_with(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
-        return MergeBuilder(call, rows, on)
+        Example:
+            >>> len(trips.to_pandas())
+            2
+        """
+        return self.scan().to_pandas()
 
     def scan(
         self,
@@ -228,11 +144,26 @@ class Table:
         as_of: Moment | None = None,
         mode: Literal["snapshot", "read_optimized"] = "snapshot",
         *,
+        limit: int | None = None,
         meta: bool = False,
     ) -> Scan:
         """Describe a read and pin its snapshot; `to_*` runs it.
 
-        Hudi's five `_hoodie_*` columns come first with `meta=True`, and where they are named.
+        Args:
+            columns: which columns, in this order; all of the table's own, without it.
+            filter: a predicate: SQL text, an expression of pyhudi or pyarrow, or tuples in disjunctive normal form. It
+                leaves out partitions and row groups too.
+            as_of: a moment in the past: an instant's text, which means that commit's completion, or a time as text,
+                datetime or date in the timeline's zone, which means the latest commit completed by then.
+            mode: `snapshot`, or `read_optimized`, which reads base files and no logs.
+            limit: how many rows at most; which ones is not said.
+            meta: put Hudi's five `_hoodie_*` columns first. They also come where `columns` names them.
+
+        Example:
+            >>> trips.scan(["uuid", "fare"], filter="fare > 8 and city = 'oslo'").to_arrow().to_pylist()
+            [{'uuid': 'a', 'fare': 12.5}]
+
+        Raises: InvalidInput, ExpressionError, InstantNotFound, SnapshotExpired, NotBuilt.
         """
         if mode not in {"snapshot", "read_optimized"}:
             raise InvalidInput("mode is snapshot or read_optimized", mode=mode)
@@ -241,7 +172,7 @@ class Table:
         plan = plan_snapshot(
             self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
         )
-        return self._scan(plan, columns, meta)
+        return self._scan(plan.showing(columns, has_meta=meta), limit)
 
     def changes(
         self,
@@ -251,10 +182,28 @@ class Table:
         *,
         columns: Names | None = None,
         filter: Filter = None,
+        limit: int | None = None,
         meta: bool = False,
         options: Options | None = None,
     ) -> Scan:
-        """Describe the read of records that changed in (after, until], in their latest state; `meta` as in `scan`."""
+        """Describe the read of records that changed in (after, until], in their latest state.
+
+        Args:
+            after: the commit or time that was seen last, as `as_of` of `scan`; from the beginning, without it.
+            until: the last commit or time to see; now, without it.
+            format: `latest_state`. `cdc`, with images of each row before and after, is not built.
+            columns: as in `scan`.
+            filter: as in `scan`.
+            limit: as in `scan`.
+            meta: as in `scan`.
+            options: options of Apache Hudi by their keys, for this call.
+
+        Example:
+            >>> trips.changes(after=first.instant).to_arrow()["uuid"].to_pylist()
+            ['b', 'a']
+
+        Raises: as `scan`; HistoryExpired where commits of the window may be archived.
+        """
         if format == "cdc":
             raise NotBuilt("pyhudi reads changes as latest_state, not as before and after images yet", format=format)
         if format != "latest_state":
@@ -267,77 +216,83 @@ class Table:
             predicate=None if filter is None else to_expression(filter),
             settings=Settings.of(options or {}),
         )
-        return self._scan(plan, columns, meta)
+        return self._scan(plan.showing(columns, has_meta=meta), limit)
 
     def lookup(self, keys: Sequence[str], *, columns: Names | None = None, meta: bool = False) -> pa.Table:
-        """Read the rows that have one of these record keys, in whatever partition; `meta` as in `scan`."""
+        """Read the rows that have one of these record keys, in whatever partition.
+
+        Args:
+            keys: record keys as they are stored: the text of the key column, or `field:value,field:value` of several.
+            columns: as in `scan`.
+            meta: as in `scan`.
+
+        Example:
+            >>> trips.lookup(["b"])["city"].to_pylist()
+            ['lima']
+
+        Raises: InvalidInput; what `scan` raises.
+        """
         engine = LocalEngine(self._state.storage)
         plan = plan_lookup(self._state, self.timeline, keys, engine, columns=columns)
-        return self._scan(plan, columns, meta).to_arrow()
+        return self._scan(plan.showing(columns, has_meta=meta), None).to_arrow()
 
-    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> Written:
-        """Roll a pending instant back by name, whoever it belongs to."""
+    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
+        """Roll back a pending instant by name, whichever writer it belongs to.
+
+        Args:
+            instant: its requested time, as `inspect.pending()` lists it.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and change nothing.
+
+        Example:
+            >>> trips.inspect.pending().num_rows
+            0
+
+        Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
+        """
         return rollback_instant(self._state, InstantTime(instant), Settings.of(options or {}), is_dry_run=dry_run)
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
-        """Return what became of an instant whose outcome was unknown."""
+        """Return what became of an instant whose outcome was unknown.
+
+        Args:
+            instant: its requested time, as `CommitUnknown` names it.
+
+        Example:
+            >>> trips.resolve(first.instant)
+            'committed'
+
+        Raises: InvalidInput; HistoryExpired.
+        """
         return resolve(self._state, instant)
 
-    def _scan(self, plan: ReadPlan, columns: Names | None, meta: bool) -> Scan:
+    check = unbuilt_method("check")
+    repair = unbuilt_method("repair")
+    blame = unbuilt_method("blame")
+    schema_history = unbuilt_method("schema_history")
+    evolve = unbuilt_method("evolve")
+    pin = unbuilt_method("pin")
+    compact = unbuilt_method("compact")
+    log_compact = unbuilt_method("log_compact")
+    cluster = unbuilt_method("cluster")
+    clean = unbuilt_method("clean")
+    archive = unbuilt_method("archive")
+    savepoint = unbuilt_method("savepoint")
+    delete_savepoint = unbuilt_method("delete_savepoint")
+    restore = unbuilt_method("restore")
+    create_index = unbuilt_method("create_index")
+    drop_index = unbuilt_method("drop_index")
+    expire_partitions = unbuilt_method("expire_partitions")
+    remove_orphans = unbuilt_method("remove_orphans")
+    stage = unbuilt_method("stage")
+    export = unbuilt_method("export")
+    upgrade = unbuilt_method("upgrade")
+    downgrade = unbuilt_method("downgrade")
+    run_due_services = unbuilt_method("run_due_services")
+
+    def _scan(self, plan: ReadPlan, limit: int | None) -> Scan:
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise InvalidInput("limit is a number of rows", limit=limit)
         storage = self._state.storage
         engine = LocalEngine(storage, progress=progress_for(self._state.env))
-        shown = plan.showing(columns, has_meta=meta)
-        return Scan(plan=shown, engine=engine, engine_on=lambda spark: engine_on(spark, storage))
-
-    def _call_with(
-        self,
-        records: Records,
-        options: Options | None,
-        dry_run: bool,
-        commit_metadata: Mapping[str, str] | None,
-        *,
-        is_as_it_is: bool = False,
-        isolation: Isolation | None = None,
-    ) -> tuple[WriteCall, Any]:
-        if records is None:
-            raise InvalidInput("give rows: Arrow, a DataFrame of any library, or a list of dicts", records=records)
-        call = self._call(options, dry_run, commit_metadata, isolation=isolation, records=records)
-        return call, take_records(call, records, is_as_it_is=is_as_it_is)
-
-    def _call(
-        self,
-        options: Options | None,
-        dry_run: bool,
-        commit_metadata: Mapping[str, str] | None,
-        *,
-        isolation: Isolation | None = None,
-        records: Records = None,
-    ) -> WriteCall:
-        given = dict(options or {}) if isolation is None else {**(options or {}), ISOLATION.key: isolation}
-        self._state = open_state(self._state.storage, self._state.env)
-        engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
-        settings = Settings.of(given, engine.session_options)
-        return WriteCall(
-            state=self._state,
-            settings=settings,
-            engine=engine,
-            commit_metadata=commit_metadata or {},
-            is_dry_run=dry_run,
-            is_serializable=settings.get(ISOLATION) == "serializable",
-        )
-
-
-def _condition(where: Any) -> Expression:  # noqa: ANN401 - what scans take
-    """Take a condition; one that excludes nothing is refused, because rows would go that nobody named."""
-    condition = to_expression(where)
-    if condition is None:
-        raise InvalidInput("the condition is empty; say which rows are meant", where=where)
-    return condition
-
-
-def _value(given: Any) -> Expression:  # noqa: ANN401 - any value Arrow has a type for
-    """Take what a column is set to: an expression, as text or built, or a value."""
-    is_expression = isinstance(given, str | Expression | pc.Expression)
-    found = to_expression(given) if is_expression else literal(given)
-    assert found is not None, "an expression is there"
-    return found
+        return Scan(plan=plan, engine=engine, engine_on=lambda spark: engine_on(spark, storage), limit=limit)

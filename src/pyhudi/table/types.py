@@ -1,0 +1,93 @@
+"""The types of what a user hands to a table and gets back, for type checkers. Start at `Records`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+
+import pyarrow as pa
+
+from pyhudi.actions.write_plan import WritePlan
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.predicate import Filter
+from pyhudi.queries.snapshot import Moment
+
+__all__ = [
+    "ArrowColumns",
+    "ArrowRows",
+    "Filter",
+    "Isolated",
+    "IsolatedPlan",
+    "Isolation",
+    "Moment",
+    "Names",
+    "Options",
+    "Plan",
+    "Planned",
+    "Records",
+    "Schema",
+    "SparkRows",
+    "Written",
+]
+
+
+class ArrowRows(Protocol):
+    """Rows that come as an Arrow stream: pyarrow, pandas, polars, duckdb, another table's scan."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows."""
+        ...
+
+
+class ArrowColumns(Protocol):
+    """Names and types that come as an Arrow schema."""
+
+    def __arrow_c_schema__(self) -> object:
+        """Export the schema."""
+        ...
+
+
+class SparkRows(Protocol):
+    """A DataFrame of Spark, classic or Connect."""
+
+    @property
+    def sparkSession(self) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
+        """Return the session it belongs to."""
+        ...
+
+
+Records: TypeAlias = ArrowRows | SparkRows | pa.Table | pa.RecordBatch | list[dict[str, Any]]
+"""Arrow data, a DataFrame of any library, a list of dicts; a Spark DataFrame makes Spark do the work."""
+Schema: TypeAlias = ArrowColumns | pa.Schema
+Names: TypeAlias = Sequence[str]
+Options: TypeAlias = Mapping[str, object]
+"""Options of Apache Hudi by their keys, `hoodie.*`; `docs/options.md` lists them."""
+Plan: TypeAlias = WritePlan | list[str] | list[PartitionPath]
+"""What a write that is only planned would do."""
+Isolation: TypeAlias = Literal["write_serializable", "serializable"]
+
+
+class Written(TypedDict, total=False):
+    """What every write takes besides its rows."""
+
+    options: Options | None
+    commit_metadata: Mapping[str, str] | None
+    dry_run: Literal[False]
+
+
+class Planned(TypedDict, total=False):
+    """The same, of a write that is only planned."""
+
+    options: Options | None
+    commit_metadata: Mapping[str, str] | None
+    dry_run: Literal[True]
+
+
+class Isolated(Written, total=False):
+    """What a write takes that reads the rows it changes."""
+
+    isolation: Isolation | None
+
+
+class IsolatedPlan(Planned, total=False):
+    """The same, of a write that is only planned."""
+
+    isolation: Isolation | None

@@ -1,0 +1,74 @@
+"""Verbs that have a name and are not built yet: each raises `NotBuilt` and says what to do instead.
+
+The command line has commands of the same names. Start at `not_built`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NoReturn
+
+from pyhudi.errors import NotBuilt
+
+__all__ = ["WAYS_ROUND", "import_table", "not_built", "register_merger", "unbuilt_method"]
+
+_INDEX: Final = "keys are found by key ranges and bloom filters, or, with hoodie.index.type=BUCKET, by their hash"
+_BY_HUDI: Final = "let Apache Hudi do it on this table"
+_COPY: Final = "to keep a moment, copy it: pyhudi.write_table(other_path, table.scan(as_of=instant), record_key=...)"
+_NO_LOGS: Final = f"copy-on-write tables need none; for a merge-on-read table, {_BY_HUDI}"
+
+WAYS_ROUND: Final[Mapping[str, str]] = {
+    "check": "`pyhudi doctor TABLE` looks at storage, lock and unfinished writes",
+    "repair": "the next write rolls unfinished ones back, and table.rollback(instant) does it by name",
+    "blame": "read table.scan(filter=..., as_of=instant, meta=True) at the instants of table.history()",
+    "schema_history": "table.scan(as_of=instant).schema is what a commit saw, and table.history() lists commits",
+    "evolve": "a write adds the columns its rows have; to drop or rename one, write a new table",
+    "pin": "a scan is pinned when it is called; where its files were cleaned it raises SnapshotExpired: scan again",
+    "compact": _NO_LOGS,
+    "log_compact": _NO_LOGS,
+    "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
+    "clean": f"pyhudi deletes no old files; {_BY_HUDI}",
+    "archive": f"pyhudi moves no instants to the archive; {_BY_HUDI}",
+    "savepoint": _COPY,
+    "delete_savepoint": _BY_HUDI,
+    "restore": "write what was there: table.insert_overwrite_table(table.scan(as_of=instant))",
+    "create_index": _INDEX,
+    "drop_index": _BY_HUDI,
+    "index": _INDEX,
+    "expire_partitions": "table.delete_partitions([...]) deletes those that you name",
+    "remove_orphans": "a rollback deletes the files of an unfinished write: table.rollback(instant)",
+    "stage": "check the rows before they are written, or plan the write with dry_run=True",
+    "export": "pyarrow.parquet.write_table(table.scan(as_of=...).to_arrow(), path)",
+    "upgrade": f"{_BY_HUDI}, or write a new table with table_version=9",
+    "downgrade": f"{_BY_HUDI}, or write a new table with table_version=8",
+    "run_due_services": "no write of pyhudi makes a service due",
+    "import_table": "pyhudi.write_table(path, rows, record_key=...) writes rows of any kind as a new table",
+    "register_merger": "ordering=[...] lets the row with the greatest value win; else merge rows before the write",
+    "call": "`pyhudi --help` lists what the command line can do, and pyhudi.open_table(path) what Python can",
+    "sql": "pyhudi read TABLE --where EXPR filters rows; duckdb takes a scan: con.register(name, table.scan())",
+}
+"""By verb, what to do until it is built."""
+
+
+def not_built(verb: str) -> NotBuilt:
+    """Return the error of a verb that is not built."""
+    return NotBuilt(f"pyhudi does not have `{verb}` yet; {WAYS_ROUND[verb]}")
+
+
+def unbuilt_method(verb: str) -> Callable[..., NoReturn]:
+    """Return a method that raises `NotBuilt`, with a name and a docstring of its own."""
+
+    def method(self: object, *args: object, **kwargs: object) -> NoReturn:
+        raise not_built(verb)
+
+    method.__name__ = verb
+    method.__doc__ = f"Raise NotBuilt: {WAYS_ROUND[verb]}."
+    return method
+
+
+def import_table(source: object, path: str, **how: object) -> NoReturn:
+    """Raise NotBuilt: `write_table` writes rows of any kind as a new table."""
+    raise not_built("import_table")
+
+
+def register_merger(name: str, function: object, *, order_dependent: bool = False) -> NoReturn:
+    """Raise NotBuilt: a table's ordering columns say which row wins."""
+    raise not_built("register_merger")

@@ -1,0 +1,410 @@
+"""The verbs of a `Table` that change rows: each is one call of an action. `Table` is the class to use.
+
+They stand here so that either half of the class can be read at one sitting. Start at `WriteVerbs.upsert`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack, overload
+
+import pyarrow.compute as pc
+
+from pyhudi.actions.bulk_insert import bulk_insert
+from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult
+from pyhudi.actions.merge import MergeBuilder
+from pyhudi.actions.records import key_rows, keyed_rows, take_records
+from pyhudi.actions.rewrite import delete_where, update_where
+from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
+from pyhudi.engine.api import Engine, Frame, engine_for
+from pyhudi.engine.progress import progress_for
+from pyhudi.errors import InvalidInput
+from pyhudi.options import Settings
+from pyhudi.predicate import Expression, literal, to_expression
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
+from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Plan, Planned, Records, Written
+
+__all__ = ["WriteVerbs"]
+
+
+class WriteVerbs:
+    """What a `Table` can be told to write."""
+
+    _state: TableState
+
+    @overload
+    def upsert(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def upsert(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def upsert(
+        self,
+        records: Records,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Insert rows with new keys and update those whose key is stored.
+
+        Of rows with one key the one with the greatest ordering value wins, among those written and against the stored
+        one; without ordering columns the last one wins.
+
+        Args:
+            records: rows as Arrow data, a DataFrame of any library, a list of dicts, or a Spark DataFrame, which makes
+                Spark do the work. Columns that the table has and the rows lack are null.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit; `history()` shows them.
+
+        Example:
+            >>> result = trips.upsert([{"uuid": "c", "city": "oslo", "ts": 3, "fare": 9.0}])
+            >>> result.inserted, result.updated
+            (1, 0)
+
+        Raises: SchemaMismatch, KeyMissing, Conflict, CommitUnknown.
+        """
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
+        return upsert(call, rows)
+
+    @overload
+    def insert(
+        self,
+        records: Records,
+        *,
+        duplicates: Literal["none", "drop", "fail"] | None = None,
+        **how: Unpack[Written],
+    ) -> WriteResult: ...
+    @overload
+    def insert(
+        self,
+        records: Records,
+        *,
+        duplicates: Literal["none", "drop", "fail"] | None = None,
+        **how: Unpack[Planned],
+    ) -> Plan: ...
+    def insert(
+        self,
+        records: Records,
+        *,
+        duplicates: Literal["none", "drop", "fail"] | None = None,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Insert rows. Keys are not looked up, so a stored key may get a second row, unless `duplicates` says else.
+
+        Args:
+            records: rows of any kind that `upsert` takes.
+            duplicates: what becomes of rows whose key is stored: `none` inserts them as well, `drop` leaves them out,
+                `fail` raises DuplicateKeys.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> trips.insert([{"uuid": "b", "city": "lima", "ts": 3, "fare": 8.0}], duplicates="drop").inserted
+            0
+
+        Raises: as `upsert`; DuplicateKeys.
+        """
+        given = dict(options or {})
+        if duplicates is not None:
+            given["hoodie.datasource.insert.dup.policy"] = duplicates
+        call, rows = self._call_with(records, given, dry_run, commit_metadata)
+        return insert(call, rows)
+
+    @overload
+    def bulk_insert(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def bulk_insert(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def bulk_insert(
+        self,
+        records: Records,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row.
+
+        Args:
+            records: rows of any kind that `upsert` takes.
+            options: options of Apache Hudi by their keys; `hoodie.bulkinsert.sort.mode` says how rows are sorted.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> trips.bulk_insert([{"uuid": "c", "city": "rome", "ts": 1, "fare": 9.0}]).inserted
+            1
+
+        Raises: as `upsert`.
+        """
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
+        return bulk_insert(call, rows)
+
+    @overload
+    def delete(
+        self,
+        records: Records | str | None = None,
+        *,
+        keys: Sequence[str] | None = None,
+        where: Filter = None,
+        **how: Unpack[Isolated],
+    ) -> WriteResult: ...
+    @overload
+    def delete(
+        self,
+        records: Records | str | None = None,
+        *,
+        keys: Sequence[str] | None = None,
+        where: Filter = None,
+        **how: Unpack[IsolatedPlan],
+    ) -> Plan: ...
+    def delete(
+        self,
+        records: Records | str | None = None,
+        *,
+        keys: Sequence[str] | None = None,
+        where: Filter = None,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation | None = None,
+    ) -> WriteResult | Plan:
+        """Delete rows: those with these records' keys, those with these keys, or those for which a predicate is true.
+
+        Args:
+            records: rows of which only the key and partition columns matter; a text is taken as `where`.
+            keys: record keys as they are stored: the text of the key column, or `field:value,field:value` of several.
+            where: a predicate. Exactly one of the three is given.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+            isolation: with `serializable` the delete begins again where another commit changed what it has read, even
+                if the two changed different rows.
+
+        Example:
+            >>> trips.delete(where="fare < 8").deleted
+            1
+            >>> trips.delete(keys=["a"]).deleted
+            1
+
+        Raises: InvalidInput, ExpressionError, Conflict, CommitUnknown.
+        """
+        if isinstance(records, str):
+            records, where = None, records
+        if sum(given is not None for given in (records, keys, where)) != 1:
+            raise InvalidInput("delete takes exactly one of records, keys and where")
+        if where is not None:
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+            return delete_where(call, _condition(where))
+        if keys is not None:
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+            return delete_keys(call, key_rows(call, keys))
+        call, rows = self._call_with(records, options, dry_run, commit_metadata, isolation=isolation)
+        return delete_keys(call, keyed_rows(call, rows))
+
+    @overload
+    def insert_overwrite(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def insert_overwrite(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def insert_overwrite(
+        self,
+        records: Records,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Replace the partitions that the rows are in by the rows; other partitions stay.
+
+        Args:
+            records: rows of any kind that `upsert` takes.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> trips.insert_overwrite([{"uuid": "d", "city": "oslo", "ts": 1, "fare": 3.0}]).operation
+            'insert_overwrite'
+
+        Raises: as `upsert`.
+        """
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
+        return insert_overwrite(call, rows)
+
+    @overload
+    def insert_overwrite_table(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def insert_overwrite_table(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def insert_overwrite_table(
+        self,
+        records: Records,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Replace the whole content of the table by the rows.
+
+        Args:
+            records: rows of any kind that `upsert` takes.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> _ = trips.insert_overwrite_table([{"uuid": "e", "city": "lima", "ts": 1, "fare": 4.0}])
+            >>> trips.count()
+            1
+
+        Raises: as `upsert`.
+        """
+        call, rows = self._call_with(records, options, dry_run, commit_metadata)
+        return insert_overwrite(call, rows, is_whole_table=True)
+
+    @overload
+    def delete_partitions(self, partitions: Sequence[str], **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def delete_partitions(self, partitions: Sequence[str], **how: Unpack[Planned]) -> Plan: ...
+    def delete_partitions(
+        self,
+        partitions: Sequence[str],
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | Plan:
+        """Delete whole partitions.
+
+        Args:
+            partitions: partition paths as `inspect.partitions()` lists them, or patterns with `*`.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> trips.delete_partitions(["li*"]).operation
+            'delete_partition'
+
+        Raises: InvalidInput where a path or pattern fits no partition.
+        """
+        call = self._call(options, dry_run, commit_metadata)
+        return delete_partitions(call, partitions)
+
+    @overload
+    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[Isolated]) -> WriteResult: ...
+    @overload
+    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[IsolatedPlan]) -> Plan: ...
+    def update(
+        self,
+        *,
+        set: Mapping[str, Any],
+        where: Filter = None,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation | None = None,
+    ) -> WriteResult | Plan:
+        """Set columns in the rows for which a predicate is true.
+
+        Args:
+            set: by column, an expression as text, or a value that is no text: `{"rider": "'bob'", "fare": 1.5}`.
+            where: which rows; all, without it.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+            isolation: as in `delete`.
+
+        Example:
+            >>> trips.update(set={"fare": "fare * 2", "ts": 3}, where="city = 'oslo'").updated
+            1
+
+        Raises: InvalidInput, ExpressionError, Conflict, CommitUnknown.
+        """
+        call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+        changes = {name: _value(value) for name, value in set.items()}
+        return update_where(call, changes, None if where is None else _condition(where))
+
+    def merge(
+        self,
+        source: Records,
+        on: str,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+        isolation: Isolation | None = None,
+    ) -> MergeBuilder:
+        """Begin a merge: add clauses to it, and run it by `execute()`. Rows of the table are `t`, source rows `s`.
+
+        Args:
+            source: rows of any kind that `upsert` takes; they may have more columns than the table.
+            on: which rows belong together; every record key field is equated.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: `execute()` returns the plan and writes nothing.
+            commit_metadata: entries of your own for the commit.
+            isolation: as in `delete`.
+
+        Example:
+            >>> source = [{"uuid": "a", "op": "d"}, {"uuid": "g", "op": "i"}]
+            >>> merge = trips.merge(source, on="t.uuid = s.uuid").when_matched_delete(condition="s.op = 'd'")
+            >>> merge.when_not_matched_insert({"uuid": "s.uuid", "city": "'oslo'"}).execute().deleted
+            1
+
+        Raises: InvalidInput, ExpressionError; what `execute()` raises.
+        """
+        call, rows = self._call_with(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
+        return MergeBuilder(call, rows, on)
+
+    def _call_with(
+        self,
+        records: Records | None,
+        options: Options | None,
+        dry_run: bool,
+        commit_metadata: Mapping[str, str] | None,
+        *,
+        is_as_it_is: bool = False,
+        isolation: Isolation | None = None,
+    ) -> tuple[WriteCall, Frame]:
+        if records is None:
+            raise InvalidInput("give rows: Arrow, a DataFrame of any library, or a list of dicts", records=records)
+        call = self._call(options, dry_run, commit_metadata, isolation=isolation, records=records)
+        return call, take_records(call, records, is_as_it_is=is_as_it_is)
+
+    def _call(
+        self,
+        options: Options | None,
+        dry_run: bool,
+        commit_metadata: Mapping[str, str] | None,
+        *,
+        isolation: Isolation | None = None,
+        records: Records | None = None,
+    ) -> WriteCall:
+        given = dict(options or {}) if isolation is None else {**(options or {}), ISOLATION.key: isolation}
+        self._state = open_state(self._state.storage, self._state.env)
+        engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
+        settings = Settings.of(given, engine.session_options)
+        return WriteCall(
+            state=self._state,
+            settings=settings,
+            engine=engine,
+            commit_metadata=commit_metadata or {},
+            is_dry_run=dry_run,
+            is_serializable=settings.get(ISOLATION) == "serializable",
+        )
+
+
+def _condition(where: Filter) -> Expression:
+    """Take a condition; one that excludes nothing is refused, because rows would go that nobody named."""
+    condition = to_expression(where)
+    if condition is None:
+        raise InvalidInput("the condition is empty; say which rows are meant", where=where)
+    return condition
+
+
+def _value(given: Any) -> Expression:  # noqa: ANN401 - any value Arrow has a type for
+    """Take what a column is set to: an expression, as text or built, or a value."""
+    is_expression = isinstance(given, str | Expression | pc.Expression)
+    found = to_expression(given) if is_expression else literal(given)
+    assert found is not None, "an expression is there"
+    return found
