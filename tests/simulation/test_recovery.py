@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.actions.test_concurrency import Stopping
 from tests.building import trip
-from tests.simulation.test_crashes import dead_writers_world, deaths, next_write, recovered
+from tests.simulation.test_crashes import dead_writers_world, deaths, last_write, next_write, recovered
 from tests.simulation.watching import WatchedStorage
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
@@ -195,3 +195,49 @@ def test_an_unknown_outcome_is_told_later_and_settled_by_the_next_writer(worlds,
     expected = {**before, ("k1", "b"): 99.0} if lands else before
     assert later.rows() == {**expected, ("next", "n"): 1.0}
     require_clean(later.table())
+
+
+class Late(FaultyStorage):
+    """A store that keeps a commit for later, and says nothing of it until it lands."""
+
+    def __init__(self, inner, env):
+        super().__init__(inner, env=env)
+        self._kept = None
+
+    def put(self, path, data, mode=PutMode.OVERWRITE):
+        if path.endswith("commit"):
+            self._kept = path, data, mode
+            raise PutUnknown("no answer", path=path)
+        super().put(path, data, mode)
+
+    def land(self):
+        self.inner.put(*self._kept)
+
+
+VERBS = {
+    "upsert": lambda table: table.upsert([trip("k1", "b", ts=9, fare=99.0), trip("late", "c")], options=OPTIONS),
+    "overwrite": lambda table: table.insert_overwrite([trip("late", "b")], options=OPTIONS),
+}
+
+
+@VERSIONS
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_commit_that_lands_after_it_was_rolled_back_is_never_counted(worlds, version, verb):
+    world = worlds[version].copy()
+    late = Late(world.storage, world.env)
+    with pytest.raises(CommitUnknown) as caught:
+        VERBS[verb](world.table(late))
+    instant = caught.value.values["instant"]
+    later = world.copy(DEAD_MS)
+    next_write(later.table())
+    expected = {**world.rows(), ("next", "n"): 1.0}
+    assert later.table().resolve(instant) == "not committed"
+    late.inner = later.storage
+    late.land()
+    assert any(instant in path and path.endswith("commit") for path in later.files())
+    assert later.table().resolve(instant) == "not committed"
+    assert later.rows() == expected
+    assert {row["uuid"] for row in later.table().changes().to_arrow().to_pylist()} == {key for key, _ in expected}
+    last_write(later.table())
+    assert later.rows() == {**expected, ("last", "z"): 1.0}
+    assert later.table().resolve(instant) == "not committed"

@@ -6,16 +6,19 @@ import pyarrow.parquet as pq
 import pytest
 from tests.new_states import new_state
 from tests.simulation.world import World
-from tests.txn.writing import begun, committed, data_files, path_of
+from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, through
 
 from pyhudi.actions.rollback import rollback_instant
+from pyhudi.actions.unfinished import resolve
 from pyhudi.errors import CorruptData
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state, update_properties
-from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.codec import encode_rollback_metadata
+from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from pyhudi.timeline.active import complete, load_timeline, request, start
+from pyhudi.timeline.codec import encode_commit, encode_rollback_metadata
+from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackMetadata
-from pyhudi.timeline.view import completion_of, is_committed
+from pyhudi.timeline.view import completion_of, find_instant, is_committed
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 HISTORY = pa.schema(
@@ -23,6 +26,7 @@ HISTORY = pa.schema(
     + [("metadata", pa.binary()), ("plan", pa.binary()), ("version", pa.int32())]
 )
 OLD, UNDONE = "20250101000000000", "20250102000000000"
+NONCE = b"n" * 16
 
 
 @pytest.fixture
@@ -60,9 +64,13 @@ def row(time, action, metadata=b""):
     return time, time, action, metadata, b"", 1
 
 
-def undoing(target):
-    metadata = RollbackMetadata(start_time="20250103000000000", time_taken_ms=1, rolled_back=((target, "commit"),))
-    return row("20250103000000000", "rollback", encode_rollback_metadata(metadata, b"n" * 16))
+def undoing(target, action="commit"):
+    return row("20250103000000000", "rollback", rollback_of(target, action))
+
+
+def rollback_of(target, action):
+    metadata = RollbackMetadata(start_time="20250103000000000", time_taken_ms=1, rolled_back=((target, action),))
+    return encode_rollback_metadata(metadata, NONCE)
 
 
 @VERSIONS
@@ -97,6 +105,59 @@ def test_a_rollback_that_was_archived_still_counts(state):
     timeline = load_timeline(state)
     assert is_committed(timeline, OLD)
     assert not is_committed(timeline, UNDONE)
+
+
+@pytest.mark.parametrize("action", ["compaction", "logcompaction", "clustering"])
+def test_a_plan_that_was_rolled_back_and_run_again_is_committed_once_the_history_has_it(state, action):
+    """Apache Hudi leaves the plan, and completes it under the same instant."""
+    committed(state)
+    archive(state, row(OLD, "commit"), undoing(UNDONE, action))
+    assert not is_committed(load_timeline(state), UNDONE)
+    done = row(UNDONE, "replacecommit" if action == "clustering" else "commit")
+    archive(state, row(OLD, "commit"), done, undoing(UNDONE, action), version=2)
+    assert is_committed(load_timeline(state), UNDONE)
+
+
+@VERSIONS
+def test_a_compaction_that_was_rolled_back_and_run_again_is_there(version):
+    state = new_state(version)
+    wanted = Instant(requested_time=UNDONE, action=Action.COMPACTION, state=State.REQUESTED)
+    running = start(state, request(state, wanted, b"plan"))
+    done = ".rollback" if version == 6 else "_20250103000000001.rollback"
+    state.storage.put(f"{state.layout.timeline_path}/20250103000000000{done}", rollback_of(UNDONE, "compaction"))
+    complete(state, running, metadata_of(), "20250104000000000", NONCE)
+    assert is_committed(load_timeline(state), UNDONE)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_commit_that_lands_when_its_rollback_was_archived_is_not_counted(version):
+    state = new_state(version)
+    committed(state)
+    archive(state, undoing("20270102000000000"))
+    assert lands(state, "20270102000000000") == "not committed"
+    assert lands(state, "20270103000000000") == "committed"
+
+
+def lands(state, time):
+    """Publish a commit of which nothing else is there, and tell what became of it."""
+    name = f"{time}.commit" if state.layout.timeline_layout == 1 else f"{time}_{time[:-1]}9.commit"
+    state.storage.put(f"{state.layout.timeline_path}/{name}", encode_commit(metadata_of(), 2, NONCE))
+    return resolve(state, time)
+
+
+@VERSIONS
+def test_what_a_rollback_that_is_not_over_has_taken_off_the_timeline_is_not_counted(version):
+    state = new_state(version)
+    zombie = begun(state)
+    zombie.start(None)
+    state.storage.put(path_of(zombie.time, "late"), b"data")
+    stop = Fault(kind=FaultKind.CRASH_BEFORE, operations=frozenset({"put"}), path="*.rollback")
+    with pytest.raises(SimulatedCrash):
+        rollback_instant(through(state, FaultyStorage(state.storage, plan=[stop])), zombie.time, Settings())
+    assert find_instant(load_timeline(state), zombie.time) is None
+    assert lands(state, zombie.time) == "not committed"
+    committed(state, "g2")
+    assert lands(state, zombie.time) == "not committed"
 
 
 def test_the_newest_manifest_counts_while_the_version_is_being_replaced(state):

@@ -8,7 +8,7 @@ Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
@@ -37,7 +37,7 @@ from pyhudi.timeline.codec import (
     is_clustering_plan,
 )
 from pyhudi.timeline.history import Past
-from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name
 from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.rollback import RollbackMetadata
@@ -102,17 +102,23 @@ def load_timeline(state: TableState) -> Timeline:
 
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
-    calls a replacecommit, is told apart by its plan.
+    calls a replacecommit, is told apart by its plan. A completed write that a rollback has taken off the timeline is
+    left out: its put landed when it was rolled back already.
 
     Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
-            instants are; in layout 1 one read for each pending replacecommit.
+            instants are; in layout 1 one read for each pending replacecommit. What `Past` costs where a completed
+            write has no request beside it.
     Spec:   format/timeline 2.1, 2.2.
     """
-    instants = collapse(list_instants(state))
+    stored = list_instants(state)
+    instants = collapse(stored)
     if state.layout.timeline_layout == 1:
         instants = [_told_apart(state, instant) for instant in instants]
-    undoings = tuple(one for one in instants if one.action in {Action.ROLLBACK, Action.RESTORE} and one.is_completed)
-    return timeline_of(instants, state.layout.timeline_layout, Past(state, undoings))
+    past = Past(state, tuple(one for one in instants if _takes_back(one)))
+    known = {(one.requested_time, one.comparable_action) for one in stored if not one.is_completed}
+    return timeline_of(
+        [one for one in instants if not _landed_late(one, known, past)], state.layout.timeline_layout, past
+    )
 
 
 def timeline_zone(state: TableState) -> tzinfo:
@@ -274,6 +280,19 @@ def _told_apart(state: TableState, instant: Instant) -> Instant:
         return instant
     is_clustering = is_clustering_plan(decode_plan(data, instant.file_name))
     return replace(instant, action=Action.CLUSTERING) if is_clustering else instant
+
+
+def _takes_back(instant: Instant) -> bool:
+    """Return whether an instant may say of others that they were taken back; a restore is not over until completed."""
+    return instant.action is Action.ROLLBACK or (instant.action is Action.RESTORE and instant.is_completed)
+
+
+def _landed_late(instant: Instant, known: Container[tuple[InstantTime, Action]], past: Past) -> bool:
+    """Return whether a completed write came when a rollback had taken its pending files away; `known` have them."""
+    if not instant.is_completed or instant.action not in WRITE_ACTIONS:
+        return False
+    key = instant.requested_time, instant.comparable_action
+    return key not in known and not past.was_committed(instant.requested_time)
 
 
 def _encode(metadata: CommitMetadata | RollbackMetadata, layout: int, nonce: bytes) -> bytes:

@@ -11,7 +11,7 @@ Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
 import json
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -20,14 +20,18 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.state.model import TableState
-from pyhudi.timeline.codec import decode_plan, decode_rollback_metadata
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.codec import decode_plan, decode_rollback_metadata, decode_rollback_plan
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 
 __all__ = ["Past", "find_archived"]
 
 _MANIFEST: Final = "manifest_"
 _MOST_CACHED: Final = 10_000
-_Said = TypeVar("_Said", frozenset[InstantTime], dict[InstantTime, InstantTime])
+_RUN_AGAIN: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
+"""Of these a rollback leaves the plan, which is run again under the same instant."""
+_Undone = frozenset[tuple[InstantTime, str]]
+"""Requested time and action of instants that were taken back; no action where a restore did it."""
+_Said = TypeVar("_Said", _Undone, dict[InstantTime, InstantTime])
 _cache: dict[tuple[str, str, str], Any] = {}
 _cache_lock = threading.Lock()
 
@@ -42,21 +46,28 @@ class Past:
 
     state: TableState
     undoings: tuple[Instant, ...]
-    """Completed rollbacks and restores of the active timeline."""
-    _taken_back: frozenset[InstantTime] | None = field(default=None, init=False)
+    """Rollbacks, and completed restores, of the active timeline."""
+    _undone: dict[InstantTime, set[str]] | None = field(default=None, init=False)
     _files: list[str] | None = field(default=None, init=False)
 
     def was_committed(self, time: InstantTime) -> bool:
-        """Return whether an instant before the first active write was archived: no rollback or restore names it.
+        """Return whether an instant that has nothing pending on the timeline was committed, and not taken back.
+
+        No rollback or restore names it, or only rollbacks of a compaction or clustering whose plan was run again: these
+        are in the history. A rollback that is not completed yet has gone too far to be given up.
 
         Cost: for the first question, two small reads, and once a process one of each active rollback and each file of
               the history.
         """
-        if self._taken_back is None:
-            active = (self._undone_by(one) for one in self.undoings)
-            archived = (self._undone_in(path) for path in self._history())
-            self._taken_back = frozenset[InstantTime]().union(*active, *archived)
-        return time not in self._taken_back
+        if self._undone is None:
+            self._undone = {}
+            for said in (*map(self._undone_by, self.undoings), *map(self._undone_in, self._history())):
+                for undone, action in said:
+                    self._undone.setdefault(undone, set()).add(action)
+        actions = self._undone.get(time, set())
+        if not actions <= _RUN_AGAIN:
+            return False
+        return not actions or self.state.layout.timeline_layout == 1 or self.completion_of(time) is not None
 
     def completion_of(self, time: InstantTime) -> InstantTime | None:
         """Return when an archived write was completed; None where the history does not say.
@@ -74,19 +85,29 @@ class Past:
             self._files = [] if manifest is None else self.files(manifest)
         return self._files
 
-    def _undone_by(self, instant: Instant) -> frozenset[InstantTime]:
-        path = f"{self.state.layout.timeline_path}/{instant.file_name}"
+    def _undone_by(self, instant: Instant) -> _Undone:
+        """Read what a rollback or restore of the active timeline takes back: a rollback that is not done has a plan."""
+        name = instant.file_name
+        if not instant.is_completed:
+            wanted = replace(instant, state=State.REQUESTED)
+            name = file_name(wanted, self.state.layout.timeline_layout)
+        path = f"{self.state.layout.timeline_path}/{name}"
+
+        def read() -> _Undone:
+            data = self.state.storage.get(path)
+            return _named(instant.action, data, path) if instant.is_completed else _planned(data, path)
+
         try:
-            return self._once("undone", path, lambda: _named(instant.action, self.state.storage.get(path), path))
+            return self._once("undone", path, read)
         except FileMissing:  # archived since: the history has it
             return frozenset()
 
-    def _undone_in(self, path: str) -> frozenset[InstantTime]:
+    def _undone_in(self, path: str) -> _Undone:
         """Read what the rollbacks and restores of one history file took back."""
 
-        def read() -> frozenset[InstantTime]:
+        def read() -> _Undone:
             batches = self._columns_of(path, "action", "metadata")
-            return frozenset(time for batch in batches for time in _undone_by_rows(batch, path))
+            return frozenset(undone for batch in batches for undone in _undone_by_rows(batch, path))
 
         return self._once("undone", path, read)
 
@@ -154,7 +175,7 @@ def _completions(batch: pa.RecordBatch) -> Iterable[tuple[InstantTime, InstantTi
     return zip(*(rows.column(name).to_pylist() for name in ("instantTime", "completionTime")), strict=True)
 
 
-def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[InstantTime]:
+def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[tuple[InstantTime, str]]:
     """Read what archived rollbacks and restores took back: a few rows, one an instant."""
     undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
     rows = batch.filter(pc.is_in(batch.column("action"), undoings))
@@ -184,9 +205,15 @@ def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
     return False
 
 
-def _named(action: Action, data: bytes, path: str) -> frozenset[InstantTime]:
+def _named(action: Action, data: bytes, path: str) -> _Undone:
     """Return the instants that a completed rollback or restore says it took back."""
     if action is Action.ROLLBACK:
-        return frozenset(InstantTime(time) for time, _ in decode_rollback_metadata(data, path).rolled_back)
+        return frozenset((InstantTime(time), what) for time, what in decode_rollback_metadata(data, path).rolled_back)
     record: dict[str, Any] = decode_plan(data, path)
-    return frozenset(InstantTime(time) for time in record.get("instantsToRollback") or ())
+    return frozenset((InstantTime(time), "") for time in record.get("instantsToRollback") or ())
+
+
+def _planned(data: bytes, path: str) -> _Undone:
+    """Return the instant that a rollback is going to take back."""
+    plan = decode_rollback_plan(data, path)
+    return frozenset({(InstantTime(plan.instant), plan.action)})
