@@ -5,10 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pytest
-from tests.building import TRIPS, counts, trip, trips
+from tests.building import TRIPS, counts, sorted_rows, trip, trips
 
-from pyhudi.errors import InvalidInput, PackageMissing, SnapshotExpired
+from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, SnapshotExpired
 from pyhudi.schema.meta_fields import META_FIELDS
 
 
@@ -165,3 +166,36 @@ def test_a_scan_shows_what_it_reads_and_reads_nothing_for_it(engine, spread):
     assert len(repr(scan)) < 300
     assert "uuid, fare" in scan._repr_html_()
     assert "limit: 7" in scan.explain()
+
+
+def test_a_dataset_reads_its_files_when_it_is_read(engine, spread):
+    found = spread.scan(["uuid", "fare"]).to_pyarrow_dataset()
+    assert found.schema.names == ["uuid", "fare"]
+    assert found.count_rows() == 10
+    over = found.to_table(columns=["uuid"], filter=ds.field("fare") > 7)
+    assert sorted(over["uuid"].to_pylist()) == ["k8", "k9"]
+    with duckdb.connect() as connection:
+        assert connection.sql("select count(*) from found where fare > 4").fetchall() == [(5,)]
+    assert pl.scan_pyarrow_dataset(found).filter(pl.col("fare") > 8).collect()["uuid"].to_list() == ["k9"]
+    spread.state.storage.delete(spread.scan().plan.files[0].path)
+    with pytest.raises(FileMissing):
+        found.to_table()
+
+
+def test_a_dataset_has_columns_that_older_files_lack_or_have_in_another_type(engine):
+    table = engine.create(pa.schema([("uuid", pa.string()), ("n", pa.int32()), ("city", pa.string())]), ordering=None)
+    table.upsert(engine.rows(pa.table({"uuid": ["a"], "n": pa.array([1], pa.int32()), "city": ["sf"]})))
+    wide = pa.table({"uuid": ["b"], "n": pa.array([2**40], pa.int64()), "city": ["oslo"], "tip": [0.5]})
+    table.upsert(engine.rows(wide), options={"hoodie.write.set.null.for.missing.columns": "true"})
+    scan = table.scan()
+    assert sorted_rows(scan.to_pyarrow_dataset().to_table()) == sorted_rows(scan.to_arrow())
+    assert scan.to_pyarrow_dataset().schema == scan.schema
+
+
+def test_a_dataset_of_a_filtered_or_limited_scan_has_its_rows(engine, spread):
+    assert spread.scan(filter="fare > 6").to_pyarrow_dataset().count_rows() == 3
+    assert spread.scan(limit=4).to_pyarrow_dataset().count_rows() == 4
+    assert engine.create().scan().to_pyarrow_dataset().count_rows() == 0
+    dropped = engine.create(options={"hoodie.datasource.write.drop.partition.columns": True})
+    dropped.upsert(engine.rows(trips(trip("a"))))
+    assert dropped.scan().to_pyarrow_dataset().to_table()["city"].to_pylist() == ["sf"]

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine
 from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
+from pyhudi.queries.dataset import base_file_dataset, is_stored_as_shown
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.snapshot import ReadPlan, read_plan
 
@@ -95,6 +97,25 @@ class Scan:
         """Read into a pandas DataFrame."""
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+    def to_pyarrow_dataset(self) -> ds.Dataset:
+        """Return a dataset of Arrow: duckdb, polars and pyarrow read from it the columns and rows they need.
+
+        Base files are read when the dataset is. Where pyhudi itself has to filter, limit or convert, rows are read now
+        and kept in memory: give the filter to what reads the dataset.
+
+        Cost: one footer a file.
+        """
+        if self.limit is not None or self.plan.predicate is not None or self.plan.path_values is not None:
+            return ds.dataset(self.to_arrow())
+        with self._kept():
+            is_lazy = is_stored_as_shown(self.plan, self.schema, self.engine)
+        lazy = [file for file, stays in zip(self.plan.files, is_lazy, strict=True) if stays]
+        rest = tuple(one for one, stays in zip(self.plan.slices, is_lazy, strict=True) if not stays)
+        files = base_file_dataset(self.plan, self.schema, lazy)
+        if not rest:
+            return files
+        return ds.dataset([files, ds.dataset(replace(self, plan=replace(self.plan, slices=rest)).to_arrow())])
 
     def to_polars(self) -> "pl.DataFrame":
         """Read into a polars DataFrame."""

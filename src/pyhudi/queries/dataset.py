@@ -1,0 +1,38 @@
+"""The rows of a scan as a dataset of Arrow, whose readers choose columns and rows by themselves.
+
+Start at `base_file_dataset`.
+"""
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from pyhudi.engine.api import Engine, ScanFile
+from pyhudi.formats.parquet import read_footer
+from pyhudi.queries.snapshot import ReadPlan
+from pyhudi.storage.api import Storage
+from pyhudi.storage.arrow_files import arrow_file_system
+
+__all__ = ["base_file_dataset", "is_stored_as_shown"]
+
+
+def base_file_dataset(plan: ReadPlan, schema: pa.Schema, files: list[ScanFile]) -> ds.Dataset:
+    """Return a dataset over base files that have the columns as they are shown; nothing is read yet."""
+    files_of_arrow, parquet = arrow_file_system(plan.storage), ds.ParquetFileFormat()
+    fragments = [parquet.make_fragment(file.path, filesystem=files_of_arrow) for file in files]
+    return ds.FileSystemDataset(fragments, schema, parquet, files_of_arrow)
+
+
+def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> list[bool]:
+    """Return of each base file whether it has the columns in the types of a schema, or not at all.
+
+    Cost: one footer a file.
+    """
+    return engine.run(partial(_has_types, storage=plan.storage, schema=schema), plan.files)
+
+
+def _has_types(file: ScanFile, *, storage: Storage, schema: pa.Schema) -> bool:
+    with storage.open_input(file.path) as source:
+        stored = read_footer(source).schema
+    return all(stored.field(field.name).type == field.type for field in schema if field.name in stored.names)
