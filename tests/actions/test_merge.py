@@ -341,9 +341,9 @@ def test_a_dry_run_writes_nothing(engine):
     table = filled(engine)
     before = listing(table)
     plan = merging(engine, table, trip("k0"), trip("n", "rome"), dry_run=True).when_matched_update_all().execute()
-    assert {file.partition for file in plan.files} == {"sf"}
+    assert plan.partitions == ("sf",)
     merge = merging(engine, table, trip("k0"), trip("n", "rome"), dry_run=True).when_not_matched_insert_all()
-    assert {file.partition for file in merge.execute().files} == {"sf", "rome"}
+    assert merge.execute().partitions == ("rome", "sf")
     assert listing(table) == before
 
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tests.actions.test_concurrency import GLOBAL, STAYING, merge, overlapping
+from tests.actions.test_retry_in_place import GLOBAL, STAYING, merge, overlapping
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
 SMALL_FILES = {"hoodie.parquet.max.file.size": 4_000, "hoodie.copyonwrite.record.size.estimate": 1_500}

@@ -87,7 +87,7 @@ def _found(target):
 
 
 COMMIT = "pyhudi.txn.commit"
-OPENING = "pyhudi.actions.opening"
+BEGIN = "pyhudi.actions.begin"
 ROLLBACK = "pyhudi.txn.recovery.rollback"
 BY_NAME = "pyhudi.actions.rollback"
 CHECKS = "pyhudi.txn.checks"
@@ -97,7 +97,7 @@ CONFLICTS = "pyhudi.txn.conflicts"
 UNGUARDED = (f"{COMMIT}.lock_for", lock_off_in())
 
 MUTANTS = (
-    Mutant("no check of file groups", "count-count", ((f"{COMMIT}.require_no_conflict", off),)),
+    Mutant("no check of file groups", "count-count", ((f"{COMMIT}.find_overlaps", always(())),)),
     Mutant("no lock", "count-count", (UNGUARDED,)),
     Mutant("no lock to commit", "count-count", ((f"{COMMIT}.lock_for", lock_off_in("commit")),), seed=2),
     Mutant("no lock to begin", "two-recover", ((f"{COMMIT}.lock_for", lock_off_in("begin")),)),
@@ -105,7 +105,7 @@ MUTANTS = (
     Mutant(
         "snapshot after begin, targets unchecked",
         "count-count",
-        ((f"{COMMIT}.require_older_targets", off), (f"{OPENING}.begin", snapshot_late)),
+        ((f"{COMMIT}.require_older_targets", off), (f"{BEGIN}.begin", snapshot_late)),
     ),
     Mutant(
         "completion time drawn outside the lock",
@@ -201,7 +201,7 @@ MUTANTS = (
     Mutant(
         "C7: columns may change before a write begins",
         "columns",
-        ((f"{OPENING}.require_same_columns", off),),
+        ((f"{BEGIN}.require_same_columns", off),),
     ),
     Mutant("C7: columns may change", "columns", ((f"{COMMIT}.require_same_schema", off),)),
     Mutant(
@@ -217,15 +217,15 @@ MUTANTS = (
         seed=2,
     ),
     Mutant("what was read may change", "skew", ((f"{COMMIT}.require_reads_unchanged", off),)),
-    Mutant("snapshot after begin", "count-count", ((f"{OPENING}.begin", snapshot_late),)),
-    Mutant("saved in place beside later ones", "mend", ((f"{COMMIT}.can_be_mended", others_may_be_later),)),
+    Mutant("snapshot after begin", "count-count", ((f"{BEGIN}.begin", snapshot_late),)),
+    Mutant("saved in place beside later ones", "mend", ((f"{COMMIT}.can_retry_in_place", others_may_be_later),)),
     Mutant(
         "saved in place whatever keys have moved",
         "mend-moved-key",
-        (("pyhudi.actions.write.have_moved", always(False)),),
+        (("pyhudi.actions.retry_in_place._has_moved_keys", always(False)),),
     ),
-    Mutant("saved in place under the old name", "mend", ((f"{COMMIT}.Mend", first_revision),)),
-    Mutant("a write token that never changes", "mend", (("pyhudi.actions.concurrency.write_token", one_token),)),
+    Mutant("saved in place under the old name", "mend", ((f"{COMMIT}.Superseded", first_revision),)),
+    Mutant("a write token that never changes", "mend", (("pyhudi.actions.retry_in_place.write_token", one_token),)),
     Mutant("strays are not reconciled", "mend", ((f"{COMMIT}.reconcile", off),)),
     Mutant("files have no markers", "mend", (("pyhudi.filegroup.writer.marker_path", unmarked),)),
     Mutant("requested before the heart beats", "crash", ((f"{COMMIT}.announce", request_first),), seed=4),
@@ -255,7 +255,7 @@ MUTANTS = (
     Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),), seed=3),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.writer.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
-    Mutant("a commit says another size", "update-update", (("pyhudi.actions.publish._stat", larger),)),
+    Mutant("a commit says another size", "update-update", (("pyhudi.actions.finish._stat", larger),)),
     Mutant(
         "a commit is published beside the fence",
         "expired-lease-fenced",

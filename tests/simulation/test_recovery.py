@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
-from tests.actions.test_concurrency import Stopping
+from tests.actions.test_retry_in_place import Stopping
 from tests.building import trip
 from tests.simulation.test_crashes import dead_writers_world, deaths, last_write, next_write, recovered
 from tests.simulation.watching import WatchedStorage

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from tests.actions.test_concurrency import Stopping, tokens, upsert
+from tests.actions.test_retry_in_place import Stopping, tokens, upsert
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.spark.building import SparkTableBuilder
 

@@ -1,4 +1,4 @@
-"""Reads over ranged requests: the same bytes as the file, few requests."""
+"""ReadSet over ranged requests: the same bytes as the file, few requests."""
 
 import io
 

@@ -25,7 +25,7 @@ from pyhudi.txn.checks import (
     require_same_schema,
     require_same_table,
 )
-from pyhudi.txn.conflicts import Reads, Resolution, Rules, footprint
+from pyhudi.txn.conflicts import ReadSet, Resolution, Rules, footprint
 from pyhudi.txn.recovery.heartbeat import Heartbeat
 
 
@@ -222,9 +222,9 @@ def test_groups_that_are_written_again_are_not_looked_into():
 
 def test_what_was_read_must_not_have_changed():
     theirs = {"20260101000000005": footprint(metadata_of(path_of("20260101000000005")))}
-    require_reads_unchanged("20260101000000001", Reads(), theirs)
+    require_reads_unchanged("20260101000000001", ReadSet(), theirs)
     with pytest.raises(WriteConflict, match="has read"):
-        require_reads_unchanged("20260101000000001", Reads(covers=lambda partition: True), theirs)
+        require_reads_unchanged("20260101000000001", ReadSet(covers=lambda partition: True), theirs)
 
 
 # columns

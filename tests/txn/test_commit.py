@@ -47,7 +47,7 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import completed_writes
 from pyhudi.txn import checks, commit
 from pyhudi.txn.checks import Proposal
-from pyhudi.txn.commit import begin
+from pyhudi.txn.commit import Committed, Superseded, begin
 from pyhudi.txn.locks import GUARD_PATH
 from pyhudi.txn.locks.api import ProcessLease
 
@@ -84,7 +84,7 @@ def test_a_commit_is_visible_and_leaves_nothing_else(version):
         assert states_of(state) == [("commit", "requested")]
         txn.start(None)
         assert states_of(state) == [("commit", "inflight")]
-        done = txn.commit(proposal_of(write(txn)))
+        done = txn.commit(proposal_of(write(txn))).instant
     assert done.is_completed
     assert completed_writes(load_timeline(state)) == (done,)
     assert remains(state) == []
@@ -307,27 +307,26 @@ def test_nobody_elses_files_are_nothing_to_look_into(state):
     assert find.looks == []
 
 
-def test_what_was_mended_once_counts_as_seen(state):
+def test_what_superseded_a_write_once_counts_as_seen(state):
     early = begun(state)
     early.start(None)
     with begun(state) as late:
         late.start(None)
         early.commit(proposal_of(write(early)))
         proposal = proposal_of(write(late))
-        with pytest.raises(WriteConflict):
-            late.commit(proposal)
-        mend = late.mend(proposal)
-        assert (sorted(one.file_id for one in mend.groups), mend.revision) == (["g"], 1)
-        assert early.time in mend.timeline.completed
-        late.commit(proposal)
+        superseded = late.commit(proposal)
+        assert isinstance(superseded, Superseded)
+        assert (sorted(one.file_id for one in superseded.groups), superseded.revision) == (["g"], 1)
+        assert early.time in superseded.timeline.completed
+        assert superseded.conflict.values["other"] == early.time
+        assert isinstance(late.commit(proposal), Committed)
 
 
-def test_what_only_a_new_instant_settles_is_not_mended(state):
-    with begun(state) as early:
+def test_a_commit_that_began_later_asks_for_a_new_instant(state):
+    with pytest.raises(WriteConflict), begun(state) as early:
         early.start(None)
         committed(state)
-        assert early.mend(proposal_of(write(early))) is None
-        assert early.mend(proposal_of(write(early, "g2"))) is None
+        early.commit(proposal_of(write(early)))
 
 
 # the table itself
@@ -480,7 +479,7 @@ def test_a_clock_that_falls_back_after_publishing_does_not_unmake_the_commit():
         txn.start(None)
         path = write(txn)
         env.watched = state.storage
-        done = txn.commit(proposal_of(path))
+        done = txn.commit(proposal_of(path)).instant
     assert completed_writes(load_timeline(state)) == (done,)
 
 
@@ -604,7 +603,7 @@ def test_a_name_that_somebody_else_has_means_the_next_millisecond(state):
 
     with begun(through(state, Meddling(state.storage))) as txn:
         txn.start(None)
-        done = txn.commit(proposal_of(write(txn)))
+        done = txn.commit(proposal_of(write(txn))).instant
     assert not names[0].endswith(done.file_name)
 
 

@@ -7,10 +7,10 @@ from pyhudi.state.layout import layout_of
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.conflicts import (
-    Reads,
+    ReadSet,
     Resolution,
     Rules,
-    can_be_mended,
+    can_retry_in_place,
     files_with_new_keys,
     find_overlaps,
     find_read_changes,
@@ -229,7 +229,7 @@ def test_an_empty_plan_touches_nothing(action):
 
 
 def mendable(ours, others, time="20"):
-    return can_be_mended(time, find_overlaps(time, ours, others, Rules()))
+    return can_retry_in_place(time, find_overlaps(time, ours, others, Rules()))
 
 
 def test_groups_that_earlier_writers_rewrote_can_be_written_again():
@@ -254,14 +254,14 @@ def test_no_conflict_is_nothing_to_mend():
 
 
 def test_a_group_that_was_read_must_not_change():
-    reads = Reads(groups=frozenset({group("a", "1")}))
+    reads = ReadSet(groups=frozenset({group("a", "1")}))
     assert find_read_changes(reads, {"10": touching(a="2"), "11": touching(b="1")}) == ()
     [overlap] = find_read_changes(reads, {"10": touching(a="1")})
     assert (overlap.instant, overlap.groups) == ("10", (group("a", "1"),))
 
 
 def test_a_partition_that_was_read_must_not_get_rows():
-    reads = Reads(covers=lambda partition: partition == "a")
+    reads = ReadSet(covers=lambda partition: partition == "a")
     assert find_read_changes(reads, {"10": touching(b="new")}) == ()
     assert find_read_changes(reads, {"10": touching(a="new")})[0].partitions == ("a",)
 

@@ -66,7 +66,7 @@ def slots(state):
 
 def commit(txn, metadata):
     """Commit as the table's writers do."""
-    return txn.commit(metadata)
+    return txn.commit(metadata).instant
 
 
 def commits(state):

@@ -271,7 +271,7 @@ def test_a_clock_that_goes_back_a_little_while_a_write_works_changes_no_order(wo
             txn.start(None)
             path = write(txn, f"g{back_ms}")
             env.skew_ms -= back_ms
-            done = txn.commit(proposal_of(path))
+            done = txn.commit(proposal_of(path)).instant
         points += [txn.time, done.completion_time]
     assert points == sorted(set(points))
 

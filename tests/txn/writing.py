@@ -42,16 +42,16 @@ def metadata_of(*paths, operation=WriteOperation.UPSERT, previous=None):
     return CommitMetadata(operation=operation, stats=stats)
 
 
-def proposal_of(*paths, find_keys=None, reads=None, **more):
+def proposal_of(*paths, find_keys=None, read_set=None, **more):
     """Propose to commit these files."""
-    return Proposal(metadata=metadata_of(*paths, **more), find_keys=find_keys, reads=reads)
+    return Proposal(metadata=metadata_of(*paths, **more), find_keys=find_keys, read_set=read_set)
 
 
 def committed(state, group="g", partition="sf"):
     """Write and commit one file group, whole."""
     with begun(state) as txn:
         txn.start(None)
-        return txn.commit(proposal_of(write(txn, group, partition)))
+        return txn.commit(proposal_of(write(txn, group, partition))).instant
 
 
 def states_of(state):

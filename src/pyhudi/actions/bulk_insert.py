@@ -12,11 +12,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
-from pyhudi.actions.opening import Opened, opened
-from pyhudi.actions.publish import publish
-from pyhudi.actions.retrying import retrying
+from pyhudi.actions.finish import finish
+from pyhudi.actions.planned import PlannedWrite, planned
+from pyhudi.actions.restart import restarting
+from pyhudi.actions.tag import untagged
 from pyhudi.actions.tasks.write import Kind, status_batch, to_statuses, write_buckets
+from pyhudi.actions.work import Recheck, RowsWork, WriteWork, start_write
 from pyhudi.actions.write import insert
 from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
@@ -26,7 +29,6 @@ from pyhudi.index.tag import IndexKind, index_plan
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
-from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
 
 __all__ = ["SORT_MODE", "SortMode", "bulk_insert", "write_as_they_come"]
@@ -62,15 +64,15 @@ class _Sorting:
     """A file is closed when it has this many."""
 
 
-def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
+def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Write rows as new file groups; with the bucket index into the file groups that the keys name."""
     if index_plan(call.settings, call.state.config.record_key).kind is IndexKind.BUCKET:
         return insert(call, records, operation=WriteOperation.BULK_INSERT)
     return _new_files(call, records)
 
 
-@retrying
-def _new_files(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
+@restarting
+def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Write rows as new file groups.
 
     With sort mode NONE an engine whose rows lie in tasks writes each task's rows as they are; else they are brought to
@@ -79,20 +81,26 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | WritePlan:
     mode = SortMode(call.settings.get(SORT_MODE))
     in_one_pass = mode is SortMode.NONE and call.engine.has_placed_rows
     is_counted = call.is_dry_run or not in_one_pass
-    with opened(call, records, Action.COMMIT, WriteOperation.BULK_INSERT, is_counted=is_counted) as write:
-        plan = _plan(write)
+    with begin_write(call, records, WriteOperation.BULK_INSERT, is_counted=is_counted) as write:
         if call.is_dry_run:
-            return plan
-        write.txn.start(None)
+            return _planned(write)
+        work = WriteWork()
+        start_write(write, work)
         spec = write_spec(call, write.time, write.schema)
         with write.phases.step("write files"):
             as_they_come = in_one_pass or mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT}
-            frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, plan, mode)
+            frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, mode)
             statuses = to_statuses(call.engine.collect(frame))
-        return publish(call, write.txn, WriteOperation.BULK_INSERT, statuses, schema=write.schema, phases=write.phases)
+        return finish(write, work, statuses)
 
 
-def _plan(write: Opened) -> WritePlan:
+def _planned(write: WriteContext) -> PlannedWrite:
+    tagged = untagged(write)
+    rows = RowsWork(tagged=tagged, plan=_plan(write), task=partial(write_buckets), recheck=Recheck.NOTHING)
+    return planned(write, WriteWork(rows=rows), inserts=sum(write.rows_by_partition.values()), updates=0, deletes=0)
+
+
+def _plan(write: WriteContext) -> WritePlan:
     sizing = replace(sizing_of(write.call, write.snapshot), small_file_bytes=0)
     rows = {partition: count for partition, count in write.rows_by_partition.items() if count}
     return plan_write(
@@ -105,8 +113,8 @@ def _plan(write: Opened) -> WritePlan:
     )
 
 
-def _by_partition(write: Opened, spec: WriteSpec, plan: WritePlan, mode: SortMode) -> Frame:
-    engine = write.call.engine
+def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
+    engine, plan = write.call.engine, _plan(write)
     routed = engine.exchange(engine.route(write.rows, None, plan.routes), plan.tasks_count)
     task = partial(
         write_buckets,
@@ -119,7 +127,7 @@ def _by_partition(write: Opened, spec: WriteSpec, plan: WritePlan, mode: SortMod
     return engine.map(routed, task, WRITE_STATUS)
 
 
-def _as_they_come(write: Opened, spec: WriteSpec, mode: SortMode) -> Frame:
+def _as_they_come(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
     call, engine = write.call, write.call.engine
     rows = write.rows
     if mode is SortMode.GLOBAL_SORT:

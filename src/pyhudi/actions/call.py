@@ -28,7 +28,7 @@ from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes
 from pyhudi.txn.group_locks import GroupLocks
 
-__all__ = ["ISOLATION", "Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
+__all__ = ["ISOLATION", "RETRIES", "Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
@@ -38,6 +38,13 @@ ISOLATION: Final = option(
     "serializable: a write fails, and is done again, where another commit changed what it has read, also where the two "
     "changed different rows. Each of the writers that must not miss the other has to say so.",
     parse=one_of("write_serializable", "serializable"),
+)
+RETRIES: Final = option(
+    "hoodie.write.num.retries.on.conflict.failures",
+    3,
+    "How often a write that another commit came before is done again before WriteConflict is raised: from the start, "
+    "and from each start so often the file groups alone that others rewrote, where those began before it. Also how "
+    "often a write of Spark is done again whose executors went with rows that they held.",
 )
 
 _HISTORY: Final = 5

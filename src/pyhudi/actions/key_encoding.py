@@ -13,7 +13,7 @@ from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.queries.slices import slices_at
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.view import Timeline
 
 __all__ = ["stored_key_encoding"]
 
@@ -21,7 +21,7 @@ _ALWAYS_PREFIXED: Final = 9
 """Table version from which on there is one encoding."""
 
 
-def stored_key_encoding(state: TableState) -> bool | None:
+def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
     """Return whether stored keys are prefixed by their field; None where it does not matter or nothing is stored.
 
     Cost: for the tables concerned a listing and one footer; nothing for all others.
@@ -36,7 +36,7 @@ def stored_key_encoding(state: TableState) -> bool | None:
     )
     if not is_concerned:
         return None
-    for one in reversed(slices_at(state, load_timeline(state))):
+    for one in reversed(slices_at(state, timeline)):
         key = _any_key(state, one.base) if one.base is not None else None
         if key is not None:
             return key.startswith(f"{config.record_key[0]}:")

@@ -12,20 +12,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
-from pyhudi.actions.concurrency import groups_of, keys_in, mended_tasks
-from pyhudi.actions.opening import Opened, opened, require_same_columns
-from pyhudi.actions.publish import RestsOn, profile, publish
-from pyhudi.actions.retrying import retrying
+from pyhudi.actions.finish import finish
+from pyhudi.actions.planned import PlannedWrite, planned
+from pyhudi.actions.restart import restarting
+from pyhudi.actions.tag import key_search, tag
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
-from pyhudi.actions.tasks.write import to_statuses
-from pyhudi.actions.write import Located, locate, plan_for, still_belong
-from pyhudi.actions.write_plan import WritePlan
+from pyhudi.actions.work import FilesWork, RowsWork, WriteWork, run_work, start_write
+from pyhudi.actions.write import plan_for, recheck_of
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
+from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
 from pyhudi.index.tag import index_plan
 from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
 from pyhudi.predicate.model import Binary, Column, Operator
@@ -33,10 +33,8 @@ from pyhudi.queries.slices import slices_at, table_schema
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
-from pyhudi.txn.commit import Mend
-from pyhudi.txn.conflicts import Reads
+from pyhudi.txn.conflicts import ReadSet
 
 __all__ = ["MergeBuilder"]
 
@@ -87,7 +85,7 @@ class MergeBuilder:
         """Delete target rows that no source row matches."""
         return self._with(ClauseKind.DELETE_BY_SOURCE, None, condition)
 
-    def execute(self) -> WriteResult | WritePlan:
+    def execute(self) -> WriteResult | PlannedWrite:
         """Run the merge as one commit.
 
         A dry run gives the plan instead.
@@ -166,7 +164,7 @@ class _Merge:
     knows_partition: bool
 
     @staticmethod
-    def of(call: WriteCall, given: pa.Schema, on: str, clauses: tuple[Clause, ...]) -> "_Merge":
+    def of(call: WriteCall, target: pa.Schema, given: pa.Schema, on: str, clauses: tuple[Clause, ...]) -> "_Merge":
         """Check everything that can be wrong before a row is looked at."""
         config = call.state.config
         if not clauses:
@@ -175,7 +173,7 @@ class _Merge:
             raise InvalidInput("a merge finds rows by key, and this table's keys are generated; use update or delete")
         partitions = _partition_columns(config)
         sides = Sides(
-            target=table_schema(call.state, load_timeline(call.state)),
+            target=target,
             source=_as_stored(given),
             fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
             dropped=partitions if config.drops_partition_columns else (),
@@ -186,7 +184,7 @@ class _Merge:
             raise InvalidInput("this table's files lack the partition fields; equate them in `on`", on=on)
         keys = {name: over_source(expression) for name, expression in join.keys.items()}
         for name in partitions:
-            # Without an insert nobody asks where an unmatched row would go.
+            # Without an insert it does not matter where an unmatched row would go.
             nowhere = literal(None, sides.target.field(name).type)
             keys.setdefault(name, checked.inserted(name) or nowhere)
         return _Merge(
@@ -198,41 +196,46 @@ class _Merge:
         )
 
 
-@retrying
-def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...]) -> WriteResult | WritePlan:
-    merge = _Merge.of(call, call.engine.schema(source), on, clauses)
-    keyed, is_fit = _keyed(call, source, merge), partial(require_same_columns, merge.target)
-    with opened(call, keyed, Action.COMMIT, WriteOperation.UPSERT, has_only_keys=True, check=is_fit) as write:
+@restarting
+def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...]) -> WriteResult | PlannedWrite:
+    timeline = load_timeline(call.state)
+    merge = _Merge.of(call, table_schema(call.state, timeline), call.engine.schema(source), on, clauses)
+    keyed = _keyed(call, source, merge)
+    with begin_write(call, keyed, WriteOperation.UPSERT, has_only_keys=True, timeline=timeline) as write:
         if merge.clauses.has_inserts and index_plan(call.settings, call.state.config.record_key).is_global:
             _require_one_row_a_key(call, write)
         looking = write if merge.knows_partition else _in_all_partitions(write)
-        located = locate(looking)
-        plan = plan_for(write, located, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
+        work = _work(write, looking, merge)
         if call.is_dry_run:
-            return plan
-        groups = groups_of(plan.files, located.index)
-        write.txn.start(profile(WriteOperation.UPSERT, plan), groups)
-        statuses = _write(write, located, plan, merge.clauses)
-        unreached = _unreached(write, statuses, len(plan.files)) if merge.clauses.has_by_source else []
-        statuses += _write_unreached(write, unreached, merge.clauses)
-        reads = Reads(groups=groups, covers=_everything if merge.clauses.has_by_source else None)
-        return publish(
-            call,
-            write.txn,
-            WriteOperation.UPSERT,
-            statuses,
-            schema=write.schema,
-            phases=write.phases,
-            rests_on=RestsOn(find_keys=keys_in(looking), reads=reads if call.is_serializable else None),
-            again=partial(_write_again, looking, located, plan, clauses=merge.clauses, unreached=unreached),
-        )
+            return planned(write, work)
+        start_write(write, work)
+        statuses = run_work(write, work)
+        if merge.clauses.has_by_source:
+            rest = _unreached(write, work, statuses, merge.clauses)
+            statuses += run_work(write, WriteWork(files=rest))
+            work = replace(work, files=rest)
+        return finish(looking, work, statuses)
+
+
+def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWork:
+    tagged = tag(looking)
+    plan = plan_for(write, tagged, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
+    task = partial(merge_buckets, storage=write.call.state.storage, spec=_spec(write), clauses=merge.clauses)
+    rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck_of(looking, tagged))
+    work = WriteWork(rows=rows, find_keys=key_search(looking))
+    reads = ReadSet(groups=work.groups, covers=_everything if merge.clauses.has_by_source else None)
+    return replace(work, read_set=reads if write.call.is_serializable else None)
+
+
+def _spec(write: WriteContext) -> WriteSpec:
+    return write_spec(write.call, write.time, write.schema)
 
 
 def _everything(_: PartitionPath) -> bool:
     return True
 
 
-def _in_all_partitions(write: Opened) -> Opened:
+def _in_all_partitions(write: WriteContext) -> WriteContext:
     """Look for the rows wherever they are: `on` does not say in which partition."""
     return replace(write, has_unknown_partitions=True, slices=slices_at(write.call.state, write.snapshot))
 
@@ -247,50 +250,13 @@ def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
     return engine.with_keys(fields, call.keys())
 
 
-def _write(
-    write: Opened, located: Located, plan: WritePlan, clauses: MergeClauses, only: frozenset[int] | None = None
-) -> list[WriteStatus]:
-    call, engine = write.call, write.call.engine
-    with write.phases.step("write files"):
-        routed = engine.exchange(engine.route(write.rows, located.frame, plan.routes), plan.tasks_count)
-        task = partial(
-            merge_buckets,
-            storage=call.state.storage,
-            spec=write_spec(call, write.time, write.schema),
-            files=plan.files,
-            clauses=clauses,
-            only=only,
-        )
-        return to_statuses(engine.collect(engine.map(routed, task, WRITE_STATUS)))
-
-
-def _write_again(
-    write: Opened,
-    located: Located,
-    plan: WritePlan,
-    mend: Mend,
-    *,
-    clauses: MergeClauses,
-    unreached: Sequence[FileTask],
-) -> Sequence[WriteStatus] | None:
-    """Merge into some file groups anew: every condition is evaluated on what others wrote there.
-
-    None where source rows match other file groups than before.
-    """
-    tasks = mended_tasks(write.call.state, mend, [*plan.files, *unreached])
-    if tasks is None or not still_belong(write, located, plan, tasks):
-        return None
-    reached = {task.number: task for task in tasks if task.number < len(plan.files)}
-    changed = replace(plan, files=tuple(reached.get(task.number, task) for task in plan.files))
-    statuses = _write(write, located, changed, clauses, frozenset(reached))
-    return statuses + _write_unreached(write, [task for task in tasks if task.number not in reached], clauses)
-
-
-def _unreached(write: Opened, statuses: Sequence[WriteStatus], first: int) -> list[FileTask]:
-    """Make tasks, numbered from `first`, of the file groups that no source row reached."""
-    reached = {(status.partition, status.file_id) for status in statuses}
+def _unreached(
+    write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus], clauses: MergeClauses
+) -> FilesWork:
+    """Apply the clauses for rows without a source row to the file groups that no source row reached."""
+    reached, first = {(status.partition, status.file_id) for status in statuses}, len(work.tasks)
     left = [one for one in slices_at(write.call.state, write.snapshot) if one.base is not None]
-    return [
+    files = tuple(
         FileTask(
             partition=one.group.partition,
             file_id=one.group.file_id,
@@ -300,14 +266,11 @@ def _unreached(write: Opened, statuses: Sequence[WriteStatus], first: int) -> li
         )
         for number, one in enumerate(left)
         if (one.group.partition, one.group.file_id) not in reached
-    ]
-
-
-def _write_unreached(write: Opened, tasks: Sequence[FileTask], clauses: MergeClauses) -> list[WriteStatus]:
-    """Apply the clauses for rows without a source row."""
-    spec = write_spec(write.call, write.time, write.schema)
-    work = partial(merge_bucket, storage=write.call.state.storage, spec=spec, rows=None, clauses=clauses)
-    return write.call.engine.run(work, tasks)
+    )
+    storage = write.call.state.storage
+    return FilesWork(
+        files=files, task=partial(merge_bucket, storage=storage, spec=_spec(write), rows=None, clauses=clauses)
+    )
 
 
 def _expression(value: Any) -> Expression:  # noqa: ANN401 - what users type
@@ -346,7 +309,7 @@ def _require_same_type(sides: Sides, name: str, value: Expression) -> None:
         )
 
 
-def _require_one_row_a_key(call: WriteCall, write: Opened) -> None:
+def _require_one_row_a_key(call: WriteCall, write: WriteContext) -> None:
     """Global indexes: two rows of one key and different partitions meet in no task, so they are refused here."""
     spec = write_spec(call, write.time, write.schema).merge
     bare = call.engine.select(write.rows, {name: Column(parts=(name,)) for name in (KEY, PARTITION, ORDER)})

@@ -106,7 +106,7 @@ def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
     """
     if not call.state.config.record_key and KEY not in call.engine.schema(rows).names:
         raise KeyMissing("this table's keys are generated; give rows that were read from it", missing=KEY)
-    spec = replace(call, key_encoding=stored_key_encoding(call.state)).keys(_NO_INSTANT)
+    spec = replace(call, key_encoding=stored_key_encoding(call.state, load_timeline(call.state))).keys(_NO_INSTANT)
     keyed = call.engine.with_keys(rows, spec)
     return call.engine.select(keyed, {name: column(name) for name in (KEY, PARTITION, ORDER)})
 

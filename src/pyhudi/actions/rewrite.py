@@ -3,7 +3,7 @@
 Start at `delete_where`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
-from pyhudi.actions.concurrency import mended_tasks
-from pyhudi.actions.opening import Opened, opened
-from pyhudi.actions.publish import RestsOn, publish
-from pyhudi.actions.retrying import retrying
+from pyhudi.actions.finish import finish
+from pyhudi.actions.planned import PlannedWrite, planned
+from pyhudi.actions.restart import restarting
 from pyhudi.actions.tasks.assignment import in_type_of
+from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
@@ -28,12 +29,12 @@ from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import visible_slices
+from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
-from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import WriteOperation
-from pyhudi.txn.commit import Mend
-from pyhudi.txn.conflicts import Reads
+from pyhudi.timeline.view import Timeline
+from pyhudi.txn.conflicts import ReadSet
 
 __all__ = ["delete_where", "update_where"]
 
@@ -49,14 +50,14 @@ class _Change:
     """Values of the columns that base files do not have, by partition."""
 
 
-def delete_where(call: WriteCall, where: Expression) -> WriteResult | list[str]:
-    """Delete the rows for which a predicate is true; a dry run gives the files that would be looked at."""
+def delete_where(call: WriteCall, where: Expression) -> WriteResult | PlannedWrite:
+    """Delete the rows for which a predicate is true; a dry run counts them."""
     return _rewrite(call, WriteOperation.DELETE, _Change(where=where, assignments=None))
 
 
 def update_where(
     call: WriteCall, assignments: Mapping[str, Expression], where: Expression | None
-) -> WriteResult | list[str]:
+) -> WriteResult | PlannedWrite:
     """Set columns in the rows for which a predicate is true.
 
     Raises: InvalidInput for no columns, and for those that are unknown, or part of the key or the partition path.
@@ -66,49 +67,42 @@ def update_where(
     return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
 
 
-@retrying
-def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | list[str]:
-    with opened(call, None, Action.COMMIT, operation, check=partial(_check, call, change)) as write:
+@restarting
+def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | PlannedWrite:
+    with begin_write(call, None, operation, check=partial(_check, call, change)) as write:
         slices = _candidates(write, change)
-        if call.is_dry_run:
-            return [one.base.path for one in slices if one.base is not None]
-        write.txn.start(None, {one.group for one in slices})
-        spec = write_spec(call, write.time, write.schema)
         told = values_in_paths(call.state.config, write.schema, sorted({one.group.partition for one in slices}))
         change = replace(change, path_values=told)
-        tasks = [_task(number, one) for number, one in enumerate(slices)]
-        with write.phases.step("write files"):
-            work = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
-            statuses = call.engine.run(work, tasks)
-        reads = Reads(covers=partial(_covers, write, change)) if call.is_serializable else None
-        return publish(
-            call,
-            write.txn,
-            operation,
-            statuses,
-            schema=write.schema,
-            phases=write.phases,
-            rests_on=RestsOn(reads=reads),
-            again=partial(_rewrite_again, write, work, tasks),
-        )
+        spec = write_spec(call, write.time, write.schema)
+        given = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
+        tasks = tuple(_task(number, one) for number, one in enumerate(slices))
+        reads = ReadSet(covers=partial(_covers, write, change)) if call.is_serializable else None
+        work = WriteWork(files=FilesWork(files=tasks, task=given), read_set=reads)
+        if call.is_dry_run:
+            return _planned(write, work, spec, change)
+        start_write(write, work)
+        return finish(write, work, run_work(write, work))
 
 
-def _rewrite_again(
-    write: Opened, work: Callable[[FileTask], WriteStatus], tasks: Sequence[FileTask], mend: Mend
-) -> Sequence[WriteStatus] | None:
-    """Change the file groups anew that others rewrote: each stands for itself."""
-    changed = mended_tasks(write.call.state, mend, tasks)
-    with write.phases.step("write files"):
-        return None if changed is None else write.call.engine.run(work, changed)
+def _planned(write: WriteContext, work: WriteWork, spec: WriteSpec, change: _Change) -> PlannedWrite:
+    """Count the rows that the condition is true of; files without one are not rewritten."""
+    assert work.files is not None, "stored files are rewritten"
+    count = partial(_matches_in_file, storage=write.call.state.storage, spec=spec, change=change)
+    counts = write.call.engine.run(count, work.files.files)
+    hit = tuple(task for task, rows in zip(work.files.files, counts, strict=True) if rows)
+    work = replace(work, files=replace(work.files, files=hit))
+    is_delete = change.assignments is None
+    matched = sum(counts)
+    return planned(write, work, inserts=0, updates=0 if is_delete else matched, deletes=matched if is_delete else 0)
 
 
-def _covers(write: Opened, change: _Change, partition: PartitionPath) -> bool:
+def _covers(write: WriteContext, change: _Change, partition: PartitionPath) -> bool:
     """Return whether the condition may be true for rows of a partition."""
     config, schema = write.call.state.config, with_meta_fields(write.schema)
     return bool(prune_partitions(config, schema, [partition], change.where))
 
 
-def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:
+def _check(call: WriteCall, change: _Change, columns: pa.Schema, _: Timeline) -> None:
     schema, config = with_meta_fields(columns), call.state.config
     if change.where is not None and not pa.types.is_boolean(check(change.where, schema)):
         raise ExpressionError("a condition is true or false", type=str(check(change.where, schema)))
@@ -121,7 +115,7 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema) -> None:
         in_type_of(columns.field(name), pa.array([], check(expression, schema)))
 
 
-def _candidates(write: Opened, change: _Change) -> list[FileSlice]:
+def _candidates(write: WriteContext, change: _Change) -> list[FileSlice]:
     state = write.call.state
     schema = with_meta_fields(write.schema)
     index = file_index(state, write.snapshot)
@@ -138,25 +132,31 @@ def _task(number: int, one: FileSlice) -> FileTask:
 
 def _rewrite_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> WriteStatus:
     """Rewrite one file, if any of its rows is concerned: the condition's columns are read first."""
-    if change.where is not None and not _has_match(task, storage, spec, change):
+    if change.where is not None and not any(_matches(task, storage, spec, change)):
         return WriteStatus(
             partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
         )
     return rewrite_base_file(storage, spec, task, _Rewriter(spec, task, change))
 
 
-def _has_match(task: FileTask, storage: Storage, spec: WriteSpec, change: _Change) -> bool:
+def _matches_in_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> int:
+    """Count the rows of a file that the condition is true of."""
+    return sum(_matches(task, storage, spec, change))
+
+
+def _matches(task: FileTask, storage: Storage, spec: WriteSpec, change: _Change) -> Iterator[int]:
+    """Yield for each batch of a file how many rows the condition is true of; reads the condition's columns."""
     assert task.base is not None, "only stored files are rewritten"
-    assert change.where is not None, "without a condition every row matches"
-    stored = spec.layout.file_schema
-    needed = fields_of(change.where, with_meta_fields(spec.layout.schema))
-    names = sorted(name for name in needed if name in stored.names) or [stored.names[0]]
+    schema, stored = with_meta_fields(spec.layout.schema), spec.layout.file_schema
+    needed = () if change.where is None else fields_of(change.where, schema)
     with storage.open_input(task.base.path) as source:
-        for batch in iter_batches(source, names):
-            rows = with_path_values(batch, change.path_values, task.partition)
-            if set(batch.schema.names) != set(names) or pc.any(mask(change.where, rows)).as_py():
-                return True
-    return False
+        wanted = pa.schema([field for field in stored if field.name in needed] or [stored.field(0)])
+        for batch in iter_batches(source, wanted.names):
+            if change.where is None:
+                yield batch.num_rows
+                continue
+            rows = with_path_values(project(batch, wanted), change.path_values, task.partition)
+            yield pc.sum(mask(change.where, rows)).as_py() or 0
 
 
 class _Rewriter:

@@ -33,7 +33,7 @@ from pyhudi.timeline.view import (
 from pyhudi.txn.conflicts import (
     Footprint,
     Overlap,
-    Reads,
+    ReadSet,
     Resolution,
     Rules,
     files_with_new_keys,
@@ -47,11 +47,11 @@ __all__ = [
     "FindKeys",
     "Proposal",
     "conflict_of",
+    "overlap_conflict",
     "read_concurrent",
     "require_alive",
     "require_heartbeat",
     "require_new_keys",
-    "require_no_conflict",
     "require_no_service",
     "require_older_targets",
     "require_reads_unchanged",
@@ -73,12 +73,12 @@ FindKeys = Callable[[Sequence[BaseFile]], Mapping[BaseFile, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What an action is about to publish, and what it rests on."""
+    """What an action is about to publish, and what must still hold then."""
 
     metadata: CommitMetadata
     find_keys: FindKeys | None = None
     """None for an action that does not look keys up: it may make a second row of one."""
-    reads: Reads | None = None
+    read_set: ReadSet | None = None
     """None unless the action is to be serializable with everything that it read."""
 
 
@@ -174,23 +174,17 @@ def require_no_service(state: TableState, time: InstantTime, now: Timeline, ours
         raise conflict_of(_PLANNED_TEXT, time, overlap)
 
 
-def require_no_conflict(
-    time: InstantTime, ours: Footprint, concurrent: Mapping[InstantTime, Footprint], rules: Rules
-) -> None:
-    """C2, C4: nobody who completed meanwhile wrote or replaced our file groups, or wrote to what we replace.
-
-    Raises: WriteConflict naming both sides.
-    """
-    for overlap in find_overlaps(time, ours, concurrent, rules):
-        raise conflict_of("another commit touched the same file groups; write again", time, overlap)
+def overlap_conflict(time: InstantTime, overlap: Overlap) -> WriteConflict:
+    """Return the error of C2 and C4: a commit published meanwhile wrote or replaced our file groups."""
+    return conflict_of("another commit touched the same file groups; write again", time, overlap)
 
 
-def require_reads_unchanged(time: InstantTime, reads: Reads, concurrent: Mapping[InstantTime, Footprint]) -> None:
+def require_reads_unchanged(time: InstantTime, read_set: ReadSet, concurrent: Mapping[InstantTime, Footprint]) -> None:
     """Serializable isolation: nobody who completed meanwhile changed what we read, or put rows where we looked.
 
     Raises: WriteConflict naming both sides.
     """
-    for overlap in find_read_changes(reads, concurrent):
+    for overlap in find_read_changes(read_set, concurrent):
         raise conflict_of("another commit changed what this write has read; write again", time, overlap)
 
 
@@ -198,14 +192,14 @@ def require_new_keys(
     time: InstantTime,
     find_keys: FindKeys,
     concurrent: Mapping[InstantTime, CommitMetadata],
-    mended: Collection[FileGroupId] = (),
+    rewritten: Collection[FileGroupId] = (),
     *,
     ours: Collection[FileGroupId],
 ) -> None:
     """C5: nobody who completed meanwhile put one of our keys into another file group.
 
-    `mended` are file groups that are going to be written again on top of what the others wrote. Which of `ours` holds
-    the key is not looked up: an error names those of its partition, or all.
+    `rewritten` are file groups that are going to be written again on top of theirs. Which of `ours` holds the key is
+    not looked up: an error names those of its partition, or all.
 
     Cost:   grows with what the others inserted: the footers of those files, and the keys of files that may have ours.
     Raises: WriteConflict naming the first such commit.
@@ -213,7 +207,7 @@ def require_new_keys(
     files = {
         file: instant
         for file, instant in files_with_new_keys(concurrent).items()
-        if FileGroupId(partition=file.partition, file_id=file.file_id) not in mended
+        if FileGroupId(partition=file.partition, file_id=file.file_id) not in rewritten
     }
     if not files:
         return

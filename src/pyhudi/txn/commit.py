@@ -9,7 +9,7 @@ Spec: Writer Expectations; format/timeline 2.6, 8.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -40,11 +40,11 @@ from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
 from pyhudi.txn.checks import (
     Proposal,
+    overlap_conflict,
     read_concurrent,
     require_alive,
     require_heartbeat,
     require_new_keys,
-    require_no_conflict,
     require_no_service,
     require_older_targets,
     require_reads_unchanged,
@@ -52,7 +52,16 @@ from pyhudi.txn.checks import (
     require_same_table,
 )
 from pyhudi.txn.concurrency_mode import is_pessimistic, require_single_writer, require_supported_mode
-from pyhudi.txn.conflicts import can_be_mended, find_overlaps, footprint, footprints, rules_for
+from pyhudi.txn.conflicts import (
+    Overlap,
+    Rules,
+    can_retry_in_place,
+    files_with_new_keys,
+    find_overlaps,
+    footprint,
+    footprints,
+    rules_for,
+)
 from pyhudi.txn.early import EARLY_DETECTION, require_no_rival, require_untouched
 from pyhudi.txn.fence import Fence, decided_timeline, fence_of
 from pyhudi.txn.group_locks import GroupLocks
@@ -63,21 +72,33 @@ from pyhudi.txn.recovery.markers import delete_markers, reconcile
 from pyhudi.txn.recovery.rollback import recover_failed_writes, roll_back_own
 from pyhudi.txn.times import times_for
 
-__all__ = ["Mend", "Txn", "begin"]
+__all__ = ["Committed", "Superseded", "Txn", "begin"]
 
 _NONCE_BYTES: Final = 16
 _log = logging.getLogger("pyhudi.txn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mend:
-    """What to write again so that an action may still be published under its instant."""
+class Committed:
+    """The action is published."""
+
+    instant: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded:
+    """Commits that began before this action rewrote some of its file groups: a retry in place settles it.
+
+    Readers see the action on top of them once those groups are written again, on what they hold now.
+    """
 
     timeline: Timeline
-    """What the action rests on now."""
+    """What the action reads from now on."""
     groups: frozenset[FileGroupId]
     revision: int
     """How often the plan was changed by now: new files must not have the names of those they replace."""
+    conflict: WriteConflict
+    """What to raise where the groups cannot be written again."""
 
 
 @dataclass(slots=True)
@@ -165,66 +186,69 @@ class Txn:
         except (InstantNotFound, PreconditionFailed) as error:
             raise _taken_for_dead(self.time) from error
 
-    def commit(self, proposal: Proposal) -> Instant:
-        """Check against who finished meanwhile, and publish.
+    def commit(self, proposal: Proposal) -> Committed | Superseded:
+        """Check against the commits that were published meanwhile, and publish.
 
-        Keys are looked for in what is finished by now before the lock is taken, so that inside it only what came after
-        is left to look into. Once the commit is published nothing fails any more: what cannot be tidied up is left to
-        the next writer.
+        Where others inserted rows meanwhile, our keys are looked for in their files without the lock, which is then
+        taken once more; inside it only what came after is left to look into. Once the commit is published nothing
+        fails any more: what cannot be tidied up is left to the next writer.
 
         Locks:  takes the table lock.
-        Raises: WriteConflict, HeartbeatExpired (rolled back by someone), LockNotAcquired, CommitUnknown.
+        Raises: WriteConflict, HeartbeatExpired (rolled back by another writer), LockNotAcquired: only a new instant
+                helps. CommitUnknown.
         Spec:   Writer Expectations 3, 4.
         """
         reconcile(self.state, self.time, proposal.metadata)
-        seen = self._looked_up(proposal)
-        with lock_for(self.state, self.settings).hold() as lease:
-            fence = fence_of(self.state)
-            now = load_timeline(self.state)
-            require_alive(self.state, self.time, self.snapshot, now)
-            require_same_table(self.state, self.time)
-            concurrent = self._concurrent(now)
-            ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
-            require_no_service(self.state, self.time, now, ours, rules)
-            require_no_conflict(self.time, ours, footprints(concurrent), rules)
-            self._require_the_rest(proposal, now, {one: concurrent[one] for one in concurrent if one not in seen})
-            require_lease(lease)
-            require_heartbeat(self.time, self.heartbeat)
-            self.instant = self._publish(now, proposal.metadata, fence)
-            self._wait()
+        ours, seen = footprint(proposal.metadata), frozenset[InstantTime]()
+        while True:
+            with lock_for(self.state, self.settings).hold() as lease:
+                fence = fence_of(self.state)
+                now = load_timeline(self.state)
+                require_alive(self.state, self.time, self.snapshot, now)
+                require_same_table(self.state, self.time)
+                concurrent = self._concurrent(now)
+                require_no_service(self.state, self.time, now, ours, self._rules)
+                overlaps = find_overlaps(self.time, ours, footprints(concurrent), self._rules)
+                unseen = {} if overlaps else {one: concurrent[one] for one in concurrent if one not in seen}
+                is_searched = bool(seen) or proposal.find_keys is None or not files_with_new_keys(unseen)
+                if not overlaps and is_searched:
+                    self._require_the_rest(proposal, now, unseen)
+                    require_lease(lease)
+                    require_heartbeat(self.time, self.heartbeat)
+                    self.instant = self._publish(now, proposal.metadata, fence)
+                    self._wait()
+                    break
+            if overlaps:
+                return self._superseded(proposal, now, concurrent, overlaps)
+            assert proposal.find_keys is not None, "there was something to search for"
+            require_new_keys(self.time, proposal.find_keys, unseen, ours=ours.groups)
+            seen = frozenset(concurrent)
         self._tidy()
-        return self.instant
+        return Committed(instant=self.instant)
 
-    def mend(self, proposal: Proposal) -> Mend | None:
-        """After a conflict: say what to write again under this instant, or None where only a new instant helps.
+    def _superseded(
+        self,
+        proposal: Proposal,
+        now: Timeline,
+        concurrent: Mapping[InstantTime, CommitMetadata],
+        overlaps: Sequence[Overlap],
+    ) -> Superseded:
+        """Return which file groups to write again; what the others did then counts as seen.
 
-        It helps to write again the file groups that others rewrote, if all of them began before us, so that readers
-        see ours on top, and if nothing else has changed. What the others did then counts as seen.
-
-        Raises: WriteConflict, HeartbeatExpired where the write cannot be saved.
+        Raises: WriteConflict where only a new instant helps.
         """
-        now = load_timeline(self.state)
-        require_alive(self.state, self.time, self.snapshot, now)
-        concurrent = self._concurrent(now)
-        ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
-        overlaps = find_overlaps(self.time, ours, footprints(concurrent), rules)
-        if ours.replaced or ours.overwritten or not can_be_mended(self.time, overlaps):
-            return None
+        ours = footprint(proposal.metadata)
+        conflict = overlap_conflict(self.time, overlaps[0])
+        if ours.replaced or ours.overwritten or not can_retry_in_place(self.time, overlaps):
+            raise conflict
         groups = frozenset(group for overlap in overlaps for group in overlap.groups)
-        require_no_service(self.state, self.time, now, ours, rules)
         self._require_the_rest(proposal, now, concurrent, groups)
         self.snapshot, self.revision = now, self.revision + 1
-        return Mend(timeline=now, groups=groups, revision=self.revision)
+        return Superseded(timeline=now, groups=groups, revision=self.revision, conflict=conflict)
 
-    def _looked_up(self, proposal: Proposal) -> frozenset[InstantTime]:
-        """Look for our keys in what is finished before the lock is taken; give whose files were looked into."""
-        if proposal.find_keys is None:
-            return frozenset()
-        concurrent = self._concurrent(load_timeline(self.state))
-        ours, rules = footprint(proposal.metadata), rules_for(self.settings, self.state.layout)
-        require_no_conflict(self.time, ours, footprints(concurrent), rules)
-        require_new_keys(self.time, proposal.find_keys, concurrent, ours=ours.groups)
-        return frozenset(concurrent)
+    @property
+    def _rules(self) -> Rules:
+        return rules_for(self.settings, self.state.layout)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
         return read_concurrent(self.state, self.time, self.snapshot, now)
@@ -234,16 +258,16 @@ class Txn:
         proposal: Proposal,
         now: Timeline,
         unseen: Mapping[InstantTime, CommitMetadata],
-        mended: Collection[FileGroupId] = (),
+        rewritten: Collection[FileGroupId] = (),
     ) -> None:
         """Check the action against all but its own file groups; `unseen` are those whose keys are not known yet."""
-        if proposal.reads is not None:
-            require_reads_unchanged(self.time, proposal.reads, footprints(self._concurrent(now)))
+        if proposal.read_set is not None:
+            require_reads_unchanged(self.time, proposal.read_set, footprints(self._concurrent(now)))
         require_same_schema(self.state, self.time, self.snapshot, now, proposal.metadata)
         require_older_targets(self.time, proposal.metadata)
         if proposal.find_keys is not None:
             ours = footprint(proposal.metadata).groups
-            require_new_keys(self.time, proposal.find_keys, unseen, mended, ours=ours)
+            require_new_keys(self.time, proposal.find_keys, unseen, rewritten, ours=ours)
 
     def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
@@ -260,14 +284,14 @@ class Txn:
                 newest = completion
 
     def _displaced(self) -> WriteConflict:
-        """Somebody else completed an instant of our time: take away our files, which its name would make visible."""
+        """Delete our files, which another writer's completed instant of our time would make visible."""
         self.instant = find_instant(load_timeline(self.state), self.time) or self.instant
         if self.instant.is_completed:
             reconcile(self.state, self.time, read_commit_metadata(self.state, self.instant))
         return WriteConflict("another writer completed an instant of the same time; write again", instant=self.time)
 
     def _wait(self) -> None:
-        """Keep the lock until nobody can issue our completion time again; file dates of layout 1 are not issued."""
+        """Keep the lock until our completion time cannot be issued again; file dates of layout 1 are not issued."""
         if self.state.layout.has_completion_times and self.instant.completion_time is not None:
             try:
                 times_for(self.state, self.settings).settle(self.instant.completion_time)

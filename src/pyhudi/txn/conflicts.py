@@ -25,10 +25,10 @@ from pyhudi.txn.concurrency_mode import is_non_blocking
 __all__ = [
     "Footprint",
     "Overlap",
-    "Reads",
+    "ReadSet",
     "Resolution",
     "Rules",
-    "can_be_mended",
+    "can_retry_in_place",
     "files_with_new_keys",
     "find_overlaps",
     "find_read_changes",
@@ -134,7 +134,7 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reads:
+class ReadSet:
     """What a serializable action read: it must not have changed when the action commits."""
 
     groups: frozenset[FileGroupId] = frozenset()
@@ -247,7 +247,7 @@ def _open_to_logs(
     return found
 
 
-def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
+def can_retry_in_place(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
     """Return whether writing the file groups again, under our own instant, settles every conflict.
 
     It does where each of the others began before us, so that readers see ours on top of theirs, and left the groups
@@ -256,13 +256,13 @@ def can_be_mended(time: InstantTime, overlaps: Collection[Overlap]) -> bool:
     return bool(overlaps) and not any(one.instant >= time or one.is_replaced or one.partitions for one in overlaps)
 
 
-def find_read_changes(reads: Reads, others: Mapping[InstantTime, Footprint]) -> tuple[Overlap, ...]:
+def find_read_changes(read_set: ReadSet, others: Mapping[InstantTime, Footprint]) -> tuple[Overlap, ...]:
     """Return which others changed what we read, or put rows where we looked for them: serializable isolation."""
     found = []
     for instant in sorted(others):
         theirs = others[instant]
-        groups = theirs.groups & reads.groups
-        partitions = [one for one in theirs.partitions if reads.covers is not None and reads.covers(one)]
+        groups = theirs.groups & read_set.groups
+        partitions = [one for one in theirs.partitions if read_set.covers is not None and read_set.covers(one)]
         if groups or partitions:
             ordered = tuple(sorted(groups))
             overlap = Overlap(

@@ -17,7 +17,7 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, pending
-from pyhudi.txn.checks import conflict_of, read_concurrent
+from pyhudi.txn.checks import conflict_of, overlap_conflict, read_concurrent
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, rules_for
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
 from pyhudi.txn.recovery.markers import marked_files
@@ -42,7 +42,7 @@ def require_untouched(
     concurrent = read_concurrent(state, time, before, load_timeline(state))
     ours, theirs = Footprint(groups=frozenset(groups)), footprints(concurrent)
     for overlap in find_overlaps(time, ours, theirs, rules_for(settings, state.layout)):
-        raise conflict_of("another commit touched the same file groups; write again", time, overlap)
+        raise overlap_conflict(time, overlap)
 
 
 def require_no_rival(state: TableState, time: InstantTime, groups: Collection[FileGroupId], settings: Settings) -> None:

@@ -1,41 +1,33 @@
-"""Write again when another commit was first, or rows were lost on the way.
+"""Restart a write under a new instant when another commit was first, or rows were lost on the way.
 
-Everything is done anew, under a new instant, because rows and file names carry the instant. What can be saved under the
-old one, `actions.publish` has tried to save before. Start at `retrying`.
+Everything is done anew, because rows and file names carry the instant; a retry in place was tried before. Start at
+`restarting`.
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from pyhudi.actions.call import WriteCall
+from pyhudi.actions.call import RETRIES, WriteCall
 from pyhudi.errors import RowsLost, WriteConflict
-from pyhudi.options import option
 from pyhudi.state.properties_file import open_state
 from pyhudi.txn.group_locks import GroupLocks
 
-__all__ = ["RETRIES", "retrying"]
+__all__ = ["restarting"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-RETRIES: Final = option(
-    "hoodie.write.num.retries.on.conflict.failures",
-    3,
-    "How often a write that another commit came before is done again before WriteConflict is raised: from the start, "
-    "and from each start so often the file groups alone that others rewrote, where those began before it. Also how "
-    "often a write of Spark is done again whose executors went with rows that they held.",
-)
 _log = logging.getLogger("pyhudi.actions")
 
 
-def retrying(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
+def restarting(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
     """Make a verb that is done again, as often as the call's options say, while it meets a conflict or loses rows.
 
     A conflict with a write that is still under way is not waited for. File groups that a pessimistic write has locked
-    stay locked until it is done: what it waited for has changed them, and nobody else shall before it.
+    stay locked until it is done: what it waited for has changed them, and no other writer shall before it.
 
     Raises: WriteConflict, RowsLost of the last attempt.
     """

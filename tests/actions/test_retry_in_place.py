@@ -8,12 +8,8 @@ import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 
-from pyhudi.actions import opening
-from pyhudi.actions.concurrency import group_of, groups_of
+from pyhudi.actions import begin as beginning
 from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, SchemaMismatch, WriteConflict
-from pyhudi.filegroup.model import BaseFile
-from pyhudi.filegroup.writer import FileTask
-from pyhudi.index.tag import index_plan
 from pyhudi.options import Settings
 from pyhudi.queries.slices import slices_at
 from pyhudi.storage.api import PutMode
@@ -132,7 +128,7 @@ def test_a_write_whose_files_were_cleaned_away_after_another_commit_is_done_agai
 
 def begins_after(monkeypatch, meanwhile):
     """Let something happen, once, when a write has looked at the table's columns and has not begun."""
-    begin, is_done = opening._begin, []
+    begin, is_done = beginning._begin, []
 
     def late(*given):
         if not is_done:
@@ -140,7 +136,7 @@ def begins_after(monkeypatch, meanwhile):
             meanwhile()
         return begin(*given)
 
-    monkeypatch.setattr(opening, "_begin", late)
+    monkeypatch.setattr(beginning, "_begin", late)
 
 
 def test_a_column_that_came_before_a_write_began_stays(builder, table, monkeypatch):
@@ -611,18 +607,3 @@ def test_columns_that_two_writers_add_are_both_there(builder, table):
 
     after(builder, table, adding("x"), adding("y"))
     assert {"x", "y"} <= set(table.schema.names)
-
-
-# helpers
-
-
-def task(number, base=None):
-    return FileTask(partition="a", file_id=f"f{number}", write_token=f"{number}-0-0", number=number, base=base)
-
-
-def test_new_file_groups_are_nobody_elses_unless_they_are_buckets():
-    stored = BaseFile(partition="a", file_id="f0", write_token="0-0-0", instant="1", extension=".parquet", size_bytes=1)
-    tasks = [task(0, stored), task(1)]
-    plain, bucket = (index_plan(Settings({"hoodie.index.type": kind}), ("uuid",)) for kind in ("SIMPLE", "BUCKET"))
-    assert groups_of(tasks, plain) == {group_of(tasks[0])}
-    assert groups_of(tasks, bucket) == {group_of(one) for one in tasks}

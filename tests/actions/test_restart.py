@@ -2,7 +2,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
 from pyhudi.actions.call import WriteCall
-from pyhudi.actions.retrying import retrying
+from pyhudi.actions.restart import restarting
 from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
@@ -84,7 +84,7 @@ def test_no_retries_means_one_attempt(builder, plain):
 def test_a_write_that_is_still_under_way_is_not_waited_for():
     calls = []
 
-    @retrying
+    @restarting
     def verb(call):
         calls.append(call)
         raise WriteConflict("another write is under way", pending="20260101000000001")
@@ -99,7 +99,7 @@ def test_a_write_that_is_still_under_way_is_not_waited_for():
 def test_a_write_whose_rows_were_lost_is_done_again_as_often_as_after_a_conflict(builder, plain, losses, is_done):
     calls = []
 
-    @retrying
+    @restarting
     def verb(call):
         calls.append(call)
         if len(calls) <= losses:

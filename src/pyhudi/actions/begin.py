@@ -1,11 +1,12 @@
-"""Open a write: check the rows against the table, make their keys, begin the instant.
+"""Begin a write: check the rows against the table, make their keys, begin the instant.
 
-What can be wrong with a call is found before anything is written. Start at `opened`.
+What can be wrong with a call is found before anything is written. Start at `begin_write`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 from pyhudi.txn.outcomes import nothing_committed
 
-__all__ = ["Opened", "opened", "require_same_columns"]
+__all__ = ["WriteContext", "begin_write", "require_same_columns"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
@@ -50,14 +51,18 @@ METADATA_TABLE: Final = option(
     "false: a write to a table that has a metadata table drops it first, because it is not kept up yet.",
 )
 _NONCE_BYTES: Final = 16
+_REPLACES: Final = frozenset(
+    {WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE, WriteOperation.DELETE_PARTITION}
+)
 _FAILED: Final = "storage did not say whether a file was written; nothing was committed, write again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class WriteContext:
     """A write that has begun: what it sees, what it writes, and when."""
 
     call: WriteCall
+    operation: WriteOperation
     phases: Phases
     snapshot: Timeline
     time: InstantTime
@@ -83,24 +88,25 @@ class Opened:
         return self.transaction
 
 
-def _no_check(schema: pa.Schema) -> None:
+def _no_check(schema: pa.Schema, timeline: Timeline) -> None:
     """Find nothing wrong."""
 
 
 @contextmanager
-def opened(
+def begin_write(
     call: WriteCall,
     records: Frame | None,
-    action: Action,
     operation: WriteOperation,
     *,
     has_only_keys: bool = False,
     is_counted: bool = True,
-    check: Callable[[pa.Schema], None] = _no_check,
-) -> Iterator[Opened]:
+    check: Callable[[pa.Schema, Timeline], None] = _no_check,
+    timeline: Timeline | None = None,
+) -> Iterator[WriteContext]:
     """Check, key and begin; on an error inside, the instant is rolled back.
 
-    `check` looks at what else the call asks for, given the table's columns, before anything is written. Rows that are
+    `check` looks at what else the call asks for, given the table's columns, before anything is written; `timeline` is
+    the one that the caller has looked at already. Rows that are
     not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
     while they are written.
 
@@ -108,12 +114,13 @@ def opened(
             the table's columns before this write began; StorageUnavailable where a put that commits nothing got no
             answer.
     """
+    timeline = timeline or load_timeline(call.state)
     require_agreement(call.settings, call.state.config)
-    timeline = load_timeline(call.state)
     require_writable(_config_to_write(call), call.state.layout, timeline)
-    call = replace(call, key_encoding=stored_key_encoding(call.state))
+    call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
     schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
-    check(schema)
+    check(schema, timeline)
+    given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
         call = _prepared(call)
         phases = Phases(call)
@@ -121,41 +128,37 @@ def opened(
         def keep(frame: Frame) -> Frame:
             return stack.enter_context(call.engine.hold(frame))
 
-        def keyed(instant: InstantTime | None) -> _Keyed:
-            if records is None:
-                return _Keyed(rows=None, counts={})
-            with phases.step("make keys"):
-                rows = _conformed(call, records, schema, has_only_keys=has_only_keys)
-                rows = rows if has_only_keys else call.engine.with_keys(rows, call.keys(instant))
-                if not is_counted:
-                    return _Keyed(rows=rows, counts={})
-                rows = keep(rows)
-                return _Keyed(rows=rows, counts=_count(call, rows))
-
+        make_keys = partial(_make_keys, call, given, phases, keep)
         # A wrong key is found before the instant is there; only generated keys need its time.
-        early = keyed(None) if call.state.config.record_key else None
-        transaction, snapshot, time = _begin(call, action, stack)
+        early = make_keys(None) if call.state.config.record_key else None
+        transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys))
-        given = early or keyed(time)
-        yield Opened(
+        keyed = early or make_keys(time)
+        yield WriteContext(
             call=call,
+            operation=operation,
             phases=phases,
             snapshot=snapshot,
             time=time,
             schema=schema,
             keys=call.keys(time),
-            rows=given.rows,
-            rows_by_partition={PartitionPath(name or ""): count for name, count in given.counts.items()},
-            slices=[] if records is None else slices_at(call.state, snapshot, _partitions(call, given)),
+            rows=keyed.rows,
+            rows_by_partition={PartitionPath(name or ""): count for name, count in keyed.counts.items()},
+            slices=[] if records is None else slices_at(call.state, snapshot, _partitions(call, keyed)),
             keep=keep,
-            has_unknown_partitions=given.has_unknown_partitions,
+            has_unknown_partitions=keyed.has_unknown_partitions,
             transaction=transaction,
         )
 
 
+def _action_of(operation: WriteOperation) -> Action:
+    """Return the action whose instant a write operation makes on a copy-on-write table."""
+    return Action.REPLACECOMMIT if operation in _REPLACES else Action.COMMIT
+
+
 def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
-    """C7, for who commits after the columns were looked at and before a write has its snapshot.
+    """C7, for a commit that comes after the columns were looked at and before the write has its snapshot.
 
     Raises: WriteConflict.
     """
@@ -171,6 +174,17 @@ def _prepared(call: WriteCall) -> WriteCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """The rows of a call, as it hands them over."""
+
+    records: Frame | None
+    schema: pa.Schema
+    """The table's columns after the write."""
+    has_only_keys: bool
+    is_counted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Keyed:
     """Rows with their keys, and how many there are in each partition; None: their partition is not known."""
 
@@ -182,12 +196,32 @@ class _Keyed:
         return None in self.counts
 
 
-def _partitions(call: WriteCall, given: _Keyed) -> list[PartitionPath] | None:
+def _make_keys(
+    call: WriteCall,
+    given: _Given,
+    phases: Phases,
+    keep: Callable[[Frame], Frame],
+    instant: InstantTime | None,
+) -> _Keyed:
+    """Add keys to the rows and count them by partition; `instant` is what generated keys start with."""
+    if given.records is None:
+        return _Keyed(rows=None, counts={})
+    with phases.step("make keys"):
+        rows = given.records
+        if not given.has_only_keys:
+            rows = call.engine.with_keys(_conformed(call, rows, given.schema), call.keys(instant))
+        if not given.is_counted:
+            return _Keyed(rows=rows, counts={})
+        rows = keep(rows)
+        return _Keyed(rows=rows, counts=_count(call, rows))
+
+
+def _partitions(call: WriteCall, keyed: _Keyed) -> list[PartitionPath] | None:
     """Name the partitions whose file slices a look-up may meet; None: all of them."""
     is_global = index_plan(call.settings, call.state.config.record_key).is_global
-    if is_global or given.has_unknown_partitions:
+    if is_global or keyed.has_unknown_partitions:
         return None
-    return [PartitionPath(name) for name in given.counts if name is not None]
+    return [PartitionPath(name) for name in keyed.counts if name is not None]
 
 
 def _config_to_write(call: WriteCall) -> TableConfig:
@@ -225,11 +259,11 @@ def _schema_after(call: WriteCall, timeline: Timeline, records: Frame | None, *,
     stored = table_schema(call.state, timeline)
     if records is None or has_only_keys:
         return stored
-    given = call.engine.schema(records)
-    columns = [field for field in given if field.name in stored.names or not _is_no_column(field.name)]
+    offered = call.engine.schema(records)
+    columns = [field for field in offered if field.name in stored.names or not _is_no_column(field.name)]
     if not columns:
-        raise InvalidInput("the rows have no columns of the table", columns=given.names)
-    missing = [field.name for field in stored if field.name not in given.names and not is_unnamed_index(field.name)]
+        raise InvalidInput("the rows have no columns of the table", columns=offered.names)
+    missing = [field.name for field in stored if field.name not in offered.names and not is_unnamed_index(field.name)]
     if missing and not call.settings.get(FILL_MISSING):
         raise SchemaMismatch(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
@@ -250,11 +284,9 @@ def _is_no_column(name: str) -> bool:
     return is_hudis_own or is_unnamed_index(name)
 
 
-def _conformed(call: WriteCall, records: Frame, schema: pa.Schema, *, has_only_keys: bool) -> Frame:
+def _conformed(call: WriteCall, records: Frame, schema: pa.Schema) -> Frame:
     """Cast the rows to the table's columns; the key columns of frames that were read from the table stay."""
     given = call.engine.schema(records)
-    if has_only_keys:
-        return records
     kept = [pa.field(name, pa.string()) for name in (KEY, PARTITION) if name in given.names]
     extra = [field for field in given if field.name in DELETE_COLUMNS]
     names = {*schema.names, *(field.name for field in kept)}

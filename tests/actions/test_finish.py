@@ -3,14 +3,14 @@ import json
 import pytest
 from tests.building import TRIPS, trip, trips
 
-from pyhudi.actions.call import Phases, WriteCall
-from pyhudi.actions.publish import commit_schema, publish
+from pyhudi.actions.call import WriteCall
+from pyhudi.actions.finish import commit_schema, finish
+from pyhudi.actions.work import WriteWork
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.options import Settings
 from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.metadata import WriteOperation
 
 
 def test_a_commit_says_what_was_written_where(engine, version):
@@ -59,11 +59,9 @@ def test_the_commits_schema_is_nullable_avro(engine):
 
 
 def test_two_files_of_one_file_group_are_never_published(engine):
-    table = engine.create()
-    call = WriteCall(state=table.state, settings=Settings(), engine=LocalEngine(table.state.storage))
     statuses = [
         WriteStatus(partition="p", file_id="f", path=path, previous_instant="null", previous_name="")
         for path in ("p/1", "p/2")
     ]
     with pytest.raises(InternalError, match="two files"):
-        publish(call, None, WriteOperation.UPSERT, statuses, schema=TRIPS, phases=Phases(call))
+        finish(None, WriteWork(), statuses)

@@ -1,0 +1,124 @@
+"""Finish a write: commit metadata from what tasks wrote, the commit, retries in place, the result.
+
+Start at `finish`.
+"""
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.call import RETRIES, WriteCall, WriteResult
+from pyhudi.actions.retry_in_place import work_again
+from pyhudi.actions.work import WriteWork, run_work
+from pyhudi.errors import InternalError
+from pyhudi.filegroup.listing import ensure_partition_metadata
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.schema.types import arrow_to_avro, record_name
+from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.metadata import CommitMetadata, WriteStat
+from pyhudi.txn.checks import Proposal
+from pyhudi.txn.commit import Committed
+
+__all__ = ["commit_schema", "finish"]
+
+_log = logging.getLogger("pyhudi.actions")
+
+
+def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]) -> WriteResult:
+    """Commit what tasks wrote; file groups that another commit superseded are written again first, where that helps.
+
+    Raises: WriteConflict where the write has to start from the beginning; as `Txn.commit`.
+    """
+    written = [status for status in statuses if status.path]
+    _require_one_file_a_group(written)
+    for partition in sorted({status.partition for status in written if status.previous_instant == "null"}):
+        ensure_partition_metadata(write.call.state, PartitionPath(partition), write.time)
+    left = write.call.settings.get(RETRIES)
+    while True:
+        with write.phases.step("commit"):
+            outcome = write.txn.commit(_proposal(write, work, written))
+        if isinstance(outcome, Committed):
+            return _result(write, work, written, outcome.instant)
+        again = work_again(write, work, outcome) if left else None
+        if again is None:
+            raise outcome.conflict
+        _log.info("file groups of %s are written again: %s", write.time, outcome.conflict)
+        written = _with(written, run_work(write, again))
+        left -= 1
+
+
+def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
+    """Format the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
+    avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
+    return json.dumps(avro, separators=(",", ":"))
+
+
+def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> Proposal:
+    metadata = CommitMetadata(
+        operation=write.operation,
+        stats=_stats(written),
+        extra={**write.call.commit_metadata, "schema": commit_schema(write.call, write.schema)},
+        replaced=work.replaced_ids,
+    )
+    return Proposal(metadata=metadata, find_keys=work.find_keys, read_set=work.read_set)
+
+
+def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus], done: Instant) -> WriteResult:
+    return WriteResult(
+        instant=done.requested_time,
+        completion_time=done.completion_time or done.requested_time,
+        operation=write.operation.lower(),
+        inserted=sum(status.inserts_count for status in written),
+        updated=sum(status.updates_count for status in written),
+        deleted=sum(status.deletes_count for status in written),
+        rejected=work.rejected_count,
+        bytes_written=sum(status.size_bytes for status in written),
+        files=tuple(status.path for status in written),
+        phases=dict(write.phases.seconds),
+    )
+
+
+def _with(written: Sequence[WriteStatus], fresh: Sequence[WriteStatus]) -> list[WriteStatus]:
+    """Put fresh statuses in place of the file groups' old ones; one without a file says that nothing changed."""
+    redone = {(status.partition, status.file_id) for status in fresh}
+    kept = [status for status in written if (status.partition, status.file_id) not in redone]
+    return kept + [status for status in fresh if status.path]
+
+
+def _stats(written: Sequence[WriteStatus]) -> dict[str, tuple[WriteStat, ...]]:
+    stats: dict[str, list[WriteStat]] = defaultdict(list)
+    for status in written:
+        stats[status.partition].append(_stat(status))
+    return {partition: tuple(found) for partition, found in stats.items()}
+
+
+def _stat(status: WriteStatus) -> WriteStat:
+    """Fill a base-file write's stat with the literals real files have.   Spec: format/timeline 3.2."""
+    is_new = status.previous_instant == "null"
+    return WriteStat(
+        file_id=status.file_id,
+        path=status.path,
+        prev_commit=status.previous_instant,
+        num_writes=status.rows_count,
+        num_deletes=status.deletes_count,
+        num_update_writes=status.updates_count,
+        num_inserts=status.inserts_count,
+        total_write_bytes=status.size_bytes,
+        partition_path=status.partition,
+        file_size_in_bytes=status.size_bytes,
+        prev_base_file=status.previous_name or None,
+        scan_time_ms=0,
+        upsert_time_ms=0 if is_new else status.write_ms,
+        create_time_ms=status.write_ms if is_new else 0,
+    )
+
+
+def _require_one_file_a_group(statuses: Sequence[WriteStatus]) -> None:
+    groups = {(status.partition, status.file_id) for status in statuses}
+    if len(groups) != len(statuses):
+        raise InternalError("two files were written for one file group", files=[status.path for status in statuses])

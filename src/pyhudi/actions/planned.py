@@ -1,0 +1,73 @@
+"""What a dry run returns: one kind of plan for every verb that writes. Start at `planned`."""
+
+from dataclasses import dataclass
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.call import sizing_of
+from pyhudi.actions.tag import tag
+from pyhudi.actions.work import WriteWork
+from pyhudi.filegroup.model import PartitionPath
+
+__all__ = ["PlannedWrite", "planned", "stored_keys_count"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedWrite:
+    """What a write would do, as far as it is known before it is done. Units: rows, bytes.
+
+    Nulls: a count is None where only the write itself finds out, as what the clauses of a merge do.
+    """
+
+    operation: str
+    inserts: int | None
+    """Rows of one key count once each; the write keeps one of them."""
+    updates: int | None
+    deletes: int | None
+    rejected: int
+    """Rows left out because their keys are stored."""
+    partitions: tuple[PartitionPath, ...]
+    """Partitions that are written to, or of which something is replaced."""
+    files_written: tuple[str, ...]
+    """File groups of which a new base file may be written: `partition/file id`."""
+    files_replaced: tuple[str, ...]
+    """Base files that readers would no longer see, relative to the base path."""
+    bytes_written: int
+    """An estimate: the files that are rewritten, and new rows at the table's average."""
+
+    def __str__(self) -> str:
+        """Describe it in one line."""
+        counts = (("inserts", self.inserts), ("updates", self.updates), ("deletes", self.deletes))
+        rows = ", ".join(f"{'?' if count is None else count} {name}" for name, count in counts)
+        files = f"{len(self.files_written)} files written, {len(self.files_replaced)} replaced"
+        return f"{self.operation} (dry run): {rows}; {files}, about {self.bytes_written} bytes"
+
+
+def planned(
+    write: WriteContext,
+    work: WriteWork,
+    *,
+    inserts: int | None = None,
+    updates: int | None = None,
+    deletes: int | None = None,
+) -> PlannedWrite:
+    """Return what a write would do; the counts are those that the verb knows."""
+    replaced = [one.base for one in work.replaced or () if one.base is not None]
+    rewritten = [one.base for one in work.tasks if one.base is not None]
+    record_bytes = sizing_of(write.call, write.snapshot).record_bytes
+    new_rows = sum(work.rows.plan.new_rows.values()) if work.rows is not None else 0
+    return PlannedWrite(
+        operation=write.operation.lower(),
+        inserts=inserts,
+        updates=updates,
+        deletes=deletes,
+        rejected=work.rejected_count,
+        partitions=tuple(sorted({one.partition for one in work.tasks} | {one.partition for one in replaced})),
+        files_written=tuple(f"{one.partition}/{one.file_id}".lstrip("/") for one in work.tasks),
+        files_replaced=tuple(sorted({one.path for one in (*rewritten, *replaced)})),
+        bytes_written=int(sum(one.size_bytes for one in rewritten) + new_rows * record_bytes),
+    )
+
+
+def stored_keys_count(write: WriteContext) -> int:
+    """Return how many of the rows' keys are stored.   Cost: a look-up, also where the write itself needs none."""
+    return sum(tag(write, looks_in_all=True).rows_by_file.values())

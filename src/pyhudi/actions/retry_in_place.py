@@ -1,0 +1,120 @@
+"""Retry in place: write the file groups that another commit rewrote again, under the same instant, on top of theirs.
+
+Nothing else of the write is done again, so it has to be sure that the rows still belong there. Start at `work_again`.
+
+Spec: Writer Expectations 3.4; reliability 1.3 C5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.tag import footer_index
+from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
+from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, ScanFile
+from pyhudi.filegroup.model import FileGroupId
+from pyhudi.filegroup.names import write_token
+from pyhudi.filegroup.writer import FileTask
+from pyhudi.predicate import column
+from pyhudi.queries.slices import slices_at
+from pyhudi.txn.commit import Superseded
+
+__all__ = ["work_again"]
+
+_MOST_COMPARED: Final = 1_000_000
+"""Keys that are brought to this process at most, to see whether a write can be saved."""
+
+
+def work_again(write: WriteContext, work: WriteWork, superseded: Superseded) -> WriteWork | None:
+    """Return the part of the work that is done again; None where its rows do not belong in those file groups any more.
+
+    Cost: the keys of the rows and of the rewritten files, in this process.
+    """
+    files = _on_top(write, work.tasks, superseded)
+    if files is None or not _still_belong(write, work.rows, files):
+        return None
+    routed_count = 0 if work.rows is None else len(work.rows.plan.files)
+    routed = {one.number: one for one in files if one.number < routed_count}
+    in_place = tuple(one for one in files if one.number >= routed_count)
+    return WriteWork(
+        rows=None if work.rows is None or not routed else _with_files(work.rows, routed),
+        files=None if work.files is None or not in_place else replace(work.files, files=in_place),
+    )
+
+
+def _with_files(rows: RowsWork, fresh: dict[int, FileTask]) -> RowsWork:
+    files = tuple(fresh.get(one.number, one) for one in rows.plan.files)
+    return replace(rows, plan=replace(rows.plan, files=files), only=frozenset(fresh))
+
+
+def _on_top(write: WriteContext, tasks: Sequence[FileTask], superseded: Superseded) -> list[FileTask] | None:
+    """Return the tasks of the superseded file groups, on top of what is there now; None if one of them is gone."""
+    concerned = [task for task in tasks if group_of(task) in superseded.groups]
+    slices = slices_at(write.call.state, superseded.timeline, {task.partition for task in concerned})
+    bases = {one.group: one.base for one in slices}
+    if any(bases.get(group_of(task)) is None for task in concerned):
+        return None
+    return [
+        replace(task, base=bases[group_of(task)], write_token=write_token(task.number, superseded.revision))
+        for task in concerned
+    ]
+
+
+def _still_belong(write: WriteContext, rows: RowsWork | None, files: Sequence[FileTask]) -> bool:
+    if rows is None or rows.recheck is Recheck.NOTHING:
+        return True
+    if sum(write.rows_by_partition.values()) > _MOST_COMPARED:
+        return False
+    if rows.recheck is Recheck.SAME_KEYS:
+        return _hold_same_keys(write, rows, files)
+    return not _has_moved_keys(write, rows, files)
+
+
+def _has_moved_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTask]) -> bool:
+    """Return whether others put a key of ours into one of these files that the plan sends elsewhere."""
+    engine = write.call.engine
+    routed = engine.route(write.rows, rows.tagged.frame, rows.plan.routes)
+    stored: pa.Table = engine.collect(_locate_anew(write, files))
+    ours: pa.Table = engine.collect(engine.select(routed, {name: column(name) for name in (KEY, BUCKET)}))
+    buckets = pa.array([task.number for task in files], pa.int32())
+    where = pa.table({KEY: stored.column(KEY), BUCKET: buckets.take(stored.column(FILE_INDEX))})
+    return bool(where.join(ours, keys=[KEY, BUCKET], join_type="left anti").num_rows)
+
+
+def _hold_same_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTask]) -> bool:
+    """Return whether these rewritten files hold the same of our keys as before, and the stored rows are no newer.
+
+    If it still is so, the rows go where they were to go, whatever was decided by what was found: to leave a row out, to
+    move it, or to keep it where it is.
+    """
+    engine, found = write.call.engine, rows.tagged.frame
+    numbers = {group: number for number, group in enumerate({group_of(task): None for task in files})}
+    stored = [] if found is None else [name for name in engine.schema(found).names if name.startswith(STORED)]
+    fresh = _locate_anew(write, files, [name.removeprefix(STORED) for name in stored])
+    now = _keys_by_group(engine, fresh, stored, [numbers[group_of(task)] for task in files])
+    if found is None:
+        return not now.num_rows
+    tagged = [FileGroupId(partition=one.partition, file_id=one.file_id) for one in rows.tagged.files]
+    return bool(now.equals(_keys_by_group(engine, found, stored, [numbers.get(group, -1) for group in tagged])))
+
+
+def _locate_anew(write: WriteContext, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Frame:
+    """Find which task's newest file holds which of the rows' keys."""
+    files = [one.base for one in tasks if one.base is not None]
+    scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
+    is_global = footer_index(write).is_global
+    return write.call.engine.locate(write.rows, scanned, write.keys, by_partition=not is_global, columns=columns)
+
+
+def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:
+    """Return keys, stored values and groups in order, without those of no group."""
+    names = [KEY, FILE_INDEX, *stored]
+    table: pa.Table = engine.collect(found).select(names)
+    group = pa.array(groups, pa.int32()).take(table.column(FILE_INDEX).combine_chunks())
+    table = table.set_column(table.column_names.index(FILE_INDEX), FILE_INDEX, group)
+    kept = table.filter(pc.greater_equal(table.column(FILE_INDEX), 0)).select(names)
+    return kept.group_by(names).aggregate([]).sort_by([(name, "ascending") for name in names]).combine_chunks()

@@ -1,0 +1,119 @@
+"""Tag a write's rows: find the file groups that hold their keys. Start at `tag`.
+
+Spec: Writer Expectations 2.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.call import sizing_of
+from pyhudi.actions.write_plan import sole_files
+from pyhudi.engine.api import FILE_INDEX, Frame, Moves
+from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
+from pyhudi.index.tag import Found, IndexKind, IndexPlan, find_keys, index_plan
+from pyhudi.txn.checks import FindKeys
+from pyhudi.txn.conflicts import ReadSet
+
+__all__ = ["TaggedRows", "footer_index", "key_search", "read_set_of", "tag", "untagged"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggedRows:
+    """Which file holds which key of the rows, as far as it was looked up."""
+
+    frame: Frame | None
+    """As `Engine.locate` returns it; None where nothing was looked up."""
+    files: tuple[BaseFile, ...]
+    """What FILE_INDEX counts."""
+    rows_by_file: Mapping[int, int]
+    rows_by_partition: Mapping[str, int]
+    sole: Mapping[PartitionPath, BaseFile]
+    """Partitions in which no look-up was needed."""
+    index: IndexPlan
+
+
+def untagged(write: WriteContext) -> TaggedRows:
+    """Return rows of which no key was looked up."""
+    index = index_plan(write.call.settings, write.call.state.config.record_key)
+    return TaggedRows(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+
+
+def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
+    """Find the files that hold the rows' keys; skip partitions whose only file takes all rows anyway.
+
+    `looks_in_all` skips none: for a write that has to know of every key whether it is stored.
+    """
+    call = write.call
+    index = index_plan(call.settings, call.state.config.record_key)
+    if index.kind is IndexKind.BUCKET and not (write.has_unknown_partitions or looks_in_all):
+        return untagged(write)
+    with write.phases.step("find keys"):
+        sizing = sizing_of(call, write.snapshot)
+        can_skip = not (index.is_global or looks_in_all or write.has_unknown_partitions)
+        sole = sole_files(write.slices, write.rows_by_partition, sizing) if can_skip else {}
+        files = [one.base for one in write.slices if one.base is not None and one.group.partition not in sole]
+        if not files:
+            return replace(untagged(write), sole=sole)
+        columns = call.state.config.ordering_fields if index.moves is Moves.DELETE_AND_INSERT else ()
+        everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
+        return _counted(write, _search(write, files, everywhere, columns), sole, index)
+
+
+def key_search(write: WriteContext) -> FindKeys:
+    """Make the function that counts which of the rows' keys are in other commits' files.
+
+    Cost: the footers of the files, and the keys of those files that may hold one.
+    """
+
+    def find(files: Sequence[BaseFile]) -> Mapping[BaseFile, int]:
+        index = footer_index(write)
+        partitions = None if index.is_global else write.rows_by_partition
+        near = [file for file in files if partitions is None or file.partition in partitions]
+        if not near:
+            return {}
+        found = _search(write, near, index)
+        counts = write.call.engine.count(found.frame, [FILE_INDEX])
+        numbers, rows = counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist()
+        return {found.files[number]: count for number, count in zip(numbers, rows, strict=True)}
+
+    return find
+
+
+def read_set_of(tagged: TaggedRows) -> ReadSet:
+    """Return the file groups in which keys were found: what a serializable write has read."""
+    found = [file for number, file in enumerate(tagged.files) if tagged.rows_by_file.get(number)]
+    return ReadSet(groups=frozenset(FileGroupId(partition=file.partition, file_id=file.file_id) for file in found))
+
+
+def footer_index(write: WriteContext) -> IndexPlan:
+    """Return the table's index, but one that leaves files out by their footers first."""
+    index = index_plan(write.call.settings, write.call.state.config.record_key)
+    is_global = index.is_global or write.has_unknown_partitions
+    return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
+
+
+def _search(write: WriteContext, files: Sequence[BaseFile], index: IndexPlan, columns: Sequence[str] = ()) -> Found:
+    return find_keys(
+        engine=write.call.engine,
+        storage=write.call.state.storage,
+        keyed=write.rows,
+        keys_count=sum(write.rows_by_partition.values()),
+        files=files,
+        spec=write.keys,
+        plan=index,
+        columns=columns,
+    )
+
+
+def _counted(write: WriteContext, found: Found, sole: Mapping[PartitionPath, BaseFile], index: IndexPlan) -> TaggedRows:
+    frame = write.keep(found.frame)
+    counts = write.call.engine.count(frame, [FILE_INDEX])
+    by_file = dict(zip(counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist(), strict=True))
+    by_partition: dict[str, int] = defaultdict(int)
+    for number, rows in by_file.items():
+        by_partition[found.files[number].partition] += rows
+    return TaggedRows(
+        frame=frame, files=found.files, rows_by_file=by_file, rows_by_partition=by_partition, sole=sole, index=index
+    )

@@ -1,0 +1,143 @@
+"""What a write does to its file groups, as a value: planned once, run, and run again for some groups after a conflict.
+
+Start at `WriteWork`, then `start_write` and `run_work`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+
+import pyarrow as pa
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.tag import TaggedRows
+from pyhudi.actions.tasks.write import to_statuses
+from pyhudi.actions.write_plan import WritePlan
+from pyhudi.filegroup.model import FileGroupId, FileSlice
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
+from pyhudi.index.tag import IndexKind
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.txn.checks import FindKeys
+from pyhudi.txn.conflicts import ReadSet
+
+__all__ = ["FilesWork", "Recheck", "RowsWork", "WriteWork", "group_of", "run_work", "start_write"]
+
+
+class Recheck(StrEnum):
+    """What must be true of file groups that another commit rewrote, for rows to be written there again."""
+
+    NOTHING = "nothing"
+    """Rows go where the plan says, whatever is stored."""
+    NO_KEY_MOVED = "no_key_moved"
+    """No key of ours came to another file group than the plan sends it to."""
+    SAME_KEYS = "same_keys"
+    """The same keys of ours are stored, with the same ordering values: by them rows were left out or moved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsWork:
+    """Rows that are routed to the buckets of a plan and written there."""
+
+    tagged: TaggedRows
+    plan: WritePlan
+    task: partial[Iterator[pa.RecordBatch]]
+    """`write_buckets` or `merge_buckets`, with all but the files."""
+    recheck: Recheck
+    only: frozenset[int] | None = None
+    """The buckets that are written; None: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesWork:
+    """File groups that are rewritten in place, without rows from outside."""
+
+    files: tuple[FileTask, ...]
+    task: Callable[[FileTask], WriteStatus]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteWork:
+    """All that one write does, and what must not change until it is published."""
+
+    rows: RowsWork | None = None
+    files: FilesWork | None = None
+    replaced: tuple[FileSlice, ...] | None = None
+    """File slices that the write takes away; None for an action that replaces nothing."""
+    rejected_count: int = 0
+    find_keys: FindKeys | None = None
+    """None for a write that looks no key up."""
+    read_set: ReadSet | None = None
+    """None unless the write is to be serializable with what it read."""
+
+    @property
+    def tasks(self) -> tuple[FileTask, ...]:
+        """Return every file group that is written; a task's place is its number."""
+        routed = self.rows.plan.files if self.rows is not None else ()
+        return (*routed, *(self.files.files if self.files is not None else ()))
+
+    @property
+    def groups(self) -> frozenset[FileGroupId]:
+        """Return the file groups that other writers may touch too: stored ones, and all of a bucket index."""
+        is_bucket = self.rows is not None and self.rows.tagged.index.kind is IndexKind.BUCKET
+        written = {group_of(one) for one in self.tasks if one.base is not None or is_bucket}
+        return frozenset(written | {one.group for one in self.replaced or ()})
+
+    @property
+    def replaced_ids(self) -> dict[str, tuple[str, ...]] | None:
+        """Return the file ids that the commit takes away, by partition."""
+        if self.replaced is None:
+            return None
+        found: dict[str, list[str]] = defaultdict(list)
+        for one in self.replaced:
+            found[one.group.partition].append(one.group.file_id)
+        return {partition: tuple(ids) for partition, ids in found.items()}
+
+
+def group_of(task: FileTask) -> FileGroupId:
+    """Return the file group that a task writes."""
+    return FileGroupId(partition=task.partition, file_id=task.file_id)
+
+
+def start_write(write: WriteContext, work: WriteWork) -> None:
+    """Write the inflight instant, with the workload profile where rows are routed.   Spec: format/timeline 3.2.
+
+    Raises: as `Txn.start`.
+    """
+    profile = None if work.rows is None else _profile(write.operation, work.rows.plan)
+    write.txn.start(profile, work.groups)
+
+
+def run_work(write: WriteContext, work: WriteWork) -> list[WriteStatus]:
+    """Write the file groups: one pass over the wide rows, then a task for each group that is rewritten in place."""
+    engine = write.call.engine
+    with write.phases.step("write files"):
+        statuses = [] if work.rows is None else _run_rows(write, work.rows)
+        if work.files is not None:
+            statuses += engine.run(work.files.task, work.files.files)
+        return statuses
+
+
+def _run_rows(write: WriteContext, work: RowsWork) -> list[WriteStatus]:
+    engine = write.call.engine
+    routed = engine.exchange(engine.route(write.rows, work.tagged.frame, work.plan.routes), work.plan.tasks_count)
+    task = partial(work.task, files=work.plan.files, only=work.only)
+    return to_statuses(engine.collect(engine.map(routed, task, WRITE_STATUS)))
+
+
+def _profile(operation: WriteOperation, plan: WritePlan) -> CommitMetadata:
+    stats: dict[str, list[WriteStat]] = defaultdict(list)
+    for partition, rows in plan.new_rows.items():
+        if rows:
+            stats[partition].append(replace(_PROFILE, num_inserts=rows))
+    for bucket, rows in plan.update_rows.items():
+        file = plan.files[bucket]
+        previous = file.base.instant if file.base else "null"
+        stats[file.partition].append(
+            replace(_PROFILE, file_id=file.file_id, prev_commit=previous, num_update_writes=rows)
+        )
+    return CommitMetadata(operation=operation, stats={partition: tuple(found) for partition, found in stats.items()})
+
+
+_PROFILE = WriteStat(file_id="", path=None)

@@ -1,0 +1,29 @@
+from tests.building import listing, trip, trips
+
+
+def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    before = listing(table)
+    rows = trips(trip("a", ts=2), trip("c", "rome"))
+    plan = table.upsert(engine.rows(rows), dry_run=True)
+    in_sf = tuple(path for path in before if path.startswith("sf/") and path.endswith("parquet"))
+    assert (plan.inserts, plan.updates, plan.deletes) == (1, 1, 0)
+    assert (plan.partitions, plan.files_replaced) == (("rome", "sf"), in_sf)
+    assert plan.bytes_written > table.state.storage.head(in_sf[0]).size_bytes
+    for verb, expected in (
+        (table.insert, (2, 0, 0)),
+        (table.bulk_insert, (2, 0, 0)),
+        (table.insert_overwrite, (2, 0, None)),
+        (table.insert_overwrite_table, (2, 0, None)),
+        (table.delete, (0, 0, 1)),
+    ):
+        plan = verb(engine.rows(rows), dry_run=True)
+        assert (plan.inserts, plan.updates, plan.deletes) == expected, verb
+    assert table.delete(keys=["a"], dry_run=True).deletes == 1
+    gone = table.delete(where="city = 'sf'", dry_run=True)
+    assert (gone.deletes, gone.files_replaced, gone.partitions) == (1, in_sf, ("sf",))
+    assert str(gone).startswith("delete (dry run): 0 inserts, 0 updates, 1 deletes; 1 files written, 1 replaced")
+    assert table.update(set={"fare": "2.0"}, dry_run=True).updates == 2
+    assert table.update(set={"fare": "2.0"}, where="fare < 0", dry_run=True).files_written == ()
+    assert listing(table) == before
