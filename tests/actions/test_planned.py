@@ -23,7 +23,10 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
     assert table.delete(keys=["a"], dry_run=True).deletes == 1
     gone = table.delete(where="city = 'sf'", dry_run=True)
     assert (gone.deletes, gone.files_replaced, gone.partitions) == (1, in_sf, ("sf",))
-    assert str(gone).startswith("delete (dry run): 0 inserts, 0 updates, 1 deletes; 1 files written, 1 replaced")
+    assert repr(gone).startswith(
+        "PlannedWrite(delete (dry run): 0 inserts, 0 updates, 1 deletes; 1 files written, 1 replaced"
+    )
+    assert "files_replaced" in gone._repr_html_()
     assert table.update(set={"fare": "2.0"}, dry_run=True).updates == 2
     assert table.update(set={"fare": "2.0"}, where="fare < 0", dry_run=True).files_written == ()
     assert listing(table) == before

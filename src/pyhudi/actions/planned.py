@@ -1,12 +1,13 @@
 """What a dry run returns: one kind of plan for every verb that writes. Start at `planned`."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import sizing_of
 from pyhudi.actions.tag import tag
 from pyhudi.actions.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.queries.display import facts_html
 
 __all__ = ["PlannedWrite", "planned", "stored_keys_count"]
 
@@ -40,6 +41,15 @@ class PlannedWrite:
         rows = ", ".join(f"{'?' if count is None else count} {name}" for name, count in counts)
         files = f"{len(self.files_written)} files written, {len(self.files_replaced)} replaced"
         return f"{self.operation} (dry run): {rows}; {files}, about {self.bytes_written} bytes"
+
+    def __repr__(self) -> str:
+        """Show counts; the fields name partitions and files."""
+        return f"PlannedWrite({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        counted = {name: len(getattr(self, name)) for name in ("partitions", "files_written", "files_replaced")}
+        return facts_html(f"{self.operation} (dry run)", asdict(self) | counted)
 
 
 def planned(

@@ -5,8 +5,6 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 import pyarrow as pa
 
-from pyhudi.actions.write_plan import WritePlan
-from pyhudi.filegroup.model import PartitionPath
 from pyhudi.predicate import Filter
 from pyhudi.queries.snapshot import Moment
 
@@ -20,7 +18,6 @@ __all__ = [
     "Moment",
     "Names",
     "Options",
-    "Plan",
     "Planned",
     "Records",
     "Schema",
@@ -60,8 +57,6 @@ Schema: TypeAlias = ArrowColumns | pa.Schema
 Names: TypeAlias = Sequence[str]
 Options: TypeAlias = Mapping[str, object]
 """Options of Apache Hudi by their keys, `hoodie.*`; `docs/options.md` lists them."""
-Plan: TypeAlias = WritePlan | list[str] | list[PartitionPath]
-"""What a write that is only planned would do."""
 Isolation: TypeAlias = Literal["write_serializable", "serializable"]
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult
 from pyhudi.actions.merge import MergeBuilder
+from pyhudi.actions.planned import PlannedWrite
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
@@ -21,7 +22,7 @@ from pyhudi.options import Settings
 from pyhudi.predicate import Expression, literal, to_expression
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
-from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Plan, Planned, Records, Written
+from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Written
 
 __all__ = ["WriteVerbs"]
 
@@ -34,7 +35,7 @@ class WriteVerbs:
     @overload
     def upsert(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
     @overload
-    def upsert(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def upsert(self, records: Records, **how: Unpack[Planned]) -> PlannedWrite: ...
     def upsert(
         self,
         records: Records,
@@ -42,7 +43,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Insert rows with new keys and update those whose key is stored.
 
         Of rows with one key the one with the greatest ordering value wins, among those written and against the stored
@@ -80,7 +81,7 @@ class WriteVerbs:
         *,
         duplicates: Literal["none", "drop", "fail"] | None = None,
         **how: Unpack[Planned],
-    ) -> Plan: ...
+    ) -> PlannedWrite: ...
     def insert(
         self,
         records: Records,
@@ -89,7 +90,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Insert rows. Keys are not looked up, so a stored key may get a second row, unless `duplicates` says else.
 
         Args:
@@ -115,7 +116,7 @@ class WriteVerbs:
     @overload
     def bulk_insert(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
     @overload
-    def bulk_insert(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def bulk_insert(self, records: Records, **how: Unpack[Planned]) -> PlannedWrite: ...
     def bulk_insert(
         self,
         records: Records,
@@ -123,7 +124,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Write rows as new files at full speed: no look-up, no small files; a stored key gets a second row.
 
         Args:
@@ -158,7 +159,7 @@ class WriteVerbs:
         keys: Sequence[str] | None = None,
         where: Filter = None,
         **how: Unpack[IsolatedPlan],
-    ) -> Plan: ...
+    ) -> PlannedWrite: ...
     def delete(
         self,
         records: Records | str | None = None,
@@ -169,7 +170,7 @@ class WriteVerbs:
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         isolation: Isolation | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Delete rows: those with these records' keys, those with these keys, or those for which a predicate is true.
 
         Args:
@@ -206,7 +207,7 @@ class WriteVerbs:
     @overload
     def insert_overwrite(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
     @overload
-    def insert_overwrite(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def insert_overwrite(self, records: Records, **how: Unpack[Planned]) -> PlannedWrite: ...
     def insert_overwrite(
         self,
         records: Records,
@@ -214,7 +215,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Replace the partitions that the rows are in by the rows; other partitions stay.
 
         Args:
@@ -235,7 +236,7 @@ class WriteVerbs:
     @overload
     def insert_overwrite_table(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
     @overload
-    def insert_overwrite_table(self, records: Records, **how: Unpack[Planned]) -> Plan: ...
+    def insert_overwrite_table(self, records: Records, **how: Unpack[Planned]) -> PlannedWrite: ...
     def insert_overwrite_table(
         self,
         records: Records,
@@ -243,7 +244,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Replace the whole content of the table by the rows.
 
         Args:
@@ -265,7 +266,7 @@ class WriteVerbs:
     @overload
     def delete_partitions(self, partitions: Sequence[str], **how: Unpack[Written]) -> WriteResult: ...
     @overload
-    def delete_partitions(self, partitions: Sequence[str], **how: Unpack[Planned]) -> Plan: ...
+    def delete_partitions(self, partitions: Sequence[str], **how: Unpack[Planned]) -> PlannedWrite: ...
     def delete_partitions(
         self,
         partitions: Sequence[str],
@@ -273,7 +274,7 @@ class WriteVerbs:
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Delete whole partitions.
 
         Args:
@@ -294,7 +295,7 @@ class WriteVerbs:
     @overload
     def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[Isolated]) -> WriteResult: ...
     @overload
-    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[IsolatedPlan]) -> Plan: ...
+    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[IsolatedPlan]) -> PlannedWrite: ...
     def update(
         self,
         *,
@@ -304,7 +305,7 @@ class WriteVerbs:
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         isolation: Isolation | None = None,
-    ) -> WriteResult | Plan:
+    ) -> WriteResult | PlannedWrite:
         """Set columns in the rows for which a predicate is true.
 
         Args:
