@@ -14,8 +14,9 @@ from unittest.mock import patch
 from tests.simulation.world import World
 
 from pyhudi.env import FixedEnv
-from pyhudi.storage import local, local_publish, posix, sinks
+from pyhudi.storage import sinks
 from pyhudi.storage.faulty import SimulatedCrash
+from pyhudi.storage.local import posix, publish, store
 from pyhudi.storage.memory import MemoryStorage
 
 TEMPORARY = ".hoodie/.tmp/"
@@ -142,7 +143,7 @@ class PoweredOs:
     def at_work(self):
         """Let the local store use this one."""
         with ExitStack() as stack:
-            for module in (local, local_publish, posix, sinks):
+            for module in (store, publish, posix, sinks):
                 stack.enter_context(patch.object(module, "os", self))
             yield
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pyhudi.errors import PutUnknown, StorageUnavailable
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.faulty import FaultyStorage
-from pyhudi.storage.settle import ConditionalPut, settle
+from pyhudi.storage.object_store.settle import ConditionalPut, settle
 from pyhudi.storage.sinks import MemorySink
 
 TIMEOUT_S = 60

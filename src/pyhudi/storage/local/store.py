@@ -22,14 +22,14 @@ import pyarrow as pa
 
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import FileMissing, InvalidInput, LockNotAcquired, PreconditionFailed
-from pyhudi.storage import posix
 from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
-from pyhudi.storage.local_listing import file_status, find_files, name_files
-from pyhudi.storage.local_publish import ABANDONED_MS, TemporaryFiles
+from pyhudi.storage.local import posix
+from pyhudi.storage.local.listing import file_status, find_files, name_files
+from pyhudi.storage.local.own_descriptors import OwnDescriptor
+from pyhudi.storage.local.publish import ABANDONED_MS, TemporaryFiles
 from pyhudi.storage.os_errors import error_of, mapped
-from pyhudi.storage.own_descriptors import OwnDescriptor
 from pyhudi.storage.sinks import DescriptorSink
 
 __all__ = ["LocalStorage"]

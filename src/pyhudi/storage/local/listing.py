@@ -4,9 +4,9 @@ import os
 from contextlib import suppress
 
 from pyhudi.errors import FileMissing
-from pyhudi.storage import posix
 from pyhudi.storage.api import FileStatus, check_path
-from pyhudi.storage.local_publish import DIRECTORY
+from pyhudi.storage.local import posix
+from pyhudi.storage.local.publish import DIRECTORY
 from pyhudi.storage.os_errors import mapped
 
 __all__ = ["file_status", "find_files", "name_files"]

@@ -5,7 +5,7 @@ from obstore import exceptions
 
 from pyhudi import errors
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.object_errors import error_of
+from pyhudi.storage.object_store.errors import error_of
 
 SECRET = Credentials((("secret_access_key", "SENTINEL"),))
 

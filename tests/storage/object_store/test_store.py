@@ -25,11 +25,10 @@ from pyhudi.errors import (
     StorageUnavailable,
     Unsupported,
 )
-from pyhudi.storage import object_store
 from pyhudi.storage.address import parse_address
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.credentials import read_options
-from pyhudi.storage.object_store import ObjectStorage
+from pyhudi.storage.object_store import ObjectStorage, store
 from pyhudi.storage.opening import open_storage
 from pyhudi.storage.probe import probe_writes
 
@@ -79,7 +78,7 @@ def test_markers_of_directories_are_no_files(storage: ObjectStorage, s3_server: 
 def test_many_files_are_listed_over_several_pages(storage: ObjectStorage, monkeypatch):
     for number in range(30):
         storage.put(f"d/{number:02}", b"")
-    monkeypatch.setattr(object_store, "_LIST_CHUNK", 7)
+    monkeypatch.setattr(store, "_LIST_CHUNK", 7)
     assert len(storage.list("")) == 30
     storage.delete_tree("d")
     assert storage.list("") == []
@@ -107,7 +106,7 @@ def test_a_name_the_store_cannot_take_is_bad_input(storage: ObjectStorage):
 
 
 def test_a_server_that_is_not_there_is_unavailable(monkeypatch):
-    monkeypatch.setattr(object_store, "_RETRIES", {"max_retries": 0})
+    monkeypatch.setattr(store, "_RETRIES", {"max_retries": 0})
     address = parse_address("s3://bucket/t")
     storage = ObjectStorage(address, read_options(address.kind, s3_options("http://127.0.0.1:1")))
     with pytest.raises(StorageUnavailable):
@@ -115,7 +114,7 @@ def test_a_server_that_is_not_there_is_unavailable(monkeypatch):
 
 
 def test_a_created_stream_beyond_the_limit_is_refused(storage: ObjectStorage, monkeypatch):
-    monkeypatch.setattr(object_store, "CREATE_LIMIT_BYTES", 1000)
+    monkeypatch.setattr(store, "CREATE_LIMIT_BYTES", 1000)
     with pytest.raises(Unsupported, match="smaller"), storage.open_output("a", CREATE) as sink:
         sink.write(b"x" * 1001)
     assert storage.list("") == []
@@ -220,7 +219,7 @@ def proxy(s3_server: str) -> Iterator[Proxy]:
 
 @pytest.fixture
 def far(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> ObjectStorage:
-    monkeypatch.setattr(object_store, "SETTLE_S", 5)
+    monkeypatch.setattr(store, "SETTLE_S", 5)
     return open_s3(proxy.url, FixedEnv())
 
 
@@ -392,8 +391,8 @@ def chain(error: BaseException | None) -> str:
 
 
 def test_credentials_show_nowhere(secret_options, monkeypatch):
-    monkeypatch.setattr(object_store, "_RETRIES", {"max_retries": 0})
-    monkeypatch.setattr(object_store, "SETTLE_S", 0)
+    monkeypatch.setattr(store, "_RETRIES", {"max_retries": 0})
+    monkeypatch.setattr(store, "SETTLE_S", 0)
     texts = []
     for url, extra in [("s3://bucket/t", {}), ("s3://nobucket/t", {}),
                        ("s3://bucket/t", {"endpoint": "http://127.0.0.1:1"}),

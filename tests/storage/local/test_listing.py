@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from pyhudi.storage import local_listing
-from pyhudi.storage.local import LocalStorage
-from pyhudi.storage.local_listing import find_files
+from pyhudi.storage.local import LocalStorage, listing
+from pyhudi.storage.local.listing import find_files
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def test_temporary_files_cannot_be_listed_by_name(base):
 
 
 def test_a_directory_that_vanishes_meanwhile_is_left_out(base, monkeypatch):
-    real = local_listing._read_directory
+    real = listing._read_directory
 
     def read(fd, prefix, files):
         found = real(fd, prefix, files)
@@ -31,6 +30,6 @@ def test_a_directory_that_vanishes_meanwhile_is_left_out(base, monkeypatch):
             LocalStorage(base).delete_tree("d/e")
         return found
 
-    monkeypatch.setattr(local_listing, "_read_directory", read)
+    monkeypatch.setattr(listing, "_read_directory", read)
     files, _ = find_files(base, "", is_deep=True)
     assert sorted(file.path for file in files) == [".hoodie/hoodie.properties", "a", "d/b"]

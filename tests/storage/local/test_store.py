@@ -16,9 +16,8 @@ from tests.conformance.storage import StorageTests, break_off
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import FileMissing, HudiError, InvalidInput, PermissionDenied, PreconditionFailed, StorageFull
-from pyhudi.storage import local_publish, posix
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.local import LocalStorage, posix, publish
 
 
 class TestLocalStorage(StorageTests):
@@ -434,7 +433,7 @@ def test_a_full_disk_is_storage_full_and_nothing_is_left(storage: LocalStorage, 
     def on_full_disk(name, flags, *args, **kwargs):
         return real("/dev/full", os.O_WRONLY) if flags & os.O_EXCL else real(name, flags, *args, **kwargs)
 
-    monkeypatch.setattr(local_publish.os, "open", on_full_disk)
+    monkeypatch.setattr(publish.os, "open", on_full_disk)
     with pytest.raises(StorageFull):
         storage.put("a", b"new")
     with pytest.raises(StorageFull), storage.open_output("a") as sink:

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 
 from pyhudi.env import Env
 from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
-from pyhudi.storage import posix
 from pyhudi.storage.api import PutMode
+from pyhudi.storage.local import posix
 from pyhudi.storage.os_errors import mapped
 
 __all__ = ["ABANDONED_MS", "DIRECTORY", "TemporaryFile", "TemporaryFiles"]

@@ -23,10 +23,10 @@ from pyhudi.storage.address import Address, StoreKind
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.object_errors import error_of
-from pyhudi.storage.object_handles import open_handle
-from pyhudi.storage.object_input import BLOCK_BYTES, ObjectInput
-from pyhudi.storage.settle import ConditionalPut, settle
+from pyhudi.storage.object_store.errors import error_of
+from pyhudi.storage.object_store.handles import open_handle
+from pyhudi.storage.object_store.input import BLOCK_BYTES, ObjectInput
+from pyhudi.storage.object_store.settle import ConditionalPut, settle
 from pyhudi.storage.sinks import MemorySink
 
 __all__ = ["CREATE_LIMIT_BYTES", "SETTLE_S", "ObjectStorage", "object_storage"]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData
-from pyhudi.storage import object_input
-from pyhudi.storage.object_input import ObjectInput
+from pyhudi.storage.object_store import input as object_input
+from pyhudi.storage.object_store.input import ObjectInput
 
 DATA = bytes(range(256)) * 4
 

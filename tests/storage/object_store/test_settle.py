@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pyhudi.env import FixedEnv
 from pyhudi.errors import FileMissing, PermissionDenied, PreconditionFailed, PutUnknown, StorageUnavailable
-from pyhudi.storage.settle import ConditionalPut, settle
+from pyhudi.storage.object_store.settle import ConditionalPut, settle
 
 OURS = b"ours"
 
