@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping
 
 from pyhudi.env import Env
+from pyhudi.errors import Environment
 from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Storage
 from pyhudi.storage.credentials import read_options
-from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import shared_memory
 
 __all__ = ["open_storage"]
@@ -21,12 +21,12 @@ def open_storage(
     The same memory name is the same store within a process, and an object store is opened once per process, address
     and options (unless an `env` is given), because its connections are worth keeping.
 
-    Raises: InvalidInput for an address nobody knows; OptionError for an option nobody knows; Environment.
+    Raises: InvalidInput for an unknown kind of address; OptionError for an unknown option; Environment.
     """
     address = parse_address(url)
     credentials = read_options(address.kind, storage_options)
     if address.kind is StoreKind.LOCAL:
-        return LocalStorage(address.path, env)
+        return _open_local(address.path, env)
     if address.kind is StoreKind.MEMORY:
         return shared_memory(address.url, env)
     if address.kind is StoreKind.HDFS:
@@ -36,3 +36,13 @@ def open_storage(
     from pyhudi.storage.object_store import object_storage  # loads obstore, which local tables need not wait for
 
     return object_storage(address, credentials, env)
+
+
+def _open_local(path: str, env: Env | None) -> Storage:
+    try:
+        from pyhudi.storage.local import LocalStorage  # loads fcntl, which only POSIX systems have
+    except ImportError as error:
+        raise Environment(
+            "local tables need a POSIX system; keep the table on an object store", path=path, missing=error.name
+        ) from error
+    return LocalStorage(path, env)
