@@ -136,3 +136,11 @@ def test_only_the_target_of_a_statement_is_asked_about():
     asked = []
     assert refusal_after("MERGE INTO `a b`.c t USING hudi_s s ON true", lambda name: asked.append(name)) is None
     assert asked == ["`a b`.c"]
+
+
+def test_sql_without_install_refuses_the_same_and_passes_the_rest(spark):
+    assert pyhudi.spark.sql(spark, "SELECT 1 AS one").collect()[0].one == 1
+    with pytest.raises(NotBuilt, match="load"):
+        pyhudi.spark.sql(spark, "SELECT * FROM hudi.`/nowhere`")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        pyhudi.spark.sql(spark, "SELECT * FROM nowhere")

@@ -128,10 +128,17 @@ def test_blocks_of_what_is_not_built_say_what_is_missing(hooked, basePath, tmp_p
         ("CREATE INDEX record_index ON trips (uuid)", "CREATE INDEX"),
         ("SELECT * FROM trips TIMESTAMP AS OF '2022-03-08 10:00:00' WHERE fare > 20.0", "TIMESTAMP AS OF"),
         ("SELECT * FROM hudi_table_changes('trips', 'cdc', 'earliest')", "table functions"),
+        ("SHOW PARTITIONS trips", "SHOW PARTITIONS"),
+        ("TRUNCATE TABLE trips", "TRUNCATE TABLE"),
+        ("SELECT count(*) FROM hudi.`{path}`", "hudi.`path`"),
+        ("SELECT * FROM s JOIN hudi . `{path}` USING (uuid)", "hudi.`path`"),
     ],
 )
 def test_sql_about_a_hudi_table_says_what_is_missing(hooked, basePath, statement, named):
     hooked.read.format("hudi").load(basePath).createOrReplaceTempView("trips")
     hooked.range(1).selectExpr("cast(id as string) as uuid").createOrReplaceTempView("s")
+    statement = statement.replace("{path}", basePath)
     with pytest.raises(NotBuilt, match=named):
         hooked.sql(statement)
+    with pytest.raises(NotBuilt, match=named):
+        pyhudi.spark.sql(hooked, statement)

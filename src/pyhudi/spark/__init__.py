@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 from pyhudi.spark.session import set_worker_python
 
 if TYPE_CHECKING:
-    from pyhudi.spark.hooks import install, uninstall
+    from pyhudi.spark.hooks import install, sql, uninstall
     from pyhudi.spark.reading import explain, read
     from pyhudi.spark.streaming import streaming_sink
     from pyhudi.spark.writing import write
 
-__all__ = ["explain", "install", "read", "streaming_sink", "uninstall", "write"]
+__all__ = ["explain", "install", "read", "sql", "streaming_sink", "uninstall", "write"]
 
 _HOMES = {
     "explain": "reading",
     "install": "hooks",
     "read": "reading",
+    "sql": "hooks",
     "streaming_sink": "streaming",
     "uninstall": "hooks",
     "write": "writing",

@@ -21,7 +21,7 @@ from pyhudi.spark.writing import write
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["install", "uninstall"]
+__all__ = ["install", "sql", "uninstall"]
 
 Method = Callable[..., Any]
 
@@ -75,6 +75,17 @@ def install(spark: "SparkSession") -> None:
     _hook(stream.DataStreamWriter, "format", _refusing_format(0, "writeStream.format('hudi')", _STREAMING_SINK))
     _hook(stream.DataStreamWriter, "start", _refusing_format(1, "writeStream.format('hudi')", _STREAMING_SINK))
     _hook(importlib.import_module(f"{room}.session").SparkSession, "sql", _asking)
+
+
+def sql(spark: "SparkSession", query: str) -> "DataFrame":
+    """Run a statement as the session does; one about a Hudi table that is not built says what to do instead.
+
+    Raises: NotBuilt; what Spark raises.
+    """
+    is_hooked = (type(spark), "sql") in _originals
+    asked = type(spark).sql if is_hooked else _asking(type(spark).sql)
+    frame: DataFrame = asked(spark, query)
+    return frame
 
 
 def uninstall() -> None:
@@ -207,7 +218,7 @@ def _saving(original: Method) -> Method:
 
 
 def _asking(original: Method) -> Method:
-    def sql(self: Any, sqlQuery: str, *args: Any, **kwargs: Any) -> "DataFrame":  # noqa: ANN401
+    def asked(self: Any, sqlQuery: str, *args: Any, **kwargs: Any) -> "DataFrame":  # noqa: ANN401
         refused = refusal_before(sqlQuery)
         if refused is not None:
             raise refused
@@ -220,7 +231,7 @@ def _asking(original: Method) -> Method:
             raise refused from error
         return frame
 
-    return sql
+    return asked
 
 
 def _refusing_notes(name: str) -> Callable[[Method], Method]:
@@ -289,7 +300,7 @@ def _frame(writer: Any) -> "DataFrame":  # noqa: ANN401 - a writer of either kin
 
 def _is_hudi(spark: "SparkSession", table: str) -> bool:
     """Return whether a name is a Hudi table or a view of one, by the columns it shows."""
-    if table.replace("`", "").lower().startswith("hudi."):
+    if table.replace("`", "").replace(" ", "").lower().startswith("hudi."):
         return True
     try:
         return _META_COLUMN in spark.table(table).columns

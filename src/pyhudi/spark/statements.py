@@ -48,10 +48,17 @@ _KINDS: Final = (
     _kind(rf"^drop\s+index\s+.*?\bon\s+(?:table\s+)?{_NAME}", "DROP INDEX", "leave it out"),
     _kind(rf"^show\s+indexes\s+(?:from|in)\s+{_NAME}", "SHOW INDEXES", "leave it out"),
     _kind(rf"^alter\s+table\s+{_NAME}", "ALTER TABLE", "write rows of the new schema"),
+    _kind(rf"^truncate\s+table\s+{_NAME}", "TRUNCATE TABLE", "use pyhudi.open_table(path).delete(where='true')"),
+    _kind(rf"^show\s+partitions\s+{_NAME}", "SHOW PARTITIONS", "use pyhudi.open_table(path).inspect.partitions()"),
     _kind(
         rf"\b(?:from|join)\s+{_NAME}\s+(?:for\s+)?(?:timestamp|version|system_time|system_version)\s+as\s+of\b",
         "TIMESTAMP AS OF",
         "use spark.read.format('hudi').option('as.of.instant', ...)",
+    ),
+    _kind(
+        r"\b(?:from|join)\s+(?P<table>hudi\s*\.\s*`[^`]+`)",
+        "FROM hudi.`path`",
+        "use spark.read.format('hudi').load(path).createOrReplaceTempView(name), and query the view",
     ),
 )
 _FUNCTIONS: Final = _kind(
