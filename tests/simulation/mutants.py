@@ -253,7 +253,7 @@ MUTANTS = (
         (("pyhudi.txn.fence._has_rival", always(False)),),
     ),
     Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),), seed=3),
-    Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.writer.add", forgetful),)),
+    Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.key_filter.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
     Mutant("a commit says another size", "update-update", (("pyhudi.actions.finish._stat", larger),)),
     Mutant(
@@ -282,5 +282,5 @@ MUTANTS = (
         "lost-task",
         (("pyhudi.filegroup.writer._stored_status", nothing_written),),
     ),
-    Mutant("a write status is left out", "update-update", (("pyhudi.actions.write.to_statuses", last_left_out),)),
+    Mutant("a write status is left out", "update-update", (("pyhudi.actions.work.to_statuses", last_left_out),)),
 )

@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine
 from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
-from pyhudi.queries.dataset import base_file_dataset, is_stored_as_shown
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.snapshot import ReadPlan, read_plan
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
     import polars as pl
+    import pyarrow.dataset as ds
 
 __all__ = ["Scan"]
 
@@ -98,7 +97,7 @@ class Scan:
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
-    def to_pyarrow_dataset(self) -> ds.Dataset:
+    def to_pyarrow_dataset(self) -> "ds.Dataset":
         """Return a dataset of Arrow: duckdb, polars and pyarrow read from it the columns and rows they need.
 
         Base files are read when the dataset is. Where pyhudi itself has to filter, limit or convert, rows are read now
@@ -106,6 +105,11 @@ class Scan:
 
         Cost: one footer a file.
         """
+        # Loaded here, because the dataset module of Arrow loads pandas.
+        import pyarrow.dataset as ds
+
+        from pyhudi.queries.dataset import base_file_dataset, is_stored_as_shown
+
         if self.limit is not None or self.plan.predicate is not None or self.plan.path_values is not None:
             return ds.dataset(self.to_arrow())
         with self._kept():
