@@ -1,5 +1,7 @@
 """Schemas, refusals and bad input: what a write checks before it begins."""
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, counts, listing, trip, trips
@@ -17,6 +19,7 @@ from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 
 FILL = {"hoodie.write.set.null.for.missing.columns": True}
+RECONCILE = {"hoodie.datasource.write.reconcile.schema": True}
 NARROW = pa.schema([("uuid", pa.string()), ("ts", pa.int32()), ("fare", pa.float32()), ("city", pa.string())])
 
 
@@ -44,6 +47,113 @@ def test_a_column_widens_and_older_rows_are_read_in_the_new_type(engine, version
     assert table.schema == wide
     assert engine.rows_of(table, "ts", "fare") == [(1, 0.5), (2**40, 0.1)]
     assert engine.rows_of(table, "uuid", filter="ts > 5") == [("a",)]
+
+
+def test_what_widened_is_told(engine, version):
+    table = engine.create(NARROW, version=version)
+    row = {"uuid": "a", "ts": 1, "fare": 0.5, "city": "sf"}
+    assert table.upsert(engine.rows(trips(row, schema=NARROW))).widened == {}
+    wide = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("fare", pa.float64()), ("city", pa.string())])
+    done = table.upsert(engine.rows(trips(row, schema=wide)))
+    assert done.widened == {"ts": "int32 -> int64", "fare": "float -> double"}
+    assert "ts widened: int32 -> int64" in str(done)
+    assert table.upsert(engine.rows(trips(row, schema=wide))).widened == {}
+
+
+def typed(kind, *values):
+    """Give rows whose `n` is of a type."""
+    given = trips(*(trip(str(place)) for place in range(len(values))))
+    return given.append_column("n", pa.array(values, kind))
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64()])
+@pytest.mark.parametrize("options", [{}, RECONCILE])
+def test_whole_numbers_as_floats_fit_an_integer_column(engine, kind, options):
+    table = engine.create(TRIPS.append(pa.field("n", kind)))
+    done = table.upsert(engine.rows(typed(pa.float64(), 1.0, None, -3.0)), options=options)
+    assert done.widened == {}
+    assert table.schema.field("n").type == kind
+    assert engine.rows_of(table, "uuid", "n") == [("0", 1), ("1", None), ("2", -3)]
+
+
+def test_fractions_widen_an_integer_column_that_they_hold(engine):
+    table = engine.create(TRIPS.append(pa.field("n", pa.int32())))
+    table.upsert(engine.rows(typed(pa.int32(), 2**31 - 1)))
+    assert table.upsert(engine.rows(typed(pa.float64(), None, 0.5))).widened == {"n": "int32 -> double"}
+    assert engine.rows_of(table, "uuid", "n") == [("0", None), ("1", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "values", "read"),
+    [
+        (pa.int64(), pa.float64(), [1.0, 2.5], [1.0, 2.5]),
+        (pa.int64(), pa.float64(), [2.0**60], [2.0**60]),
+        (pa.int64(), pa.string(), ["x"], ["x"]),
+        (pa.date32(), pa.string(), ["2024-01-02"], ["2024-01-02"]),
+        (pa.string(), pa.binary(), [b"x"], [b"x"]),
+        (pa.binary(), pa.string(), ["x"], ["x"]),
+    ],
+)
+def test_a_column_loses_digits_or_becomes_text_on_request_only(engine, stored, given, values, read):
+    table = engine.create(TRIPS.append(pa.field("n", stored)))
+    rows, before = engine.rows(typed(given, *values)), listing(table)
+    with pytest.raises(SchemaMismatch, match="n"):
+        table.upsert(rows)
+    assert listing(table) == before
+    assert table.upsert(rows, options=RECONCILE).widened == {"n": f"{stored} -> {given}"}
+    assert [row[1] for row in engine.rows_of(table, "uuid", "n")] == read
+
+
+def test_reconciling_stores_nulls_in_columns_that_the_rows_lack(engine):
+    table = engine.create()
+    table.upsert(engine.rows(trips(trip("a")).drop_columns(["rider"])), options=RECONCILE)
+    assert engine.rows_of(table, "uuid", "rider") == [("a", None)]
+
+
+def test_reconciling_takes_values_of_dicts_as_they_look(engine):
+    if engine.name != "local":
+        pytest.skip("dicts are written in this process")
+    table = engine.create(TRIPS.append(pa.field("n", pa.int64())))
+    with pytest.raises(SchemaMismatch, match=r"row=1.*2\.5"):
+        table.upsert([trip("a", n=1), trip("b", n=2.5)])
+    assert table.upsert([trip("a", n=1), trip("b", n=2.5)], options=RECONCILE).widened == {"n": "int64 -> double"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "given", "values"),
+    [
+        (pa.int64(), pa.float64(), [2.9]),
+        (pa.int64(), pa.float64(), [float("nan")]),
+        (pa.int64(), pa.float64(), [2.0**54]),
+        (pa.int32(), pa.float32(), [2.5]),
+        (pa.float64(), pa.int64(), [2**53 + 1]),
+        (pa.float32(), pa.int64(), [2**24 + 1]),
+        (pa.int64(), pa.decimal128(5, 1), [Decimal("1.5")]),
+        (pa.decimal128(5, 1), pa.decimal128(5, 2), [Decimal("1.25")]),
+        (pa.decimal128(3, 1), pa.int64(), [100]),
+        (pa.list_(pa.int64()), pa.list_(pa.float64()), [[1.0, 1.5]]),
+        (pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.float64()), [[("a", 1.5)]]),
+        (pa.struct([("x", pa.int64())]), pa.struct([("x", pa.float64())]), [{"x": 1.5}]),
+    ],
+)
+def test_a_value_that_would_change_is_refused(engine, stored, given, values):
+    table = engine.create(TRIPS.append(pa.field("n", stored)))
+    before = listing(table)
+    with pytest.raises(SchemaMismatch, match="n"):
+        table.upsert(engine.rows(typed(given, *values)))
+    assert engine.rows_of(table) == []
+    assert before.keys() <= listing(table).keys()
+
+
+def test_fields_of_structs_are_matched_by_name(engine):
+    stored = pa.struct([("x", pa.int64()), ("y", pa.string()), ("z", pa.list_(pa.struct([("a", pa.int32())])))])
+    given = pa.struct([("z", pa.list_(pa.struct([("a", pa.int32())]))), ("y", pa.string()), ("x", pa.int32())])
+    table = engine.create(TRIPS.append(pa.field("n", stored)))
+    table.upsert(engine.rows(typed(given, {"x": 1, "y": "b", "z": [{"a": 2}]}, None)))
+    found = {"x": 1, "y": "b", "z": [{"a": 2}]}
+    assert engine.rows_of(table, "uuid", "n") == [("0", found), ("1", None)]
+    table.upsert(engine.rows(typed(pa.struct([("y", pa.string())]), {"y": "c"})))
+    assert engine.rows_of(table, "uuid", "n")[0] == ("0", {"x": None, "y": "c", "z": None})
 
 
 def test_narrower_values_fit_a_wider_column(engine):

@@ -172,5 +172,6 @@ def _fresh(kind: Kind, columns: pa.Schema, luck: random.Random, serial: int, num
         "note": luck.choice((f"made {number}", None)),
         "fare": luck.choice((1.5, -0.0, None)),
     }
-    more = {"size": serial - 7, "spot": luck.choice(({"x": 0.5, "tags": ["a", "ü"]}, None))}
+    is_fraction = "size" in columns.names and pa.types.is_floating(columns.field("size").type)
+    more = {"size": serial - (7.5 if is_fraction else 7), "spot": luck.choice(({"x": 0.5, "tags": ["a", "ü"]}, None))}
     return row | {name: more[name] for name in columns.names if name in more}

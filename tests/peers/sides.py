@@ -94,7 +94,7 @@ class Ours:
         if step.verb == "delete_partition":
             table.delete_partitions([partition_path(table, step, self.kind)], options=self.options)
             return
-        getattr(table, step.operation)(_rows(step, self.kind, table), options=self.options)
+        getattr(table, step.operation)(_rows(step, self.kind, table), options=self.options | _widening(step))
 
     def read(self, **how: Any) -> pa.Table:
         """Read a snapshot."""
@@ -128,6 +128,11 @@ class Ours:
         )
 
 
+def _widening(step: Step) -> dict[str, str]:
+    """Let columns widen as Apache Hudi's do without being asked."""
+    return {"hoodie.datasource.write.reconcile.schema": "true"} if step.verb == "evolve" else {}
+
+
 class OursOnSpark:
     """pyhudi's Spark engine, told what Apache Hudi is told."""
 
@@ -138,7 +143,7 @@ class OursOnSpark:
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
         storage_options = self.place.storage_options
-        options = self.options | _partitions_to_delete(step, self.place, self.kind)
+        options = self.options | _widening(step) | _partitions_to_delete(step, self.place, self.kind)
         is_there = table_exists(self.place.path, storage_options=storage_options)
         frame = self.spark.createDataFrame(_rows(step, self.kind, self.place.open()) if is_there else step.table)
         pyhudi.spark.write(frame, self.place.path, step.operation, options=options, storage_options=storage_options)

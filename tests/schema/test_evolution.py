@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import NotBuilt, SchemaMismatch
-from pyhudi.schema.evolution import conform, evolve, project
+from pyhudi.schema.evolution import conform, evolve, project, widened
 from pyhudi.schema.meta_fields import with_meta_fields
 
 PLACE = pa.struct([("x", pa.float64()), ("names", pa.list_(pa.field("element", pa.string())))])
@@ -291,14 +291,12 @@ def one(kind: pa.DataType) -> pa.Schema:
         (pa.int32(), pa.int64(), pa.int64()),
         (pa.int32(), pa.int8(), pa.int32()),
         (pa.int64(), pa.int32(), pa.int64()),
-        (pa.int64(), pa.float32(), pa.float32()),
+        (pa.int32(), pa.float64(), pa.float64()),
+        (pa.int32(), pa.float32(), pa.int32()),
+        (pa.int64(), pa.float64(), pa.int64()),
+        (pa.int64(), pa.decimal128(5, 1), pa.int64()),
         (pa.float32(), pa.float64(), pa.float64()),
         (pa.float64(), pa.int32(), pa.float64()),
-        (pa.int64(), pa.string(), pa.string()),
-        (pa.float64(), pa.large_string(), pa.string()),
-        (pa.date32(), pa.string(), pa.string()),
-        (pa.string(), pa.binary(), pa.binary()),
-        (pa.binary(), pa.string(), pa.string()),
         (pa.decimal128(10, 2), pa.decimal128(12, 3), pa.decimal128(12, 3)),
         (pa.decimal128(12, 3), pa.decimal128(10, 2), pa.decimal128(12, 3)),
         (pa.decimal128(12, 3), pa.int32(), pa.decimal128(12, 3)),
@@ -318,6 +316,39 @@ def one(kind: pa.DataType) -> pa.Schema:
 )
 def test_columns_widen_to_hold_both(table: pa.DataType, writer: pa.DataType, merged: pa.DataType) -> None:
     assert evolve(one(table), one(writer)).equals(one(merged))
+
+
+ON_REQUEST = [
+    (pa.int64(), pa.float32(), pa.float32()),
+    (pa.int64(), pa.float64(), pa.float64()),
+    (pa.int32(), pa.float32(), pa.float32()),
+    (pa.int64(), pa.string(), pa.string()),
+    (pa.float64(), pa.large_string(), pa.string()),
+    (pa.date32(), pa.string(), pa.string()),
+    (pa.string(), pa.binary(), pa.binary()),
+    (pa.binary(), pa.string(), pa.string()),
+]
+
+
+@pytest.mark.parametrize(("table", "writer", "merged"), ON_REQUEST)
+def test_columns_lose_digits_or_become_text_on_request_only(table, writer, merged) -> None:
+    assert evolve(one(table), one(writer), reconciles=True) == one(merged)
+    rows = pa.table({"v": pa.array([0.5 if pa.types.is_floating(writer) else None], writer)})
+    with pytest.raises(SchemaMismatch, match=f"reconcile[.]schema=true makes the column {merged}"):
+        conform(rows, evolve(one(table), one(writer)))
+
+
+def test_what_widened_is_told_by_path() -> None:
+    inner = [("x", pa.int32()), ("y", pa.string())]
+    before = pa.schema([("a", pa.int32()), ("b", pa.string()), ("s", pa.struct(inner)), ("l", pa.list_(pa.float32()))])
+    after = evolve(
+        before,
+        pa.schema([("new", pa.int32()), ("l", pa.list_(pa.float64())), ("s", pa.struct([("x", pa.int64())])),
+                   ("a", pa.int64()), ("b", pa.string())]),
+    )  # fmt: skip
+    told = {"a": "int32 -> int64", "s.x": "int32 -> int64", "l.element": "float -> double"}
+    assert widened(before, after) == told
+    assert widened(after, after) == {}
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,12 @@ from pyhudi.index.tag import index_plan
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.options import option
+from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal
 from pyhudi.queries.slices import slices_at, table_schema
-from pyhudi.schema.evolution import evolve
+from pyhudi.schema.evolution import RECONCILE, evolve, widened, widens_exactly
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
-from pyhudi.schema.types import to_table_schema
+from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
@@ -68,6 +69,8 @@ class WriteContext:
     time: InstantTime
     schema: pa.Schema
     """The table's columns after this write."""
+    widened: Mapping[str, str]
+    """Those that take another type by it, and which."""
     keys: KeySpec
     rows: Frame
     """The table's columns, KEY, PARTITION and ORDER; None for a write without rows."""
@@ -118,7 +121,7 @@ def begin_write(
     require_agreement(call.settings, call.state.config)
     require_writable(_config_to_write(call), call.state.layout, timeline)
     call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
-    schema = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
+    schema, wider = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
@@ -133,7 +136,7 @@ def begin_write(
         early = make_keys(None) if call.state.config.record_key else None
         transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
-            require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys))
+            require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
         keyed = early or make_keys(time)
         yield WriteContext(
             call=call,
@@ -142,6 +145,7 @@ def begin_write(
             snapshot=snapshot,
             time=time,
             schema=schema,
+            widened=wider,
             keys=call.keys(time),
             rows=keyed.rows,
             rows_by_partition={PartitionPath(name or ""): count for name, count in keyed.counts.items()},
@@ -254,28 +258,52 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
     return txn, txn.snapshot, txn.time
 
 
-def _schema_after(call: WriteCall, timeline: Timeline, records: Frame | None, *, has_only_keys: bool) -> pa.Schema:
-    """Check the rows' columns against the table's, which they may widen."""
+def _schema_after(
+    call: WriteCall, timeline: Timeline, records: Frame | None, *, has_only_keys: bool
+) -> tuple[pa.Schema, Mapping[str, str]]:
+    """Check the rows' columns against the table's; return those after the write, and which of them are wider."""
     stored = table_schema(call.state, timeline)
     if records is None or has_only_keys:
-        return stored
+        return stored, {}
     offered = call.engine.schema(records)
     columns = [field for field in offered if field.name in stored.names or not _is_no_column(field.name)]
     if not columns:
         raise InvalidInput("the rows have no columns of the table", columns=offered.names)
     missing = [field.name for field in stored if field.name not in offered.names and not is_unnamed_index(field.name)]
-    if missing and not call.settings.get(FILL_MISSING):
+    reconciles = call.settings.get(RECONCILE)
+    if missing and not (call.settings.get(FILL_MISSING) or reconciles):
         raise SchemaMismatch(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
         )
-    return evolve(stored, to_table_schema(pa.schema([_typed(field, stored) for field in columns])))
+    typed = pa.schema([_typed(call, records, field, stored) for field in columns])
+    after = evolve(stored, to_table_schema(typed), reconciles=reconciles)
+    return after, widened(stored, after)
 
 
-def _typed(field: pa.Field, stored: pa.Schema) -> pa.Field:
-    """Return a column of nothing but nulls the type it has in the table."""
-    if pa.types.is_null(field.type) and field.name in stored.names:
-        return field.with_type(stored.field(field.name).type)
-    return field
+def _typed(call: WriteCall, records: Frame, field: pa.Field, stored: pa.Schema) -> pa.Field:
+    """Return a column with the type it has in the table where it holds nulls only, or whole numbers as floats.
+
+    Cost: one pass over a column of floats for integers, where these could become floats.
+    """
+    if field.name not in stored.names:
+        return field
+    kind = stored.field(field.name).type
+    if pa.types.is_null(field.type):
+        return field.with_type(kind)
+    if not (pa.types.is_floating(field.type) and pa.types.is_integer(kind)):
+        return field
+    may_widen = call.settings.get(RECONCILE) or widens_exactly(kind, to_table_type(field.type))
+    return field.with_type(kind) if may_widen and _is_whole(call, records, field.name, kind) else field
+
+
+def _is_whole(call: WriteCall, records: Frame, name: str, kind: pa.DataType) -> bool:
+    """Check that a column of floats holds integers of a type, and nulls."""
+    most = 2**31 - 1 if kind == pa.int32() else 2**53 - 1
+    value = Column(parts=(name,))
+    is_whole = binary(Operator.EQUAL, binary(Operator.REMAINDER, value, literal(1.0)), literal(0.0))
+    fits = all_of(is_whole, Between(value=value, lower=literal(float(-most - 1)), upper=literal(float(most))))
+    found = call.engine.count(call.engine.select(records, {"fits": fits}), ["fits"])
+    return False not in found.column("fits").to_pylist()
 
 
 def _is_no_column(name: str) -> bool:

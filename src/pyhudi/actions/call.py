@@ -90,13 +90,16 @@ class WriteResult:
     bytes_written: int = 0
     files: tuple[str, ...] = ()
     """Base files written, relative to the base path."""
+    widened: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the table that took another type, and from which to which: `{"fare": "float -> double"}`."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """Seconds by step, in order."""
 
     def __str__(self) -> str:
         """Return it as one line."""
         counts = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
-        return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes"
+        wider = "".join(f"; {name} widened: {change}" for name, change in self.widened.items())
+        return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes{wider}"
 
     def __repr__(self) -> str:
         """Show counts; `files` and `phases` have the rest."""

@@ -79,6 +79,7 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
         rejected=work.rejected_count,
         bytes_written=sum(status.size_bytes for status in written),
         files=tuple(status.path for status in written),
+        widened=write.widened,
         phases=dict(write.phases.seconds),
     )
 

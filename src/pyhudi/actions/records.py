@@ -14,9 +14,10 @@ from pyhudi.actions.call import WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
-from pyhudi.errors import InvalidInput, KeyMissing
+from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
+from pyhudi.schema.evolution import RECONCILE
 from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_index
 from pyhudi.schema.python_values import is_unicode, to_array
 from pyhudi.timeline.active import load_timeline
@@ -39,7 +40,8 @@ def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) ->
     """
     if isinstance(records, list):
         known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
-        return call.engine.frame(rows_of_dicts(records, known) if records else known.empty_table())
+        rows = rows_of_dicts(records, known, may_widen=call.settings.get(RECONCILE)) if records else known.empty_table()
+        return call.engine.frame(rows)
     if _is_pandas(records):
         return call.engine.frame(_rows_of_pandas(records, None if is_as_it_is else lambda: _stored_names(call)))
     return call.engine.frame(records)
@@ -111,8 +113,10 @@ def keyed_rows(call: WriteCall, rows: Frame) -> Frame:
     return call.engine.select(keyed, {name: column(name) for name in (KEY, PARTITION, ORDER)})
 
 
-def rows_of_dicts(records: list[Any], known: pa.Schema | None = None) -> pa.Table:
+def rows_of_dicts(records: list[Any], known: pa.Schema | None = None, *, may_widen: bool = False) -> pa.Table:
     """Make rows of dicts; a name that a dict lacks is null, and `known` has the types of the columns there are.
+
+    Where columns `may_widen`, values that do not fit have the type they look like.
 
     Raises: InvalidInput; SchemaMismatch that names row, column and value where a value would change.
     """
@@ -126,5 +130,11 @@ def rows_of_dicts(records: list[Any], known: pa.Schema | None = None) -> pa.Tabl
     columns = []
     for name in names:
         kind = known.field(name).type if known is not None and name in known.names else None
-        columns.append(to_array([record.get(name) for record in records], kind, name))
+        values = [record.get(name) for record in records]
+        try:
+            columns.append(to_array(values, kind, name))
+        except SchemaMismatch:
+            if kind is None or not may_widen:
+                raise
+            columns.append(to_array(values, None, name))
     return pa.table(columns, names=names)

@@ -208,8 +208,9 @@ def _converts(values: Sequence[Any], kind: pa.DataType | None) -> bool:
 def _refuse(given: _Given, place: int, kind: pa.DataType | None, error: Exception | None = None) -> NoReturn:
     fits = "does not fit its column" if kind is not None else "does not fit the others of its column"
     said = {} if kind is None else {"type": str(kind)}
+    message = error.message if isinstance(error, SchemaMismatch) else f"a value {fits}"
     raise SchemaMismatch(
-        f"a value {fits}", row=given.rows[place], column=given.path, value=_REPR.repr(given.values[place]), **said
+        message, row=given.rows[place], column=given.path, value=_REPR.repr(given.values[place]), **said
     ) from error
 
 

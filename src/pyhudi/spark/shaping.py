@@ -22,6 +22,9 @@ _LAST_DELETE = "_pyhudi_last_delete"
 _LAST = "_pyhudi_last"
 _PLACE = "_pyhudi_place"
 _RANK = "_pyhudi_rank"
+_FLOATS = (spark.FloatType, spark.DoubleType)
+_LIMIT_OF: dict[type[spark.DataType], int] = {spark.FloatType: 2**24, spark.DoubleType: 2**53}
+"""Up to here a float holds each whole number."""
 
 
 def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
@@ -36,10 +39,8 @@ def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     for field in to_spark(schema).fields:
         if field.name not in present.names:
             value = F.lit(None).cast(field.dataType)
-        elif frame.schema[field.name].dataType == field.dataType:
-            value = named(field.name)
         else:
-            value = _fitting(named(field.name), field)
+            value = _fitted(named(field.name), frame.schema[field.name].dataType, field.dataType, field.name)
         columns.append(value.alias(field.name))
     return frame.select(*columns)
 
@@ -68,12 +69,45 @@ def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
     return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).select(*map(named, columns))
 
 
-def _fitting(value: Column, field: spark.StructField) -> Column:
-    tried = value.try_cast(field.dataType)
-    error = SchemaMismatch(
-        "a value does not fit the column's type", column=field.name, type=field.dataType.simpleString()
-    )
-    return fail_if(value.isNotNull() & tried.isNull(), error, tried)
+def _fitted(value: Column, source: spark.DataType, target: spark.DataType, path: str) -> Column:
+    """Cast values; one that would change is an error, but for the rounding of doubles to floats.
+
+    Spark's own casts round, and take the fields of structs by place.
+    """
+    if source == target:
+        return value
+    if isinstance(source, spark.StructType) and isinstance(target, spark.StructType):
+        given = {field.name: field.dataType for field in source.fields}
+        fields = [
+            _fitted(value.getField(one.name), given[one.name], one.dataType, f"{path}.{one.name}").alias(one.name)
+            if one.name in given
+            else F.lit(None).cast(one.dataType).alias(one.name)
+            for one in target.fields
+        ]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    if isinstance(source, spark.ArrayType) and isinstance(target, spark.ArrayType):
+        kinds = (source.elementType, target.elementType)
+        return F.transform(value, lambda one: _fitted(one, *kinds, f"{path}.element"))
+    if isinstance(source, spark.MapType) and isinstance(target, spark.MapType):
+        items = (source.valueType, target.valueType)
+        return F.transform_values(value, lambda _, one: _fitted(one, *items, f"{path}.value"))
+    tried = value.try_cast(target)
+    error = SchemaMismatch("a value does not fit its column", column=path, type=target.simpleString())
+    return fail_if(value.isNotNull() & (tried.isNull() | _is_changed(value, tried, source, target)), error, tried)
+
+
+def _is_changed(value: Column, tried: Column, source: spark.DataType, target: spark.DataType) -> Column:
+    """Return whether a cast number is another than it was."""
+    if not isinstance(source, spark.NumericType):
+        return F.lit(False)
+    if isinstance(source, _FLOATS) and isinstance(target, _FLOATS):
+        infinite = float("inf")
+        return (F.abs(tried) == infinite) & (F.abs(value) != infinite)
+    limit = _LIMIT_OF.get(type(source)) or _LIMIT_OF.get(type(target))
+    is_changed = tried.cast(source) != value
+    if limit is None or isinstance(source, spark.DecimalType):
+        return is_changed
+    return is_changed | (value < -limit) | (value > limit)
 
 
 def _is_delete(frame: DataFrame, spec: MergeSpec) -> Column:

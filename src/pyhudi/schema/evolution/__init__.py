@@ -4,7 +4,8 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 `project` reads old files with today's schema. Start at `conform`.
 """
 
+from pyhudi.schema.evolution.compare import widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
-from pyhudi.schema.evolution.merge import evolve
+from pyhudi.schema.evolution.merge import RECONCILE, evolve, widened
 
-__all__ = ["conform", "evolve", "project"]
+__all__ = ["RECONCILE", "conform", "evolve", "project", "widened", "widens_exactly"]

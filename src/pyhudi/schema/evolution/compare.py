@@ -13,12 +13,25 @@ import pyarrow.types as t
 
 from pyhudi.errors import SchemaMismatch
 
-__all__ = ["Rules", "differences", "fits", "is_text", "mismatch", "nearest", "plain_type", "promotes", "widens"]
+__all__ = [
+    "MayBecome",
+    "Rules",
+    "differences",
+    "fits",
+    "is_text",
+    "mismatch",
+    "nearest",
+    "plain_type",
+    "promotes",
+    "widens",
+    "widens_exactly",
+]
 
 MayBecome: TypeAlias = Callable[[pa.DataType, pa.DataType], bool]
 
 _SHOWN = 20
 _ORDER = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
+_EXACT = ((pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +127,12 @@ def _is_read_as(source: pa.DataType, target: pa.DataType) -> bool:
     if t.is_timestamp(source) and t.is_timestamp(target):
         return bool((source.tz is None) == (target.tz is None))
     return _is_same_kind(source, target)
+
+
+def widens_exactly(source: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether a column may change from one type to another that holds each of its values as it is."""
+    is_exact = (source, target) in _EXACT or bool(t.is_decimal(source) and t.is_decimal(target))
+    return is_exact and widens(source, target)
 
 
 def widens(source: pa.DataType, target: pa.DataType) -> bool:

@@ -12,7 +12,18 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from pyhudi.errors import InternalError, NotBuilt, SchemaMismatch
-from pyhudi.schema.evolution.compare import Rules, differences, fits, is_text, mismatch, plain_type, promotes
+from pyhudi.schema.evolution.compare import (
+    Rules,
+    differences,
+    fits,
+    is_text,
+    mismatch,
+    plain_type,
+    promotes,
+    widens,
+    widens_exactly,
+)
+from pyhudi.schema.evolution.merge import RECONCILE
 
 __all__ = ["conform", "project"]
 
@@ -137,7 +148,18 @@ def _fit(array: pa.Array, field: pa.Field, cast: Cast, path: str) -> pa.Array:
             return _fit_nested(_decoded(array), field.type, cast, path)
         return cast(array if t.is_dictionary(field.type) else _decoded(array), field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaMismatch(f"a value does not fit its column: {error}", column=path, type=str(field.type)) from error
+        raise SchemaMismatch(
+            f"a value does not fit its column: {error}{_asked(array.type, field.type)}",
+            column=path,
+            type=str(field.type),
+        ) from error
+
+
+def _asked(source: pa.DataType, kind: pa.DataType) -> str:
+    """Say how a column becomes of the rows' type, where it may on request only."""
+    source = plain_type(source)
+    is_on_request = widens(kind, source) and not widens_exactly(kind, source)
+    return f"; {RECONCILE.key}=true makes the column {source}" if is_on_request else ""
 
 
 def _fit_nested(array: pa.Array, kind: pa.DataType, cast: Cast, path: str) -> pa.Array:

@@ -3,22 +3,42 @@
 Types only. Start at `evolve`.
 """
 
+from dataclasses import dataclass, field
+from typing import Final
+
 import pyarrow as pa
 import pyarrow.types as t
 
-from pyhudi.schema.evolution.compare import fits, mismatch, widens
+from pyhudi.options import option
+from pyhudi.schema.evolution.compare import MayBecome, fits, mismatch, widens, widens_exactly
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
-__all__ = ["evolve"]
+__all__ = ["RECONCILE", "evolve", "widened"]
+
+RECONCILE: Final = option(
+    "hoodie.datasource.write.reconcile.schema",
+    False,
+    "The rows' columns may widen the table's where stored values may lose digits or become text (long to double, "
+    "anything to string, string to binary), and columns that the rows lack are null.",
+)
 
 
-def evolve(table_schema: pa.Schema, writer_schema: pa.Schema) -> pa.Schema:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Merging:
+    """How columns may change, and what keeps them from it."""
+
+    may_change: MayBecome
+    problems: list[str] = field(default_factory=list)
+
+
+def evolve(table_schema: pa.Schema, writer_schema: pa.Schema, *, reconciles: bool = False) -> pa.Schema:
     """Return the schema that holds the table's rows and the writer's.
 
-    New columns come last and are nullable; a column widens int -> long -> float -> double -> string, decimal to a wider
-    decimal, date to string, between string and binary to what the writer has. What the table has and the writer has not
-    stays. Nested fields follow the same rules.
+    New columns come last and are nullable. A column widens to what the writer has where that holds each stored value as
+    it is: int to long or double, float to double, a decimal to a wider one. If it `reconciles`, also int and long to
+    float, long to double, numbers and dates to string, and between string and binary. What the table has and the
+    writer has not stays. Nested fields follow the same rules.
 
     Shape:  the table's columns in their order, then the writer's new ones.
     Nulls:  nullability of known columns stays the table's.
@@ -27,54 +47,72 @@ def evolve(table_schema: pa.Schema, writer_schema: pa.Schema) -> pa.Schema:
     """
     table = without_meta_fields(table_schema)
     writer = to_table_schema(without_meta_fields(writer_schema))
-    problems: list[str] = []
-    fields = _merge_fields(list(table), list(writer), "", problems)
-    if problems:
-        raise mismatch("the table's schema cannot become that of the rows", problems)
-    return pa.schema(
-        [*(field for field in table_schema if field.name not in table.names), *fields], table_schema.metadata
-    )
+    merging = _Merging(may_change=widens if reconciles else widens_exactly)
+    fields = _merge_fields(list(table), list(writer), "", merging)
+    if merging.problems:
+        raise mismatch("the table's schema cannot become that of the rows", merging.problems)
+    return pa.schema([*(one for one in table_schema if one.name not in table.names), *fields], table_schema.metadata)
 
 
-def _merge_fields(table: list[pa.Field], writer: list[pa.Field], path: str, problems: list[str]) -> list[pa.Field]:
-    given = {field.name: field for field in writer}
-    known = {field.name.lower(): field.name for field in table}
+def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
+    """Return the columns, by their path, whose type changed, and from what to what."""
+    changes: dict[str, str] = {}
+    for one in before:
+        _add_changes(one.type, after.field(one.name).type, one.name, changes)
+    return changes
+
+
+def _add_changes(before: pa.DataType, after: pa.DataType, path: str, changes: dict[str, str]) -> None:
+    if t.is_struct(before) and t.is_struct(after):
+        for one in before:
+            _add_changes(one.type, after.field(one.name).type, f"{path}.{one.name}", changes)
+    elif t.is_list(before) and t.is_list(after):
+        _add_changes(before.value_type, after.value_type, f"{path}.element", changes)
+    elif t.is_map(before) and t.is_map(after):
+        _add_changes(before.item_type, after.item_type, f"{path}.value", changes)
+    elif before != after:
+        changes[path] = f"{before} -> {after}"
+
+
+def _merge_fields(table: list[pa.Field], writer: list[pa.Field], path: str, merging: _Merging) -> list[pa.Field]:
+    given = {one.name: one for one in writer}
     merged = []
-    for field in table:
-        if field.name in given:
-            kind = _merge_types(field.type, given[field.name].type, f"{path}{field.name}", problems)
-            merged.append(field.with_type(kind))
+    for one in table:
+        if one.name in given:
+            kind = _merge_types(one.type, given[one.name].type, f"{path}{one.name}", merging)
+            merged.append(one.with_type(kind))
             continue
-        if not field.nullable:
-            problems.append(f"{path}{field.name}: missing, not null {field.type}")
-        merged.append(field)
-    names = {field.name for field in table}
-    for field in writer:
-        if field.name in names:
+        if not one.nullable:
+            merging.problems.append(f"{path}{one.name}: missing, not null {one.type}")
+        merged.append(one)
+    known = {one.name.lower(): one.name for one in table}
+    names = {one.name for one in table}
+    for one in writer:
+        if one.name in names:
             continue
-        if field.name.lower() in known:
-            problems.append(f"{path}{field.name}: differs from {known[field.name.lower()]} by case only")
-        merged.append(field.with_nullable(True))
+        if one.name.lower() in known:
+            merging.problems.append(f"{path}{one.name}: differs from {known[one.name.lower()]} by case only")
+        merged.append(one.with_nullable(True))
     return merged
 
 
-def _merge_types(table: pa.DataType, writer: pa.DataType, path: str, problems: list[str]) -> pa.DataType:
+def _merge_types(table: pa.DataType, writer: pa.DataType, path: str, merging: _Merging) -> pa.DataType:
     if table == writer:
         return table
     if t.is_struct(table) and t.is_struct(writer):
-        return pa.struct(_merge_fields(list(table), list(writer), f"{path}.", problems))
+        return pa.struct(_merge_fields(list(table), list(writer), f"{path}.", merging))
     if t.is_list(table) and t.is_list(writer):
-        kind = _merge_types(table.value_type, writer.value_type, f"{path}.element", problems)
+        kind = _merge_types(table.value_type, writer.value_type, f"{path}.element", merging)
         return pa.list_(table.value_field.with_type(kind))
     if t.is_map(table) and t.is_map(writer):
-        kind = _merge_types(table.item_type, writer.item_type, f"{path}.value", problems)
+        kind = _merge_types(table.item_type, writer.item_type, f"{path}.value", merging)
         return pa.map_(table.key_type, table.item_field.with_type(kind))
-    if t.is_nested(table) or t.is_nested(writer):
-        problems.append(f"{path}: table has {table}, rows have {writer}")
-        return table
-    if widens(table, writer):
+    is_plain = not t.is_nested(table) and not t.is_nested(writer)
+    if is_plain and merging.may_change(table, writer):
         return writer
-    if fits(writer, table) or (widens(writer, table) and table not in (pa.string(), pa.binary())):
+    is_wider = widens(writer, table) and table not in (pa.string(), pa.binary())
+    if is_plain and (fits(writer, table) or is_wider):
         return table
-    problems.append(f"{path}: table has {table}, rows have {writer}")
+    asked = f"; {RECONCILE.key}=true makes the column {writer}" if is_plain and widens(table, writer) else ""
+    merging.problems.append(f"{path}: table has {table}, rows have {writer}{asked}")
     return table
