@@ -8,8 +8,8 @@ import itertools
 import json
 
 import pyarrow as pa
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table

@@ -1,6 +1,8 @@
 """Freshly created tables in memory, for tests of what works on a table's state."""
 
-from pyhudi.env import Env, FixedEnv
+from tests.fixed_env import FixedEnv
+
+from pyhudi.env import Env
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.state.creation import NewTable
 from pyhudi.state.first_properties import new_properties

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.table import create_table
 
 HERE = Path(__file__).parent

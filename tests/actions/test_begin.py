@@ -5,6 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, counts, listing, trip, trips
+from tests.faulty import Fault, FaultKind, FaultyStorage
 
 from pyhudi.errors import (
     InvalidInput,
@@ -16,7 +17,6 @@ from pyhudi.errors import (
     WriteConflict,
 )
 from pyhudi.state.properties_file import update_properties
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 
 FILL = {"hoodie.write.set.null.for.missing.columns": True}
 RECONCILE = {"hoodie.datasource.write.reconcile.schema": True}

@@ -1,12 +1,12 @@
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+from tests.faulty import FaultyStorage
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.restart import restarting
 from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import FaultyStorage
 
 RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 

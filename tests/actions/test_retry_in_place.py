@@ -7,13 +7,13 @@ from functools import partial
 import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
+from tests.faulty import FaultyStorage
 
 from pyhudi.actions import begin as beginning
 from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, SchemaMismatch, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.queries.slices import slices_at
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.txn.group_locks import GroupLocks
 
 ONCE = {**TINY_FILTERS, "hoodie.write.num.retries.on.conflict.failures": 0}

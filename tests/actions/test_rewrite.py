@@ -1,8 +1,8 @@
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, counts, listing, trip, trips
+from tests.faulty import FaultyStorage
 
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
-from pyhudi.storage.faulty import FaultyStorage
 
 
 def filled(engine, **said):

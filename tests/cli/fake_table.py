@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import pyarrow as pa
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import ExpressionError
 from pyhudi.storage.memory import MemoryStorage
 

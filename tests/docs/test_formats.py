@@ -13,10 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.fixed_env import FixedEnv
 from tests.golden.catalogue import kept_tables
 from tests.new_states import new_state
 
-from pyhudi.env import FixedEnv
 from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import base_file_name, marker_path, parse_base_file, parse_marker, write_token

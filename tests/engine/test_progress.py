@@ -5,12 +5,13 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 import pytest
 from tests.conformance.engine import double
+from tests.fixed_env import FixedEnv
 
 import pyhudi
 from pyhudi.engine.api import engine_for
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import NoProgress, ProgressLine, progress_for
-from pyhudi.env import FixedEnv, SystemEnv
+from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData
 from pyhudi.storage.memory import MemoryStorage
 

@@ -2,13 +2,13 @@ import threading
 from dataclasses import replace
 
 import pytest
+from tests.faulty import FaultyStorage
 from tests.new_states import new_state
 
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.file_index import FILES, file_index
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.active import load_timeline
 
 T = "20250928205430030"

@@ -1,9 +1,9 @@
 from datetime import timedelta, timezone
 
 import pytest
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.listing import (
     decode_partition_metadata,

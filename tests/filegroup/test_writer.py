@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.building import TRIPS, trip, trips
+from tests.faulty import Fault, FaultKind, FaultyStorage
 
 from pyhudi.errors import StorageFull
 from pyhudi.filegroup.key_filter import BloomSpec
@@ -23,7 +24,6 @@ from pyhudi.formats.parquet import base_file_footer, parquet_options, read_foote
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.merge import MergeSpec, probe
 from pyhudi.options import Settings
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.instant import InstantTime
 

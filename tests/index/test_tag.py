@@ -1,9 +1,9 @@
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, counts, listing, trip, trips
+from tests.faulty import FaultyStorage
 
 from pyhudi.errors import InvalidInput
 from pyhudi.kernels.bucket import bucket_number
-from pyhudi.storage.faulty import FaultyStorage
 
 KINDS = ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "BUCKET"]
 GLOBAL = ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"]

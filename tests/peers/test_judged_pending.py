@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.peers.histories import Expected, Step, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.sides import Hudi, Ours, rows_of
 
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.table import Table, open_table
 
 SIMPLE = next(kind for kind in KINDS if kind.name == "simple")

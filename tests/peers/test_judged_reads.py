@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from tests.faulty import FaultyStorage
 from tests.peers.histories import Step, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.sides import Hudi, Ours, plain, rows_of
@@ -17,7 +18,6 @@ from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
 from pyhudi.spark.reading import plan_read
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.table import Table, open_table
 from pyhudi.timeline.view import completed_writes
 

@@ -2,9 +2,9 @@ import datetime
 
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
+from tests.faulty import FaultyStorage
 
 from pyhudi.errors import HistoryExpired, InvalidInput, NotBuilt, OptionError
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 

@@ -1,8 +1,8 @@
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
+from tests.faulty import FaultyStorage
 
 from pyhudi.errors import InvalidInput
-from pyhudi.storage.faulty import FaultyStorage
 
 
 def test_records_are_found_by_key_in_every_partition(engine, version):

@@ -2,10 +2,10 @@ import datetime
 
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
+from tests.faulty import FaultyStorage
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import ExpressionError, InstantNotFound, InvalidInput
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.timeline.clock import parse_time
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}

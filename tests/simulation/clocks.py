@@ -1,12 +1,12 @@
 """Worlds whose writers have wrong clocks, and stores in which something happens before a chosen operation."""
 
 from tests.building import TRIPS, TableBuilder, trip
+from tests.faulty import FaultyStorage
+from tests.fixed_env import FixedEnv
 from tests.simulation.world import OPTIONS, URL, World
 
-from pyhudi.env import FixedEnv
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import StorageTraits
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 

@@ -11,11 +11,11 @@ import stat
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
+from tests.faulty import SimulatedCrash
+from tests.fixed_env import FixedEnv
 from tests.simulation.world import World
 
-from pyhudi.env import FixedEnv
 from pyhudi.storage import sinks
-from pyhudi.storage.faulty import SimulatedCrash
 from pyhudi.storage.local import posix, publish, store
 from pyhudi.storage.memory import MemoryStorage
 

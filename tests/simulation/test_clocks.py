@@ -4,6 +4,7 @@ from datetime import UTC
 
 import pytest
 from tests.building import trip
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.clocks import (
     DAY_MS,
     HOUR_MS,
@@ -22,7 +23,6 @@ from tests.simulation.world import DEAD_MS, OPTIONS, require_clean
 from tests.txn.clocks import World as Hosts
 
 from pyhudi.errors import ClockBehindTimeline, HudiError, OutcomeUnknown
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.view import pending
 

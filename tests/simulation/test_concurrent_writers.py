@@ -9,12 +9,12 @@ from multiprocessing.connection import wait
 
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.simulation.world import require_clean
 
 from pyhudi.env import SystemEnv
 from pyhudi.errors import ClockBehindTimeline, Conflict
 from pyhudi.state.properties_file import open_state
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table, create_table, open_table
 

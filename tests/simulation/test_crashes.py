@@ -4,10 +4,9 @@ import os
 
 import pytest
 from tests.building import trip
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
-
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 
 CRASHES = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))

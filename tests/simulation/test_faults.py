@@ -3,6 +3,7 @@
 import weakref
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.simulation.explorer.scenario import trust
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
 from tests.simulation.watching import watched
@@ -10,7 +11,6 @@ from tests.simulation.world import DEAD_MS
 from tests.storage.settled import SettledStorage
 
 from pyhudi.errors import HudiError, OutcomeUnknown
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 
 DEADLY = {FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER}
 FAULTS = [kind for kind in FaultKind if kind not in DEADLY]

@@ -4,14 +4,14 @@ import hashlib
 
 import pytest
 from tests.building import TRIPS, TableBuilder, trip
+from tests.faulty import SimulatedCrash
+from tests.fixed_env import FixedEnv
 from tests.simulation.power import Disk, PoweredOs, world_of
 from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
 from tests.simulation.world import DEAD_MS, OPTIONS
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import HudiError
 from pyhudi.state.properties_file import open_state, table_exists
-from pyhudi.storage.faulty import SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table
 

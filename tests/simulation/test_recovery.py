@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from tests.actions.test_retry_in_place import Stopping
 from tests.building import trip
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.test_crashes import dead_writers_world, deaths, last_write, next_write, recovered
 from tests.simulation.watching import WatchedStorage
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import CommitUnknown, InstantNotFound, LockNotAcquired, PutUnknown, StorageUnavailable
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.timeline.active import load_timeline
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])

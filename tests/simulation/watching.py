@@ -5,10 +5,10 @@ more than one step. A writer that dies before or after an operation leaves one o
 crash nothing it does reaches the store. Start at `watched`.
 """
 
+from tests.faulty import FaultyStorage
+from tests.fixed_env import FixedEnv
 from tests.simulation.world import World
 
-from pyhudi.env import FixedEnv
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.storage.memory import MemoryStorage
 
 

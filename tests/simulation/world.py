@@ -4,8 +4,8 @@ import hashlib
 from dataclasses import replace
 
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.state.properties_file import open_state

@@ -4,8 +4,8 @@ from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.formats.properties import parse_properties
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.state.config import MergeMode, TableConfig

@@ -1,9 +1,9 @@
 import weakref
 
 import pytest
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import CorruptData, InvalidInput, TableExists, TableNotFound, Unsupported
 from pyhudi.formats.properties import parse_properties
 from pyhudi.state.properties_file import (

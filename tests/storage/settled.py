@@ -3,9 +3,10 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tests.faulty import FaultyStorage
+
 from pyhudi.errors import PutUnknown, StorageUnavailable
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import FaultyStorage
 from pyhudi.storage.object_store.settle import ConditionalPut, settle
 from pyhudi.storage.sinks import MemorySink
 

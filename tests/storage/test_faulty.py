@@ -2,8 +2,9 @@
 
 import pytest
 from tests.conformance.storage import StorageTests
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     CorruptData,
     FileMissing,
@@ -14,7 +15,6 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 

@@ -3,8 +3,8 @@
 import pytest
 from pyarrow import fs
 from tests.conformance.storage import StorageTests
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import Environment
 from pyhudi.storage.address import parse_address
 from pyhudi.storage.credentials import Credentials

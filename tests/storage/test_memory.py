@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 from tests.conformance.storage import StorageTests
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import Environment, PathNotShared
 from pyhudi.storage.memory import MemoryStorage, shared_memory
 from pyhudi.storage.opening import open_storage

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import StorageUnavailable
 from pyhudi.storage.api import Directory, PutMode
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.probe import probe_writes

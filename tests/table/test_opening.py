@@ -5,9 +5,9 @@ import sys
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, counts, trip, trips
+from tests.fixed_env import FixedEnv
 
 import pyhudi.table
-from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     CorruptData,
     InvalidInput,

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, counts, listing, trip, trips
+from tests.faulty import Fault, FaultKind, FaultyStorage
 
 import pyhudi
 from pyhudi.errors import (
@@ -17,7 +18,6 @@ from pyhudi.errors import (
     NotBuilt,
     PermissionDenied,
 )
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.table import create_table, pending
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State

@@ -2,9 +2,10 @@ import time
 from dataclasses import replace
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     CommitUnknown,
     CorruptData,
@@ -14,7 +15,6 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 from pyhudi.storage.api import PutMode, StorageTraits
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import (
     complete,

@@ -4,8 +4,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import ClockBehindTimeline, InvalidInput
 from pyhudi.timeline.clock import (
     format_instant,

@@ -4,6 +4,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.new_states import new_state
 from tests.simulation.world import World
 from tests.txn.writing import begun, committed, data_files, metadata_of, path_of, through
@@ -13,7 +14,6 @@ from pyhudi.actions.unfinished import resolve
 from pyhudi.errors import CorruptData
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state, update_properties
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.timeline.active import complete, load_timeline, request, start
 from pyhudi.timeline.codec import encode_commit, encode_rollback_metadata
 from pyhudi.timeline.instant import Action, Instant, State

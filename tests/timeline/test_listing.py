@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import StorageUnavailable
 from pyhudi.storage.api import Directory
 from pyhudi.storage.local import LocalStorage

@@ -3,7 +3,7 @@
 import itertools
 from contextlib import contextmanager
 
-from pyhudi.env import FixedEnv
+from tests.fixed_env import FixedEnv
 
 _seeds = itertools.count(1)
 

@@ -4,6 +4,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 from tests.storage.settled import SettledStorage
 from tests.txn.clocks import World
@@ -22,7 +24,6 @@ from tests.txn.writing import (
 
 from pyhudi.actions import rollback
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     ClockBehindTimeline,
     CommitUnknown,
@@ -39,7 +40,6 @@ from pyhudi.errors import (
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode, StorageTraits
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import complete, load_timeline, request, start

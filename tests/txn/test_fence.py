@@ -4,6 +4,7 @@ from datetime import UTC
 
 import pyarrow as pa
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.new_states import new_state
 from tests.txn.clocks import World
 from tests.txn.writing import begun, data_files, proposal_of, states_of, through, write
@@ -20,7 +21,6 @@ from pyhudi.errors import (
 )
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import create_table, open_table
 from pyhudi.timeline.active import load_timeline

@@ -1,10 +1,10 @@
 from contextlib import contextmanager
 
 import pytest
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, proposal_of, write
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.new_states import new_state
 from tests.txn.writing import begun, data_files, proposal_of, remains, states_of, through, write
 
@@ -9,7 +10,6 @@ from pyhudi.actions.rollback import rollback_instant
 from pyhudi.errors import CommitUnknown, HudiError, PutUnknown, StorageFull, StorageUnavailable
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.outcomes import nothing_committed
 

@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 from tests.txn.clocks import World
 from tests.txn.writing import begun, committed, data_files, metadata_of, proposal_of, remains, write
 
-from pyhudi.env import FixedEnv, SystemEnv
+from pyhudi.env import SystemEnv
 from pyhudi.errors import ClockBehindTimeline, CorruptData, OptionError, Unsupported
 from pyhudi.options import Settings
 from pyhudi.storage.api import StorageTraits

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from greenlet import getcurrent, greenlet
+from tests.faulty import SimulatedCrash
 from tests.simulation.explorer.operations import Operation
-
-from pyhudi.storage.faulty import SimulatedCrash
 
 if TYPE_CHECKING:
     from tests.simulation.explorer.kernel import Run

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 import pyarrow as pa
+from tests.fixed_env import FixedEnv
 from tests.simulation.explorer.actors import Step, twin_of
 from tests.simulation.explorer.operations import CLOCK, Operation, listing, locking, reading, trying, unlocking, writing
 from tests.simulation.world import URL
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
 from pyhudi.storage.api import FileStatus, PutMode
 from pyhudi.storage.memory import MemoryStorage, _Content, _Stored

@@ -7,10 +7,9 @@ reply, a stalled clock) are actors of one step, so a search needs to know nothin
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tests.faulty import SimulatedCrash
 from tests.simulation.explorer.actors import Actor, Answer, Memory, TaskLostError, twin_of
 from tests.simulation.explorer.operations import EVERYTHING, Operation
-
-from pyhudi.storage.faulty import SimulatedCrash
 
 LONG_MS = 130_000
 """Longer than a heartbeat is believed; shorter than a storage lock holds."""

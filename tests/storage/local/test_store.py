@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.storage import StorageTests, break_off
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import FileMissing, HudiError, InvalidInput, PermissionDenied, PreconditionFailed, StorageFull
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.local import LocalStorage, posix, publish

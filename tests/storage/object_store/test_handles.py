@@ -1,8 +1,8 @@
 """Opening handles without a server."""
 
 import pytest
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import OptionError, PermissionDenied
 from pyhudi.storage.opening import open_storage
 

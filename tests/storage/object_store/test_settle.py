@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import FileMissing, PermissionDenied, PreconditionFailed, PutUnknown, StorageUnavailable
 from pyhudi.storage.object_store.settle import ConditionalPut, settle
 

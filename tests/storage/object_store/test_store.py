@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.conformance.storage import StorageTests
+from tests.fixed_env import FixedEnv
 from tests.storage.conftest import open_s3, s3_options
 
-from pyhudi.env import FixedEnv
 from pyhudi.errors import (
     FileMissing,
     HudiError,

@@ -3,11 +3,11 @@ import weakref
 
 import pytest
 from tests.conformance.locks import LockTests, QuickEnv
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.storage.conftest import open_s3
 from tests.txn.clocks import World
 
 from pyhudi.errors import CorruptData, LockNotAcquired, PutUnknown, StorageUnavailable
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.txn.locks.storage import STORAGE_LOCK_PATH, StorageLock

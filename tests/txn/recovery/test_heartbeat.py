@@ -4,12 +4,12 @@ import signal
 from dataclasses import replace
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.new_states import new_state
 from tests.txn.clocks import World
 
 from pyhudi.errors import PreconditionFailed
 from pyhudi.options import Settings
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.process import process_name

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 
 import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, states_of, through, write
 
@@ -14,7 +15,6 @@ from pyhudi.errors import CorruptData, FileMissing, HeartbeatExpired, InstantNot
 from pyhudi.filegroup.names import markers_directory
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import load_timeline, request, start

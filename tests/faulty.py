@@ -1,8 +1,7 @@
 """A store that fails on request: the same seed and plan fail the same way every time.
 
 Wraps another store, counts and logs every operation, and injects the faults of its plan. After a simulated crash the
-wrapper is dead, as its process would be: wrap the inner store anew to go on. Never used outside tests and simulations.
-Start at `FaultyStorage` and `Fault`.
+wrapper is dead, as its process would be: wrap the inner store anew to go on. Start at `FaultyStorage` and `Fault`.
 """
 
 import hashlib
@@ -15,8 +14,9 @@ from fnmatch import fnmatchcase
 from typing import IO, NoReturn, TypeVar
 
 import pyarrow as pa
+from tests.fixed_env import FixedEnv
 
-from pyhudi.env import Env, FixedEnv
+from pyhudi.env import Env
 from pyhudi.errors import (
     HudiError,
     PermissionDenied,
