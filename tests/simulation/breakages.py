@@ -12,7 +12,7 @@ from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.instant import Action, State
-from pyhudi.timeline.view import newest_time
+from pyhudi.timeline.view import completed_writes, newest_time
 from pyhudi.txn import group_locks
 from pyhudi.txn.recovery import announce
 from pyhudi.txn.times import times_for
@@ -34,6 +34,21 @@ def off_in(*callers):
     def make(check):
         def chosen(*given, **more):
             return None if sys._getframe(1).f_code.co_name in callers else check(*given, **more)
+
+        return chosen
+
+    return make
+
+
+def off_under(*callers):
+    """Check nothing while one of these functions is at work."""
+
+    def make(check):
+        def chosen(*given, **more):
+            frame = sys._getframe(1)
+            while frame is not None and frame.f_code.co_name not in callers:
+                frame = frame.f_back
+            return check(*given, **more) if frame is None else None
 
         return chosen
 
@@ -79,6 +94,13 @@ def footprint_without_replaced(footprint):
 
 def without_replacements(completed_after):
     return lambda *given: tuple(one for one in completed_after(*given) if one.action is not Action.REPLACECOMMIT)
+
+
+def newest_only(_):
+    """Take everything that was requested before the newest commit of a snapshot for seen in it."""
+    return lambda timeline, seen: [
+        one for one in completed_writes(timeline) if one.requested_time > max(seen, default="")
+    ]
 
 
 def begun_later_only(concurrent):

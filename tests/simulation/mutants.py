@@ -28,9 +28,11 @@ from tests.simulation.breakages import (
     last_left_out,
     lock_off_in,
     narrow,
+    newest_only,
     nothing_written,
     off,
     off_in,
+    off_under,
     one_token,
     others_may_be_later,
     request_first,
@@ -118,6 +120,7 @@ MUTANTS = (
     Mutant(
         "writers that began before us are not seen", "count-count", ((f"{COMMIT}.Txn._concurrent", begun_later_only),)
     ),
+    Mutant("a snapshot is its newest commit", "update-thrice", ((f"{CHECKS}.completed_after", newest_only),), seed=3),
     Mutant("replacements are not seen", "drop-update", ((f"{CHECKS}.completed_after", without_replacements),)),
     Mutant(
         "replaced file groups do not count", "drop-update", ((f"{CONFLICTS}.footprint", footprint_without_replaced),)
@@ -223,6 +226,11 @@ MUTANTS = (
         "saved in place whatever keys have moved",
         "mend-moved-key",
         (("pyhudi.actions.retry_in_place._has_moved_keys", always(False)),),
+    ),
+    Mutant(
+        "saved in place whatever columns have changed",
+        "mend-widen",
+        ((f"{COMMIT}.require_same_schema", off_under("_superseded")),),
     ),
     Mutant("saved in place under the old name", "mend", ((f"{COMMIT}.Superseded", first_revision),)),
     Mutant("a write token that never changes", "mend", (("pyhudi.actions.retry_in_place.write_token", one_token),)),

@@ -214,14 +214,18 @@ def i13_the_past_stays(end):
             yield f"as of {one.completion_time} rows are {difference(found, rows)}"
 
 
-def i14_changes_miss_nothing(end):
-    if end.scenario.version == 6 or len(end.commits) < 2:
+def i14_changes_are_what_the_commits_between_have_changed(end):
+    """Whatever window: all rows that another moment had otherwise, and of every row what it is at the window's end."""
+    if end.scenario.version == 6 or not end.scenario.is_serializable or not end.commits:
         return
-    points = [one.completion_time for one, _ in end.commits]
-    whole = _changed(end.table, points[0], points[-1])
-    parts = [_changed(end.table, after, until) for after, until in pairwise(points)]
-    if not whole <= set().union(*parts):
-        yield f"(first, last] changed {whole}, the parts only {parts}"
+    begun = [one.completion_time for one in load_timeline(end.play.world.world.table().state).completed.values()]
+    moments = list(zip([max(begun), *(one.completion_time for one, _ in end.commits)], end.expected, strict=True))
+    for number, (after, before) in enumerate(moments):
+        for until, rows in moments[number + 1 :]:
+            found = _changed(end.table, after, until)
+            missing = {place for place, fare in rows.items() if before.get(place) != fare} - found.keys()
+            if missing or not found.items() <= rows.items():
+                yield f"({after}, {until}] changed {found}, without {missing}; rows are {rows}"
 
 
 def i16_services_change_no_row(end):
@@ -285,7 +289,7 @@ ENDS = (
     i9_the_next_writer_puts_the_table_right,
     i12_what_files_say_of_their_keys_is_true,
     i13_the_past_stays,
-    i14_changes_miss_nothing,
+    i14_changes_are_what_the_commits_between_have_changed,
     i16_services_change_no_row,
     i19_nobody_reaches_outside,
     i20_what_a_commit_names_can_be_read_whole,
@@ -321,8 +325,8 @@ def _rows_as_of(end, one):
 
 
 def _changed(table, after, until):
-    found = table.changes(after, until, columns=["uuid", "city"]).to_arrow().to_pylist()
-    return {(row["uuid"], row["city"]) for row in found}
+    found = table.changes(after, until, columns=["uuid", "city", "fare"]).to_arrow().to_pylist()
+    return {(row["uuid"], row["city"]): row["fare"] for row in found}
 
 
 @lru_cache(maxsize=4_096)

@@ -1,7 +1,7 @@
 """Writers that save a conflict in place: they write again what others rewrote, under the same instant."""
 
 from tests.simulation.explorer.scenario import Scenario
-from tests.simulation.explorer.verbs import add, delete, having, upsert
+from tests.simulation.explorer.verbs import add, delete, having, upsert, widen
 
 ONCE = {"hoodie.write.num.retries.on.conflict.failures": 1}
 APART = {"hoodie.parquet.max.file.size": 1, "hoodie.parquet.small.file.limit": 0}
@@ -34,6 +34,11 @@ SCENARIOS = {
         about="two merges add to one row, and try once more on a conflict",
         actors={"w1": (add(k1_b=1.0),), "w2": (add(k1_b=2.0, k0_a=1.0),)},
         options=ONCE,
+    ),
+    "mend-widen": Scenario(
+        about="one adds a column to a file, which another changes too; both try once more on a conflict",
+        actors={"w1": (widen("x", k1_b=5.0),), "w2": (upsert(k3_b=7.0, k2_a=6.0),)},
+        options={**ONCE, "hoodie.write.set.null.for.missing.columns": True},
     ),
     "mend-crash": Scenario(
         about="a writer dies, maybe while it saves a conflict in place",
