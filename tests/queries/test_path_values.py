@@ -1,5 +1,7 @@
 import pyarrow as pa
-from tests.queries.test_pruning import DROP, SCHEMA, config
+import pytest
+from tests.building import trip, trips
+from tests.queries.test_pruning import DROP, SCHEMA, STYLE, config
 
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 
@@ -14,6 +16,17 @@ def test_values_of_dropped_columns_come_from_the_path(engine):
         {"uuid": uuid, "_hoodie_partition_path": "oslo/2", "city": "oslo", "ts": 2} for uuid in "ab"
     ]
     assert with_path_values(batch, None, "sf/1") is batch
+
+
+@pytest.mark.parametrize("style", [False, True])
+def test_rows_of_the_default_partition_are_null_and_all_others_what_they_were(engine, version, style):
+    table = engine.create(version=version, options={DROP: True, STYLE: style})
+    rows = [trip("a"), trip("n", None), trip("e", ""), trip("d", "default"), trip("s", "x/y")]
+    table.upsert(engine.rows(trips(*rows)))
+    expected = [("a", "sf"), ("d", "default"), ("e", None), ("n", None), ("s", "x/y")]
+    assert engine.rows_of(table, "uuid", "city") == expected
+    assert engine.rows_of(table, "uuid", filter="city is null") == [("e",), ("n",)]
+    assert engine.rows_of(table, "uuid", filter="city in ('default', 'x/y')") == [("d",), ("s",)]
 
 
 def test_a_value_that_the_path_does_not_tell_is_null(engine):

@@ -7,6 +7,7 @@ from tests.building import TRIPS
 from pyhudi.predicate import to_expression
 from pyhudi.queries.pruning import partition_values, prune_partitions
 from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.state.config import TableConfig
 
 STYLE = "hoodie.datasource.write.hive_style_partitioning"
 ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
@@ -41,7 +42,10 @@ def test_without_a_filter_every_partition_is_kept(engine):
         ({"partition_by": ["city", "ts"]}, ["sf/1", "sf/20", "x/3"], "ts > 5", ["sf/20"]),
         ({"partition_by": ["day"]}, ["2024-01-01", "2024-02-01"], "day < date '2024-01-15'", ["2024-01-01"]),
         ({}, ["sf", "oslo"], "_hoodie_partition_path like 'o%'", ["oslo"]),
-        ({}, ["a/b", "c"], "city = 'c'", ["a/b", "c"]),
+        ({}, ["a/b", "c", "d"], "city = 'c'", ["a/b", "c"]),
+        ({"options": {DROP: True}}, ["a/b", "c"], "city = 'c'", ["c"]),
+        ({"options": {DROP: True}}, ["a/b", "c"], "city = 'a/b'", ["a/b"]),
+        ({"partition_by": ["city", "ts"]}, ["a/b/1", "c/1", "c/2"], "ts = 1", ["a/b/1", "c/1"]),
     ],
 )  # fmt: skip
 def test_partitions_that_cannot_match_are_left_out(engine, said, partitions, text, expected):
@@ -74,3 +78,27 @@ def test_a_custom_table_that_does_not_store_its_types_is_read_without_pruning(en
     }
     made = config(engine, version=6, partition_by=["city:SIMPLE", "ts:TIMESTAMP"], options=options)
     assert kept(made, ["sf/2020", "oslo/2020"], "city = 'sf'") == ["sf/2020", "oslo/2020"]
+
+
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX"])
+def test_where_an_index_may_leave_a_record_in_its_partition_paths_tell_only_themselves(engine, index):
+    made = config(engine, partition_by=["city"])
+    may_differ = TableConfig.of({**made.properties, "hoodie.index.type": index})
+    assert kept(may_differ, ["sf", "oslo"], "city = 'sf'") == ["sf", "oslo"]
+    assert kept(may_differ, ["sf", "oslo"], "_hoodie_partition_path = 'sf'") == ["sf"]
+    assert kept(TableConfig.of({**may_differ.properties, DROP: "true"}), ["sf", "oslo"], "city = 'sf'") == ["sf"]
+
+
+def test_a_record_index_of_apache_hudi_may_leave_a_record_in_its_partition(engine):
+    made = config(engine, partition_by=["city"])
+    indexed = TableConfig.of({**made.properties, "hoodie.table.metadata.partitions": "files,record_index"})
+    assert kept(indexed, ["sf", "oslo"], "city = 'sf'") == ["sf", "oslo"]
+
+
+@pytest.mark.parametrize(("version", "value"), [(9, "default"), (6, "default"), (4, None)])
+def test_the_old_default_partition_is_a_text_like_others_since_it_was_renamed(engine, version, value):
+    made = config(engine, partition_by=["city"], options={DROP: True})
+    told = partition_values(
+        TableConfig.of({**made.properties, "hoodie.table.version": str(version)}), SCHEMA, ["default", NULL]
+    )
+    assert told["city"].to_pylist() == [value, None]

@@ -160,6 +160,21 @@ def test_an_update_that_a_compaction_overtook_is_kept_when_both_are_archived(ver
     assert (found.base.instant, [one.path for one in found.logs]) == (compaction, [log])
 
 
+@pytest.mark.parametrize("ending", ["orc", "lance", "hfile"])
+def test_base_files_in_another_format_are_refused_by_its_name(engine, ending):
+    table = engine.create()
+    table.upsert(trips(trip("a")))
+    storage = table.state.storage
+    [path] = [one.path for one in storage.list("") if one.path.endswith(".parquet")]
+    other = path.removesuffix("parquet") + ending
+    storage.put(other, storage.get(path))
+    storage.delete(path)
+    for verb in (table.scan, lambda: table.upsert(trips(trip("a"))), lambda: table.delete(where="fare > 0")):
+        with pytest.raises(NotBuilt, match=f"in {ending.upper()} .*{other}"):
+            verb()
+    assert table.inspect.file_slices()["base_file"].to_pylist() == [other]
+
+
 def clean(table, retained):
     """Put a completed clean on the timeline that keeps what is needed from an instant on."""
     fields = [{"name": "earliestCommitToRetain", "type": ["null", "string"]}]

@@ -49,6 +49,14 @@ def test_options_travel_and_filter(spark, path):
     assert spark.sql("select * from v where n > 2").count() == 2
 
 
+def test_columns_that_only_the_path_has_are_read_from_it(spark, tmp_path):
+    path, drop = str(tmp_path / "t"), {"hoodie.datasource.write.drop.partition.columns": True}
+    table = pyhudi.create_table(path, SCHEMA, record_key=["id"], partition_by=["city"], options=drop)
+    table.upsert([{"id": key, "city": city, "n": 1, "at": None, "d": None} for key, city in [("a", "sf"), ("n", None)]])
+    frame = spark.read.format("hudi").load(path)
+    assert sorted((one.id, one.city) for one in frame.select("id", "city").collect()) == [("a", "sf"), ("n", None)]
+
+
 def test_writes_name_install(spark, path):
     with pytest.raises(PySparkException, match=r"pyhudi\.spark\.install"):
         spark.range(1).write.format("hudi").mode("append").save(path)

@@ -13,7 +13,7 @@ from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.filegroup.names import parse_file
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
@@ -116,7 +116,7 @@ class Inspect:
 
     def file_slices(self) -> pa.Table:
         """List the visible file slices, by partition and file id."""
-        slices = slices_at(self.state, load_timeline(self.state))
+        slices = slices_of_any_format(file_index(self.state, load_timeline(self.state)))
         return _table(
             _SLICES,
             (

@@ -15,7 +15,13 @@ from pyhudi.state.config import TableConfig
 
 __all__ = ["partition_values", "prune_partitions"]
 
-_NULLS = frozenset({"__HIVE_DEFAULT_PARTITION__", "default"})
+_DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+_DEFAULTS = frozenset({_DEFAULT, "default"})
+_RENAMED = 5
+"""Table version since which nulls are no longer put in `default`."""
+_GLOBAL_INDEXES = frozenset(
+    {"GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "HBASE", "INMEMORY"}
+)
 _PATH = "_hoodie_partition_path"
 
 
@@ -24,15 +30,14 @@ def prune_partitions(
 ) -> list[PartitionPath]:
     """Keep the partitions in which the predicate may be true for some row.
 
-    A text's default partition holds nulls, empty texts and whatever spells like it, so it tells nothing of the text.
+    A text's default partition holds nulls, empty texts and whatever spells like it, so it tells nothing of the text. A
+    path that does not have one level a field tells nothing at all, nor does any path of a table in which a record may
+    keep its partition though its partition column changed: there the statistics of files decide, when they are read.
     """
     if predicate is None or not partitions:
         return list(partitions)
     values = partition_values(config, schema, partitions)
-    texts = [field.name for field in values.schema if pa.types.is_string(field.type) and field.name != _PATH]
-    unsure = [
-        tuple(name for name, value in zip(texts, row, strict=True) if value is None) for row in _rows(values, texts)
-    ]
+    unsure = [_untold(config, values.schema, partition) for partition in partitions]
     kept: set[str] = set()
     for names in set(unsure):
         told = values.filter(pa.array([one == names for one in unsure])).drop_columns(list(names))
@@ -40,32 +45,73 @@ def prune_partitions(
     return [partition for partition in partitions if partition in kept]
 
 
-def _rows(values: pa.Table, names: Sequence[str]) -> list[tuple[str | None, ...]]:
-    """Return one tuple of these columns' values a partition."""
-    return list(zip(*(values.column(name).to_pylist() for name in names), strict=True)) or [()] * values.num_rows
+def _untold(config: TableConfig, values: pa.Schema, partition: PartitionPath) -> tuple[str, ...]:
+    """Name the columns of which this path tells nothing."""
+    levels, fields = _levels(config, partition), _fields(config)
+    if len(levels) != len(fields) or _may_differ(config):
+        return tuple(name for name in values.names if name != _PATH)
+    return tuple(
+        name
+        for name, level in zip(fields, levels, strict=True)
+        if name in values.names and _is_text(values.field(name).type) and _text(level, name, config) in _DEFAULTS
+    )
 
 
 def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequence[PartitionPath]) -> pa.Table:
     """Read the partition columns' values out of the paths.
 
-    A path that does not have one level a field tells nothing, nor does a field that is formatted as a time.
+    A field that is formatted as a time tells nothing.
 
     Shape: one row a partition: `_hoodie_partition_path` and each partition column that paths tell, in its own type.
-    Nulls: the default partition is null.
+    Nulls: the default partition is null, and so is everything where a path does not have one level a field.
     """
     columns = {_PATH: pa.array(partitions, pa.string())}
-    levels = [partition.split("/") for partition in partitions]
-    if config.has_slash_dates or any(len(level) != len(config.partition_fields) for level in levels):
+    if config.has_slash_dates:
         return pa.table(columns)
-    for place, element in enumerate(config.partition_fields):
-        name = element.partition(":")[0]
+    levels = [_levels(config, partition) for partition in partitions]
+    for place, (element, name) in enumerate(zip(config.partition_fields, _fields(config), strict=True)):
         if not _shows_value(config, element) or name not in schema.names:
             continue
-        texts = [_value(level[place], name, config) for level in levels]
-        typed = _cast(texts, schema.field(name).type)
+        kind = schema.field(name).type
+        nulls = _nulls(config, kind)
+        texts = [
+            _text(level[place], name, config) if len(level) == len(config.partition_fields) else None
+            for level in levels
+        ]
+        typed = _cast([None if text in nulls else text for text in texts], kind)
         if typed is not None:
             columns[name] = typed
     return pa.table(columns)
+
+
+def _may_differ(config: TableConfig) -> bool:
+    """Return whether a stored value may be another than the path's: a look-up in all partitions may leave it so.
+
+    Apache Hudi's global indexes update a record where it is if `update.partition.path` is false, which is the default
+    of its record index; the options of such a write are not kept.
+    """
+    if config.drops_partition_columns:
+        return False
+    index = config.properties.get("hoodie.index.type", "").upper()
+    return index in _GLOBAL_INDEXES or "record_index" in config.metadata_partitions
+
+
+def _fields(config: TableConfig) -> tuple[str, ...]:
+    return tuple(element.partition(":")[0] for element in config.partition_fields)
+
+
+def _levels(config: TableConfig, partition: PartitionPath) -> list[str]:
+    """Split a path; where only the path has the value of the one field, all of it is the value."""
+    is_value = config.drops_partition_columns and len(config.partition_fields) == 1
+    return [partition] if is_value else partition.split("/")
+
+
+def _nulls(config: TableConfig, kind: pa.DataType) -> frozenset[str]:
+    return frozenset({_DEFAULT}) if _is_text(kind) and config.table_version >= _RENAMED else _DEFAULTS
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind))
 
 
 def _shows_value(config: TableConfig, element: str) -> bool:
@@ -75,10 +121,9 @@ def _shows_value(config: TableConfig, element: str) -> bool:
     return config.key_generator not in {KeyGenerator.TIMESTAMP, KeyGenerator.USER_PROVIDED}
 
 
-def _value(segment: str, name: str, config: TableConfig) -> str | None:
-    text = segment.removeprefix(f"{name}=") if config.is_hive_style else segment
-    text = unquote(text) if config.is_url_encoded else text
-    return None if text in _NULLS else text
+def _text(level: str, name: str, config: TableConfig) -> str:
+    text = level.removeprefix(f"{name}=") if config.is_hive_style else level
+    return unquote(text) if config.is_url_encoded else text
 
 
 def _cast(texts: list[str | None], kind: pa.DataType) -> pa.Array | None:

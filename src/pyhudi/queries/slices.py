@@ -5,6 +5,7 @@ Reads the timeline's metadata and listings; start at `visible_slices` and `table
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
@@ -28,7 +29,9 @@ from pyhudi.timeline.view import (
     schema_changes,
 )
 
-__all__ = ["slices_at", "table_schema", "visible_slices"]
+__all__ = ["slices_at", "slices_of_any_format", "table_schema", "visible_slices"]
+
+_PARQUET: Final = ".parquet"
 
 
 def slices_at(
@@ -39,7 +42,24 @@ def slices_at(
 
 
 def visible_slices(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:
-    """List the visible file slices of some partitions, or of all; sorted by partition and file id.
+    """List the visible file slices of some partitions, or of all, to read them; sorted by partition and file id.
+
+    Cost:   as `slices_of_any_format`.
+    Raises: as it, and NotBuilt for base files that are not parquet.
+    """
+    slices = slices_of_any_format(index, partitions)
+    for one in slices:
+        if one.base is not None and one.base.extension != _PARQUET:
+            format_name = one.base.extension.removeprefix(".").upper()
+            raise NotBuilt(
+                f"pyhudi does not read base files in {format_name} yet; use Apache Hudi for this table",
+                file=one.base.path,
+            )
+    return slices
+
+
+def slices_of_any_format(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:
+    """List the visible file slices of some partitions, or of all, whatever their base files are.
 
     Cost:   what the index costs; of a moment in the past also one read of the newest clean.
     Raises: SnapshotExpired for a moment whose files may be cleaned. A savepoint's own moment is kept.

@@ -6,7 +6,7 @@ pinned: whatever is committed later, it reads the same. Start at `plan_snapshot`
 Spec: Reader Expectations 1-5.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.engine.api import Engine, Frame, ScanFile
+from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
@@ -28,7 +29,7 @@ from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time
 from pyhudi.timeline.view import Timeline, as_of, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "read_plan"]
+__all__ = ["Moment", "ReadPlan", "file_reader", "pin", "pin_requested", "plan_snapshot", "read_plan"]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -138,15 +139,15 @@ def read_plan(plan: ReadPlan, engine: Engine) -> Frame:
     """Read what was planned."""
     if plan.path_values is None:
         return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
-    read = partial(
-        scan_beside_path,
-        storage=plan.storage,
-        schema=plan.schema,
-        columns=plan.columns,
-        predicate=plan.predicate,
-        values=plan.path_values,
-    )
-    return engine.rows(read, plan.files, pa.schema([plan.schema.field(name) for name in plan.columns]))
+    return engine.rows(file_reader(plan), plan.files, pa.schema([plan.schema.field(name) for name in plan.columns]))
+
+
+def file_reader(plan: ReadPlan) -> Callable[[ScanFile], Iterator[pa.RecordBatch]]:
+    """Return what reads one of the planned files, in a task."""
+    found = {"storage": plan.storage, "schema": plan.schema, "columns": plan.columns, "predicate": plan.predicate}
+    if plan.path_values is None:
+        return partial(scan_file, **found)
+    return partial(scan_beside_path, values=plan.path_values, **found)
 
 
 def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:

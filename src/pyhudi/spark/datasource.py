@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from pyhudi.engine.api import ScanFile
     from pyhudi.queries.snapshot import ReadPlan
-    from pyhudi.state.model import TableState
 
 __all__ = ["HudiReader", "HudiSource"]
 
@@ -46,7 +45,7 @@ class HudiSource(DataSource):
 
         from pyhudi.spark.types import to_spark
 
-        plan = _planned(self.options)[1]
+        plan = _planned(self.options)
         return to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
 
     def reader(self, schema: "StructType") -> "HudiReader":
@@ -80,8 +79,7 @@ class HudiReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str], schema: "StructType") -> None:
         """Plan the read: tasks get the plan, not the options."""
-        state, plan = _planned(options)
-        self._storage = state.storage
+        plan = _planned(options)
         self._plan = replace(plan, columns=tuple(schema.fieldNames()))
         self._schema = schema
 
@@ -92,20 +90,18 @@ class HudiReader(DataSourceReader):
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Yield the rows of one file."""
         from pyhudi.engine.frames import conform
-        from pyhudi.engine.scanning import scan_file
+        from pyhudi.queries.snapshot import file_reader
         from pyhudi.spark.types import from_spark
 
-        file, plan = getattr(partition, "file", None), self._plan
+        file = getattr(partition, "file", None)
         if file is None:
             return
         target = from_spark(self._schema)
-        for batch in scan_file(
-            file, storage=self._storage, schema=plan.schema, columns=plan.columns, predicate=plan.predicate
-        ):
+        for batch in file_reader(self._plan)(file):
             yield conform(batch, target)
 
 
-def _planned(options: Mapping[str, str]) -> "tuple[TableState, ReadPlan]":
+def _planned(options: Mapping[str, str]) -> "ReadPlan":
     from pyhudi.options import Settings
     from pyhudi.spark.reading import plan_read
     from pyhudi.table import open_table
@@ -114,5 +110,4 @@ def _planned(options: Mapping[str, str]) -> "tuple[TableState, ReadPlan]":
     path = given.pop("path", None)
     if path is None:
         raise InvalidInput("give one path: the table's base path", paths=given.get("paths"))
-    state = open_table(path).state
-    return state, plan_read(state, Settings.of(given))
+    return plan_read(open_table(path).state, Settings.of(given))
