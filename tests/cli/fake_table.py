@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from tests.fixed_env import FixedEnv
 
 from pyhudi.errors import ExpressionError
@@ -12,17 +13,14 @@ ROWS = pa.table({"id": ["a", "b", "c"], "fare": [1.0, 2.5, None], "raw": [b"\x01
 
 
 class FakeScan:
-    def __init__(self, columns, filter, as_of, meta):
+    def __init__(self, columns, filter, limit, **asked):
         if filter == "broken":
             raise ExpressionError("expression does not parse", text=filter)
-        self.asked = {"columns": columns, "filter": filter, "as_of": as_of, "meta": meta}
-        self.rows = ROWS.select(columns) if columns else ROWS
+        self.asked = {"columns": columns, "filter": filter, "limit": limit, **asked}
+        self.rows = (ROWS.select(columns) if columns else ROWS).slice(0, limit)
 
     def to_arrow(self):
         return self.rows
-
-    def to_batches(self):
-        yield from self.rows.to_batches(max_chunksize=1)
 
 
 class FakeTable:
@@ -52,6 +50,14 @@ class FakeTable:
         self.state = SimpleNamespace(storage=MemoryStorage(), env=FixedEnv(), config=self.config)
         self.scans = []
 
-    def scan(self, columns=None, filter=None, as_of=None, meta=False):
-        self.scans.append(FakeScan(columns, filter, as_of, meta))
+    def scan(self, columns=None, filter=None, as_of=None, limit=None, meta=False):
+        self.scans.append(FakeScan(columns, filter, limit, as_of=as_of, meta=meta))
         return self.scans[-1]
+
+    def changes(self, columns=None, filter=None, limit=None, **asked):
+        self.scans.append(FakeScan(columns, filter, limit, **asked))
+        return self.scans[-1]
+
+    def lookup(self, keys, columns=None, meta=False):
+        self.looked_up = keys, columns, meta
+        return ROWS.filter(pc.is_in(ROWS["id"], pa.array(keys)))

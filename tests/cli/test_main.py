@@ -6,10 +6,14 @@ import sys
 import pyarrow as pa
 import pytest
 
-from pyhudi.cli.main import FAILED, INTERRUPTED, WRONG_CALL, main
+import pyhudi
+from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, WRONG_CALL, main
 from pyhudi.table import create_table, locks
 
-COMMANDS = ("demo", "show", "timeline", "commits", "files", "read", "locks", "doctor")
+COMMANDS = (
+    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "locks",
+    "pending", "doctor",
+)  # fmt: skip
 
 
 def test_help_names_every_command(capsys):
@@ -84,6 +88,7 @@ def test_read_passes_on_what_it_is_asked(table, capsys):
         "columns": ["id", "fare"],
         "filter": "fare > 1",
         "as_of": "2026-01-01",
+        "limit": 21,
         "meta": False,
     }
     assert json.loads(capsys.readouterr().out)[2] == {"id": "c", "fare": None}
@@ -171,3 +176,58 @@ def test_what_is_pending_is_shown_with_its_owner_and_what_to_do(tmp_path, capsys
     assert (row["instant"], row["owner"]) == ("20260101000000001", "host/7")
     assert row["age_ms"] > 0
     assert row["what_to_do"]
+
+
+def test_changes_passes_on_what_it_is_asked(table, capsys):
+    said = ["--after", "20260101000000001", "--until", "2026-01-02", "-c", "id", "-w", "fare > 1", "--meta", "-n", "0"]
+    assert main(["changes", "trips", *said, "--json"]) == 0
+    assert table.scans[0].asked == {
+        "after": "20260101000000001",
+        "until": "2026-01-02",
+        "columns": ["id"],
+        "filter": "fare > 1",
+        "limit": None,
+        "meta": True,
+    }
+    assert json.loads(capsys.readouterr().out) == [{"id": "a"}, {"id": "b"}, {"id": "c"}]
+
+
+def test_lookup_prints_the_rows_of_some_keys(table, capsys):
+    assert main(["lookup", "trips", "a", "c", "-c", "id,fare", "--json"]) == 0
+    assert table.looked_up == (["a", "c"], ["id", "fare"], False)
+    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["a", "c"]
+
+
+def test_an_unfinished_write_is_rolled_back_by_name(tmp_path, capsys):
+    path = tmp_path / "trips"
+    create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    instant = "20260101000000001"
+    (path / ".hoodie" / "timeline" / f"{instant}.commit.requested").touch()
+    assert main(["rollback", str(path), instant, "--dry-run", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"instant": instant, "action": "commit", "rolled back": False, "files to delete": []}
+    assert main(["rollback", str(path), instant]) == 0
+    assert "rolled back" in capsys.readouterr().out
+    assert not (path / ".hoodie" / "timeline" / f"{instant}.commit.requested").exists()
+    assert main(["rollback", str(path), instant]) == FAILED
+    assert "no such instant" in capsys.readouterr().err
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"pyhudi {pyhudi.__version__}\n"
+
+
+@pytest.mark.parametrize("command", NOT_BUILT)
+def test_a_command_that_is_not_built_says_what_to_do_instead(command, capsys):
+    assert main([command, "trips", "--json", "limit=3"]) == FAILED
+    out, err = capsys.readouterr()
+    assert f"`{command}` yet; " in err
+    assert err.endswith("[NotBuilt]\n")
+    assert out == ""
+
+
+def test_an_error_passes_no_control_characters_on(capsys):
+    assert main(["show", "nowhere/\x1b[2J\x9b2J"]) == FAILED
+    assert "\x1b" not in (err := capsys.readouterr().err)
+    assert "\x9b" not in err

@@ -1,30 +1,17 @@
 import pytest
-from tests.cli.fake_table import ROWS, FakeTable
+from tests.cli.fake_table import FakeTable
 
-from pyhudi.cli.tables import describe, first_rows, storage_options
+from pyhudi.cli.tables import describe, names_in, one_more, storage_options
 from pyhudi.errors import InvalidInput
 
 
-def test_first_rows_read_no_further_than_needed():
-    rows, has_more = first_rows(FakeTable().scan(), 1)
-    assert (rows.num_rows, has_more) == (1, True)
+def test_names_are_separated_by_commas():
+    assert names_in(" id, fare,") == ["id", "fare"]
+    assert names_in(" , ") is None
 
 
-def test_a_limit_of_all_rows_has_no_more():
-    rows, has_more = first_rows(FakeTable().scan(), 3)
-    assert rows.equals(ROWS)
-    assert not has_more
-
-
-def test_no_limit_reads_everything():
-    assert first_rows(FakeTable().scan(), 0)[0].num_rows == 3
-
-
-def test_an_empty_scan_keeps_its_columns():
-    scan = FakeTable().scan()
-    scan.rows = ROWS.slice(0, 0)
-    scan.to_batches = lambda: iter(())
-    assert first_rows(scan, 5)[0].column_names == ROWS.column_names
+def test_one_more_row_than_is_shown_is_read():
+    assert [one_more(limit) for limit in (0, 1, 20)] == [None, 2, 21]
 
 
 @pytest.mark.parametrize("text", ["region", "=x"])

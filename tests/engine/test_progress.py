@@ -10,7 +10,7 @@ from tests.fixed_env import FixedEnv
 import pyhudi
 from pyhudi.engine.api import engine_for
 from pyhudi.engine.local import LocalEngine
-from pyhudi.engine.progress import NoProgress, ProgressLine, progress_for
+from pyhudi.engine.progress import NoProgress, ProgressLine, printable, progress_for
 from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData
 from pyhudi.storage.memory import MemoryStorage
@@ -169,3 +169,7 @@ def test_a_write_and_a_read_show_their_steps(monkeypatch, terminal, tmp_path):
     terminal.truncate(0)
     assert table.scan().count() == 1
     assert any(line.startswith("pyhudi read: 1 of 1 tasks") for line in terminal.lines())
+
+
+def test_names_from_a_table_do_not_control_the_terminal():
+    assert printable("read \x1b[2J\x9b1m\ntrips ö") == r"read \u001b[2J\u009b1m\u000atrips ö"

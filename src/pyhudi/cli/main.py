@@ -14,8 +14,36 @@ import typer
 
 from pyhudi.errors import HudiError, InvalidInput
 
-__all__ = ["app", "commits", "demo", "doctor", "files", "locks", "main", "pending", "read", "show", "timeline"]
+__all__ = [
+    "app",
+    "changes",
+    "commits",
+    "demo",
+    "doctor",
+    "files",
+    "locks",
+    "lookup",
+    "main",
+    "pending",
+    "read",
+    "rollback",
+    "show",
+    "timeline",
+]
 
+NOT_BUILT = (
+    "check",
+    "compact",
+    "cluster",
+    "clean",
+    "archive",
+    "savepoint",
+    "restore",
+    "index",
+    "upgrade",
+    "call",
+    "sql",
+)
 FAILED, WRONG_CALL, TO_FIX, INTERRUPTED = 1, 2, 3, 130
 
 app = typer.Typer(
@@ -38,6 +66,12 @@ StorageOption = Annotated[
         "--storage-option", "-o", metavar="KEY=VALUE", help="For the store, such as region=eu-west-1. Repeatable."
     ),
 ]
+HoodieOption = Annotated[
+    list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hoodie.* option. Repeatable.")
+]
+Columns = Annotated[str, typer.Option("--columns", "-c", metavar="A,B", help="Which columns.")]
+Where = Annotated[str, typer.Option("--where", "-w", metavar="EXPR", help='Which rows: "fare > 20".')]
+Meta = Annotated[bool, typer.Option("--meta", help="Hudi's _hoodie_ columns too.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows at most; 0 for all.")]
 
 
@@ -104,22 +138,87 @@ def files(table: TablePath, *, json: AsJson = False, storage_option: StorageOpti
 def read(
     table: TablePath,
     *,
-    columns: Annotated[str, typer.Option("--columns", "-c", metavar="A,B", help="Which columns.")] = "",
-    where: Annotated[str, typer.Option("--where", "-w", metavar="EXPR", help='Which rows: "fare > 20".')] = "",
+    columns: Columns = "",
+    where: Where = "",
     as_of: Annotated[str, typer.Option("--as-of", metavar="INSTANT|TIME", help="As the table was then.")] = "",
-    meta: Annotated[bool, typer.Option("--meta", help="Hudi's _hoodie_ columns too.")] = False,
+    meta: Meta = False,
     limit: Limit = 20,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
     """Print rows."""
-    from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import first_rows, open_table
+    from pyhudi.cli.output import print_rows
+    from pyhudi.cli.tables import names_in, one_more, open_table
 
-    names = [name.strip() for name in columns.split(",") if name.strip()] or None
-    scan = open_table(table, storage_option).scan(columns=names, filter=where or None, as_of=as_of or None, meta=meta)
-    rows, has_more = first_rows(scan, limit)
-    print_table(rows, 0, as_json=json, has_more=has_more)
+    scan = open_table(table, storage_option).scan(
+        columns=names_in(columns), filter=where or None, as_of=as_of or None, limit=one_more(limit), meta=meta
+    )
+    print_rows(scan.to_arrow(), limit, as_json=json)
+
+
+@app.command()
+def changes(
+    table: TablePath,
+    *,
+    after: Annotated[str, typer.Option("--after", metavar="INSTANT|TIME", help="What came after this.")] = "",
+    until: Annotated[str, typer.Option("--until", metavar="INSTANT|TIME", help="What came up to this.")] = "",
+    columns: Columns = "",
+    where: Where = "",
+    meta: Meta = False,
+    limit: Limit = 20,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Print the rows that changed between two commits or times, in their latest state."""
+    from pyhudi.cli.output import print_rows
+    from pyhudi.cli.tables import names_in, one_more, open_table
+
+    scan = open_table(table, storage_option).changes(
+        after=after or None,
+        until=until or None,
+        columns=names_in(columns),
+        filter=where or None,
+        limit=one_more(limit),
+        meta=meta,
+    )
+    print_rows(scan.to_arrow(), limit, as_json=json)
+
+
+@app.command()
+def lookup(
+    table: TablePath,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Record keys.", show_default=False)],
+    *,
+    columns: Columns = "",
+    meta: Meta = False,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Print the rows that have these record keys."""
+    from pyhudi.cli.output import print_table
+    from pyhudi.cli.tables import names_in, open_table
+
+    found = open_table(table, storage_option).lookup(keys, columns=names_in(columns), meta=meta)
+    print_table(found, 0, as_json=json)
+
+
+@app.command()
+def rollback(
+    table: TablePath,
+    instant: Annotated[str, typer.Argument(metavar="INSTANT", help="As `pending` lists it.", show_default=False)],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Roll back an unfinished write, whichever writer it belongs to."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_rollback, open_table, option_pairs
+
+    opened, options = open_table(table, storage_option), option_pairs(option)
+    plan = opened.rollback(instant, options=options, dry_run=dry_run)
+    print_facts(describe_rollback(plan, is_done=not dry_run), as_json=json)
 
 
 @app.command()
@@ -129,9 +228,7 @@ def locks(
     release: Annotated[
         str, typer.Option("--release", metavar="REASON", help="Take the lock from its owner, who is dead. Say why.")
     ] = "",
-    option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hoodie.* option. Repeatable.")
-    ] = None,
+    option: HoodieOption = None,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
@@ -188,8 +285,45 @@ def demo(
         raise typer.Exit(FAILED)
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        import pyhudi
+
+        sys.stdout.write(f"pyhudi {pyhudi.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _pyhudi(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Apache Hudi tables from Python, without a jar."""
+
+
+def _unbuilt(verb: str) -> None:
+    """Add a command that says what to do until the verb is built, whatever is typed after it."""
+
+    def command(context: typer.Context) -> None:
+        from pyhudi.table.unbuilt import not_built
+
+        raise not_built(verb)
+
+    passing = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    help_ = f"Not built yet: `pyhudi {verb} TABLE` says what to do instead."
+    app.command(verb, help=help_, rich_help_panel="Not built yet", context_settings=passing)(command)
+
+
+for _verb in NOT_BUILT:
+    _unbuilt(_verb)
+
+
 def _say(text: str, code: int) -> int:
-    line = " ".join(text.split())
+    from pyhudi.engine.progress import printable
+
+    line = printable(" ".join(text.split()))
     sys.stderr.write(f"pyhudi: {line}\n")
     return code
 

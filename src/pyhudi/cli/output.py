@@ -1,9 +1,11 @@
 """How commands print: tables for people, one JSON document for programs.
 
 Only what was asked for goes to stdout. On a terminal tables are fitted to its width; in a pipe they keep their own.
+Whatever a table holds is text: no control character and no markup of it reaches the terminal.
 """
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -11,12 +13,15 @@ from typing import Any, Literal
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from pyhudi.cli.checks import Check
+from pyhudi.engine.progress import printable
 
-__all__ = ["console", "print_checks", "print_facts", "print_grid", "print_json", "print_table"]
+__all__ = ["console", "print_checks", "print_facts", "print_grid", "print_json", "print_rows", "print_table"]
 
 PIPE_WIDTH = 400
+_NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _MARKS = {"fine": "[green]ok[/]", "note": "[yellow]note[/]", "fix": "[red]fix[/]"}
 
 
@@ -42,10 +47,11 @@ def print_table(
     if limit and total > limit:
         table = table.slice(0, limit) if keep == "first" else table.slice(total - limit)
     if as_json:
-        print_json(table.to_pylist(maps_as_pydicts="lossy"))
+        rows = zip(*map(_values, table.itercolumns()), strict=True)
+        print_json([dict(zip(table.column_names, row, strict=True)) for row in rows])
         return
     table = table.drop_columns([name for name in details if name in table.column_names])
-    columns = [column.to_pylist() for column in table.itercolumns()]
+    columns = [_values(column) for column in table.itercolumns()]
     print_grid(table.column_names, zip(*columns, strict=True), numbers=_numbers(table.schema))
     if has_more:
         console().print(f"[dim]{table.num_rows} rows shown; there are more, see --limit[/]")
@@ -53,12 +59,18 @@ def print_table(
         console().print(f"[dim]{keep} {table.num_rows} of {total} rows, see --limit[/]")
 
 
+def print_rows(rows: pa.Table, limit: int, *, as_json: bool = False) -> None:
+    """Print at most `limit` rows of a table that has one more where there are more; 0 means all."""
+    has_more = bool(limit) and rows.num_rows > limit
+    print_table(rows.slice(0, limit) if has_more else rows, 0, as_json=as_json, has_more=has_more)
+
+
 def print_grid(names: Iterable[str], rows: Iterable[Iterable[object]], *, numbers: Iterable[str] = ()) -> None:
     """Print rows of plain values under headings; columns named in `numbers` stand to the right."""
     right = set(numbers)
     grid = Grid(box=None, header_style="bold", pad_edge=False)
     for name in names:
-        grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        grid.add_column(Text(printable(name)), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         grid.add_row(*(_text(value) for value in row))
     console().print(grid)
@@ -73,9 +85,9 @@ def print_facts(facts: Mapping[str, object], *, as_json: bool = False) -> None:
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
     for name, value in facts.items():
-        inner = [f"{key}: {one}" for key, one in value.items()] if isinstance(value, Mapping) else [_text(value)]
-        for index, line in enumerate(inner or ["-"]):
-            grid.add_row("" if index else name, line)
+        inner = [_text(f"{key}: {one}") for key, one in value.items()] if isinstance(value, Mapping) else [_text(value)]
+        for index, line in enumerate(inner or [Text("-")]):
+            grid.add_row("" if index else Text(printable(name)), line)
     console().print(grid)
 
 
@@ -88,27 +100,42 @@ def print_checks(checks: Iterable[Check], *, as_json: bool = False) -> None:
     for check in checks:
         grid.add_row(_MARKS[check.verdict], check.subject, _text(check.found))
         if check.advice:
-            grid.add_row("", "", f"[bold]{_text(check.advice)}[/]")
+            grid.add_row("", "", _text(check.advice, style="bold"))
     console().print(grid)
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
-    sys.stdout.write(json.dumps(value, default=_plain, indent=2, ensure_ascii=False) + "\n")
+    """Print one JSON document: numbers that JSON has not are texts, and so are bytes, dates and decimals."""
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n".join(printable(line) for line in text.split("\n")) + "\n")
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
+    except (ValueError, OverflowError):  # years that Python's dates do not have, texts that are not UTF-8
+        values = column.cast(pa.binary() if pa.types.is_string(column.type) else pa.string()).to_pylist()
+    return values
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401 - whatever Arrow gives
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "[dim]-[/]"
-    if isinstance(value, list):
-        return ", ".join(str(one) for one in value).replace("[", r"\[") or "-"
+    if isinstance(value, Mapping):
+        return {name if isinstance(name, str) else str(_plain(name)): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
     if isinstance(value, bytes):
         return value.hex()
-    return str(value).replace("[", r"\[")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _NOT_FINITE.get(value, "NaN")
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _text(value: object, style: str = "") -> Text:
+    if value is None:
+        return Text("-", style="dim")
+    if isinstance(value, list):
+        return Text(printable(", ".join(str(one) for one in value)) or "-", style=style)
+    return Text(printable(value.hex() if isinstance(value, bytes) else str(value)), style=style)
 
 
 def _numbers(schema: pa.Schema) -> list[str]:

@@ -1,4 +1,4 @@
-"""What commands ask of a table: opening it, describing it, its first rows."""
+"""What commands ask of a table: opening it, describing it, reading what was typed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,16 @@ import pyhudi
 from pyhudi.errors import InvalidInput
 from pyhudi.options import Settings
 
-__all__ = ["describe", "first_rows", "hoodie_options", "open_table", "storage_options"]
+__all__ = [
+    "describe",
+    "describe_rollback",
+    "hoodie_options",
+    "names_in",
+    "one_more",
+    "open_table",
+    "option_pairs",
+    "storage_options",
+]
 
 
 def open_table(path: str, options: Sequence[str] | None) -> Any:  # noqa: ANN401 - a Table; named lazily by pyhudi
@@ -31,7 +40,12 @@ def hoodie_options(options: Sequence[str] | None) -> Settings:
 
     Raises: InvalidInput for a text without `=`; OptionError for a key nobody knows.
     """
-    return Settings.of(_pairs("an option", options))
+    return Settings.of(option_pairs(options))
+
+
+def option_pairs(options: Sequence[str] | None) -> dict[str, str]:
+    """Read the same as plain texts."""
+    return _pairs("an option", options)
 
 
 def _pairs(what: str, options: Sequence[str] | None) -> dict[str, str]:
@@ -61,20 +75,25 @@ def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
     }
 
 
-def first_rows(scan: Any, limit: int) -> tuple[pa.Table, bool]:  # noqa: ANN401
-    """Read no more than is shown; tell whether there is more."""
-    if not limit:
-        return scan.to_arrow(), False
-    batches: list[pa.RecordBatch] = []
-    count = 0
-    for batch in scan.to_batches():
-        batches.append(batch)
-        count += batch.num_rows
-        if count > limit:
-            break
-    if not batches:
-        return scan.to_arrow(), False
-    return pa.Table.from_batches(batches).slice(0, limit), count > limit
+def describe_rollback(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - a plan of a rollback
+    """Describe what a rollback deletes, or has deleted."""
+    files = [name.rpartition("/")[2] for request in plan.requests for name in request.files_to_delete]
+    return {
+        "instant": plan.instant,
+        "action": plan.action,
+        "rolled back": is_done,
+        "files deleted" if is_done else "files to delete": files,
+    }
+
+
+def names_in(text: str) -> list[str] | None:
+    """Read names separated by commas; None where there are none."""
+    return [name.strip() for name in text.split(",") if name.strip()] or None
+
+
+def one_more(limit: int) -> int | None:
+    """Return how many rows to read where `limit` are shown: one more tells that there are more; 0 means all."""
+    return limit + 1 if limit else None
 
 
 def _total(table: pa.Table, column: str) -> int:

@@ -4,6 +4,7 @@ An engine tells its `Progress` which step it does and how many of the step's tas
 who listens. Nothing is shared: every engine has its own. Start at `progress_for`.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -11,13 +12,14 @@ from typing import Final, Protocol, TextIO
 
 from pyhudi.env import Env
 
-__all__ = ["PATIENCE_S", "NoProgress", "Progress", "ProgressLine", "progress_for"]
+__all__ = ["PATIENCE_S", "NoProgress", "Progress", "ProgressLine", "printable", "progress_for"]
 
 PATIENCE_S: Final = 1.0
 """How long a step lasts before it is shown."""
 _BEAT_S: Final = 0.25
 _WIDTH: Final = 79
 _CLEAR: Final = "\r\x1b[K"
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Progress(Protocol):
@@ -86,7 +88,7 @@ class ProgressLine:
 
     def _draw(self) -> None:
         if self._is_due():
-            self._write(_CLEAR + self._text()[:_WIDTH])
+            self._write(_CLEAR + printable(self._text())[:_WIDTH])
 
     def _is_due(self) -> bool:
         return self._env.monotonic_s() - self._started_s >= PATIENCE_S
@@ -105,6 +107,14 @@ class ProgressLine:
         with suppress(OSError, ValueError):  # nobody may look any more, and the work goes on
             self._terminal.write(text)
             self._terminal.flush()
+
+
+def printable(text: str) -> str:
+    """Return text in which characters that control a terminal, or the direction of what follows, stand as escapes.
+
+    Names and values come from tables, and a table may come from anywhere.
+    """
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def progress_for(env: Env) -> Progress:
