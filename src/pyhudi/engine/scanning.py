@@ -17,14 +17,12 @@ from pyhudi.errors import CorruptData
 from pyhudi.formats.parquet import (
     ColumnStats,
     Footer,
-    dictionary_columns,
     iter_batches,
     read_footer,
     row_group_stats,
-    row_groups_matching,
 )
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import ColumnRange, Expression, fields_of, mask, may_match
+from pyhudi.predicate import Between, ColumnRange, Expression, column, fields_of, literal, mask, may_match
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
@@ -169,8 +167,8 @@ def _groups_with_keys(footer: Footer, keys: pa.Array) -> list[int] | None:
     if not _has_keys(footer) or not len(keys):
         return None
     bounds = pc.min_max(keys)
-    low, high = (str(bounds[end]) for end in ("min", "max"))
-    return row_groups_matching(footer, {KEY: (low, high)})
+    low, high = (literal(str(bounds[end])) for end in ("min", "max"))
+    return _groups_matching(footer, Between(value=column(KEY), lower=low, upper=high), pa.schema([(KEY, pa.string())]))
 
 
 def _groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) -> list[int]:
@@ -212,7 +210,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read columns in the types of a schema; absent ones are null."""
     present = [name for name in wanted.names if name in footer.schema.names]
-    coded = [name for name in dictionary_columns(footer) if name in present]
+    coded = [name for name in footer.dictionary_columns if name in present]
     spelled: dict[str | bytes, pa.Array] = {}
     # Text with few values is cheaper to read as codes and to spell out than to read as text.
     for batch in iter_batches(source, present, read_dictionary=coded, footer=footer, row_groups=groups):
@@ -222,16 +220,16 @@ def _batches(
 def _spelled(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.RecordBatch:
     """Turn codes into text; a text that fills a whole column is spelled once for all columns and batches."""
     columns = []
-    for column in batch.columns:
-        if not pa.types.is_dictionary(column.type):
-            columns.append(column)
-        elif len(column.dictionary) != 1 or column.null_count:
-            columns.append(column.dictionary_decode())
+    for coded in batch.columns:
+        if not pa.types.is_dictionary(coded.type):
+            columns.append(coded)
+        elif len(coded.dictionary) != 1 or coded.null_count:
+            columns.append(coded.dictionary_decode())
         else:
-            text = column.dictionary[0].as_py()
-            if len(known.get(text, ())) < len(column):
-                known[text] = column.dictionary_decode()
-            columns.append(known[text].slice(0, len(column)))
+            text = coded.dictionary[0].as_py()
+            if len(known.get(text, ())) < len(coded):
+                known[text] = coded.dictionary_decode()
+            columns.append(known[text].slice(0, len(coded)))
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.formats.parquet import Footer, dictionary_columns, iter_batches
+from pyhudi.formats.parquet import Footer, iter_batches
 from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import (
@@ -114,7 +114,7 @@ def stored_batches(
     constants = {FILE_NAME: file_name}
     if layout.has_meta_values:
         constants[PARTITION_PATH] = partition
-    coded = [name for name in dictionary_columns(footer) if is_current and _is_codable(wanted, name)]
+    coded = [name for name in footer.dictionary_columns if is_current and _is_codable(wanted, name)]
     schema = _coded_schema(wanted, {*coded, *constants})
     names = [name for name in footer.schema.names if name not in constants]
 

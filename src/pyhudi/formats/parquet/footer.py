@@ -3,37 +3,31 @@
 Nothing here reads rows. Start at `read_footer`; Hudi's own entries are read by `base_file_footer`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.errors import CorruptData, HudiError, Unsupported
+from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode, encode
+from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
 
 __all__ = [
     "INSTANT",
     "BaseFileFooter",
-    "ColumnForm",
-    "ColumnStats",
     "Footer",
-    "Range",
     "base_file_footer",
     "base_file_key_values",
     "damage_as_corrupt_data",
-    "dictionary_columns",
     "int96_columns",
+    "open_file",
     "read_footer",
     "require_rows",
     "row_group_stats",
-    "row_groups_matching",
 ]
-
-Range: TypeAlias = tuple[Any | None, Any | None]
-"""Lowest and highest wanted value, both included; None: no bound."""
 
 INSTANT = pa.timestamp("us", "UTC")
 
@@ -44,25 +38,10 @@ _MIN_KEY = "hoodie_min_record_key"
 _MAX_KEY = "hoodie_max_record_key"
 _AVRO_SCHEMA = "parquet.avro.schema"
 _DICTIONARY_BYTES_A_VALUE = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnForm:
-    """How a leaf column is stored."""
-
-    compression: str
-    is_dictionary: bool
-    """Every page points into a small dictionary, so that reading it as one is cheaper."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnStats:
-    """Bounds of a column in one row group; None: not known."""
-
-    least: Any | None
-    greatest: Any | None
-    nulls_count: int | None
-    rows_count: int
+_MAGIC = b"PAR1"
+_END = struct.Struct("<I4s")
+_MAX_FOOTER_BYTES = 256 << 20
+_STREAM_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +53,10 @@ class Footer:
     schema: pa.Schema
     key_values: Mapping[str, str]
     rows_count: int
-    columns: Mapping[str, ColumnForm]
-    """Leaf columns by dotted path; empty for a file without rows."""
-    created_by: str
+    dictionary_columns: tuple[str, ...]
+    """Columns of text or bytes in which every page points into a small dictionary, so that reading them as one is
+    cheaper."""
+    statistics: StoredStatistics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,68 +81,62 @@ class BaseFileFooter:
 def read_footer(source: pa.NativeFile) -> Footer:
     """Read a file's footer.
 
-    Cost:   one or two reads at the end of the file.
-    Raises: CorruptData if this is not a whole parquet file; what the source raises.
+    Cost:   two reads at the end of the file.
+    Raises: CorruptData if this is not a whole parquet file; LimitExceeded; what the source raises.
     """
     with damage_as_corrupt_data():
-        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
-        metadata: pq.FileMetaData = file.metadata
+        tail = _read_tail(source)
+        metadata: pq.FileMetaData = pq.read_metadata(pa.BufferReader(tail))
+        file = open_file(source, metadata, buffer_size=_STREAM_BYTES)
+        _require_readable(file)
         require_rows(metadata.num_rows, metadata, range(metadata.num_row_groups))
-        pairs = metadata.metadata or {}
         instants = int96_columns(metadata)
+        pairs = metadata.metadata or {}
+        schema = pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow])
+        if len(set(schema.names)) < len(schema):
+            raise CorruptData("parquet file has two columns of one name", names=schema.names)
         return Footer(
             metadata=metadata,
-            schema=pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow]),
+            schema=schema,
             key_values={
                 key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()
             },
             rows_count=metadata.num_rows,
-            columns=dict(_column_forms(metadata)),
-            created_by=metadata.created_by or "",
+            dictionary_columns=_dictionary_columns(metadata, schema),
+            statistics=StoredStatistics(tail[: -_END.size]),
         )
 
 
-def dictionary_columns(footer: Footer) -> tuple[str, ...]:
-    """Name the string columns that are cheaper to read as dictionaries.
+def open_file(
+    source: pa.NativeFile, metadata: pq.FileMetaData, *, read_dictionary: Sequence[str] = (), buffer_size: int = 0
+) -> pq.ParquetFile:
+    """Open a file whose footer was read; nothing is read here.
 
-    Shape: names of top-level columns, in the order of the file.
+    Raises: what pyarrow raises.
     """
-    return tuple(
-        field.name
-        for field in footer.schema
-        if (pa.types.is_string(field.type) or pa.types.is_binary(field.type))
-        and field.name in footer.columns
-        and footer.columns[field.name].is_dictionary
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        read_dictionary=list(read_dictionary) or None,
+        coerce_int96_timestamp_unit="us",
+        buffer_size=buffer_size,
     )
 
 
 def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
-    """Return the bounds of a leaf column, one a row group.
+    """Return the bounds of a column, one a row group; of a nested or absent one nothing is known.
 
-    Shape: as many as there are row groups.
+    Shape:  as many as there are row groups.
+    Raises: CorruptData.
     """
-    groups = range(footer.metadata.num_row_groups)
-    at = next((n for n, path in enumerate(_leaf_paths(footer.metadata)) if path == column), None)
-    if at is None:
-        rows = (footer.metadata.row_group(group).num_rows for group in groups)
+    metadata = footer.metadata
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    leaf = next((at for at, path in enumerate(_leaf_paths(metadata)) if path == column), None)
+    if leaf is None or column not in footer.schema.names:
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
+    kind = footer.schema.field(column).type
     with damage_as_corrupt_data():
-        return tuple(_stats_of(footer.metadata.row_group(group), at) for group in groups)
-
-
-def row_groups_matching(footer: Footer, ranges: Mapping[str, Range]) -> list[int]:
-    """Name the row groups that may hold a row whose columns all lie in their ranges.
-
-    Bounds that are missing, or of another type than the range, keep their row group.
-
-    Shape: numbers of row groups, rising.
-    Nulls: null lies in no range.
-    """
-    kept = list(range(footer.metadata.num_row_groups))
-    for column, (low, high) in ranges.items():
-        stats = row_group_stats(footer, column)
-        kept = [group for group in kept if _may_match(stats[group], low, high)]
-    return kept
+        return tuple(footer.statistics.of(group, leaf, kind, count) for group, count in enumerate(rows))
 
 
 def base_file_footer(key_values: Mapping[str, str]) -> BaseFileFooter:
@@ -233,6 +207,36 @@ def damage_as_corrupt_data() -> Iterator[None]:
         raise CorruptData(f"parquet file is damaged: {_first_line(error)}") from error
 
 
+def _read_tail(source: pa.NativeFile) -> bytes:
+    """Read the footer with its length and the magic bytes, after a look at the length."""
+    size = source.size()
+    source.seek(max(0, size - _END.size))
+    end = source.read(_END.size)
+    if len(end) != _END.size or end[4:] != _MAGIC:
+        raise CorruptData("not a parquet file: it does not end as one", size_bytes=size, ends=end.hex())
+    [length, _] = _END.unpack(end)
+    if length > _MAX_FOOTER_BYTES:
+        raise LimitExceeded("parquet footer is too large", size_bytes=length)
+    if length + _END.size > size:
+        raise CorruptData("parquet file is shorter than its footer", size_bytes=size, footer_bytes=length)
+    source.seek(size - _END.size - length)
+    tail: bytes = source.read(length + _END.size)
+    return tail
+
+
+def _require_readable(file: pq.ParquetFile) -> None:
+    """Check what the footer says of every column chunk, where damage is an exception.
+
+    Asked for a chunk's metadata, pyarrow ends the process if its checks fail: they throw through functions that let
+    no exception of C++ pass. A reader of no rows makes the same checks and reports them. It reads nothing, because a
+    file with a buffer size is streamed.
+
+    Raises: what pyarrow raises.
+    """
+    for group in range(file.metadata.num_row_groups):
+        next(file.reader.iter_batches(0, [group], use_threads=False), None)
+
+
 def _with_zone(field: pa.Field, instants: tuple[str, ...]) -> pa.Field:
     return field.with_type(INSTANT) if field.name in instants else field
 
@@ -246,13 +250,13 @@ def _leaf_paths(metadata: pq.FileMetaData) -> list[str]:
     return [schema.column(at).path for at in range(metadata.num_columns)]
 
 
-def _column_forms(metadata: pq.FileMetaData) -> Iterator[tuple[str, ColumnForm]]:
+def _dictionary_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> tuple[str, ...]:
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    for at, path in enumerate(_leaf_paths(metadata)):
-        chunks = [group.column(at) for group in groups]
-        if chunks:
-            is_dictionary = all(_is_dictionary(chunk) for chunk in chunks)
-            yield path, ColumnForm(compression=chunks[0].compression, is_dictionary=is_dictionary)
+    if not groups:
+        return ()
+    leaves = {path: at for at, path in enumerate(_leaf_paths(metadata))}
+    names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+    return tuple(name for name in names if all(_is_dictionary(group.column(leaves[name])) for group in groups))
 
 
 def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
@@ -262,33 +266,3 @@ def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
         return False
     is_small = chunk.total_uncompressed_size <= _DICTIONARY_BYTES_A_VALUE * max(chunk.num_values, 1)
     return is_small and not encodings.isdisjoint({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
-
-
-def _stats_of(group: pq.RowGroupMetaData, at: int) -> ColumnStats:
-    stats = group.column(at).statistics
-    if stats is None:
-        return ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=group.num_rows)
-    has_bounds = stats.has_min_max
-    return ColumnStats(
-        least=stats.min if has_bounds else None,
-        greatest=stats.max if has_bounds else None,
-        nulls_count=stats.null_count if stats.has_null_count else None,
-        rows_count=group.num_rows,
-    )
-
-
-def _may_match(stats: ColumnStats, low: object, high: object) -> bool:
-    if low is None and high is None:
-        return True
-    if stats.nulls_count is not None and stats.nulls_count >= stats.rows_count:
-        return False
-    if stats.least is None or stats.greatest is None:
-        return True
-    # NaN counts in no bound, yet engines sort it last: only an upper bound excludes it
-    ignores_low = isinstance(stats.greatest, float) and high is None
-    try:
-        return not (
-            (low is not None and not ignores_low and stats.greatest < low) or (high is not None and stats.least > high)
-        )
-    except TypeError:
-        return True

@@ -6,9 +6,16 @@ Start at `iter_batches`.
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pyhudi.formats.parquet.footer import INSTANT, Footer, damage_as_corrupt_data, int96_columns, require_rows
+from pyhudi.formats.parquet.footer import (
+    INSTANT,
+    Footer,
+    damage_as_corrupt_data,
+    int96_columns,
+    open_file,
+    read_footer,
+    require_rows,
+)
 from pyhudi.formats.parquet.twins import twin_columns
 
 __all__ = ["iter_batches"]
@@ -37,12 +44,7 @@ def iter_batches(
     Raises: CorruptData, Unsupported; what the source raises.
     """
     with damage_as_corrupt_data():
-        file = pq.ParquetFile(
-            source,
-            metadata=footer.metadata if footer else None,
-            read_dictionary=list(read_dictionary) or None,
-            coerce_int96_timestamp_unit="us",
-        )
+        file = open_file(source, (footer or read_footer(source)).metadata, read_dictionary=read_dictionary)
         wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         twins = twin_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
