@@ -10,13 +10,15 @@ from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 from tests.faulty import FaultyStorage
 
 from pyhudi.actions import begin as beginning
-from pyhudi.errors import DuplicateKeys, FileMissing, LockNotAcquired, SchemaMismatch, WriteConflict
+from pyhudi.errors import DuplicateKeys, FileMissing, InvalidInput, LockNotAcquired, SchemaMismatch, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.queries.slices import slices_at
+from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.txn.group_locks import GroupLocks
 
 ONCE = {**TINY_FILTERS, "hoodie.write.num.retries.on.conflict.failures": 0}
+ONE_BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
 NEVER_SMALL = {**TINY_FILTERS, "hoodie.parquet.small.file.limit": 0}
 
 
@@ -243,6 +245,8 @@ LATE = {
 @pytest.mark.parametrize("verb", LATE)
 def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, verb):
     late, expected, files_count = LATE[verb]
+    if verb in {"upsert that moves", "upsert that stays", "global delete"}:
+        update_properties(table.state.storage, table.state.env, GLOBAL)
     before = fares(builder, table)
     first, second = overlapping(builder, table, upsert(trip("a1", "a", ts=2, fare=5.0)), late)
     assert first.instant < second.instant < first.completion_time or table.state.layout.table_version == 6
@@ -413,11 +417,36 @@ def test_a_merge_that_inserts_finds_a_key_that_came_meanwhile(builder, table):
     assert builder.rows_of(table, "uuid", "fare", filter="city = 'c'") == [("new", 12.0)]
 
 
-def test_two_writers_of_a_new_bucket_make_one_file_group(builder, table):
-    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
-    after(builder, table, new_key("c", **options), upsert(trip("other", "c"), **options))
+@pytest.mark.parametrize("version", [6, 9])
+def test_two_writers_of_a_new_bucket_make_one_file_group(builder, version):
+    table = builder.create(TRIPS, version=version)
+    upsert(trip("first", "a"), **ONE_BUCKET)(table)
+    after(builder, table, new_key("c", **ONE_BUCKET), upsert(trip("other", "c"), **ONE_BUCKET))
     assert len({one.split("_")[0] for one in files_on_disk(table) if one.startswith("c/")}) == 1
     assert column(table, "uuid", filter="city = 'c'") == ["new", "other"]
+
+
+def test_a_write_that_forgot_the_index_beside_the_first_that_names_it_uses_it_too(builder):
+    table = builder.create(TRIPS)
+    after(builder, table, upsert(trip("forgot", "c")), upsert(trip("told", "c"), **ONE_BUCKET))
+    assert len({one.split("_")[0] for one in files_on_disk(table) if one.startswith("c/")}) == 1
+    assert column(table, "uuid") == ["forgot", "told"]
+
+
+def test_a_write_that_names_the_index_beside_the_first_that_forgot_it_is_refused(builder):
+    class Naming(FaultyStorage):
+        is_done = False
+
+        def guard(self, path, timeout_s):
+            if not self.is_done:
+                self.is_done = True
+                upsert(trip("forgot", "c"))(table)
+            return super().guard(path, timeout_s)
+
+    table = builder.create(TRIPS)
+    with pytest.raises(InvalidInput, match="not written with the bucket index"):
+        upsert(trip("told", "c"), **ONE_BUCKET)(builder.reopen(table, Naming(table.state.storage)))
+    assert builder.reopen(table).config.index == {}
 
 
 def test_looking_for_keys_costs_what_the_others_wrote_and_not_what_the_table_has(builder):

@@ -1,13 +1,14 @@
 from functools import partial
 
 import pytest
+from tests.new_states import new_state
 
 from pyhudi.actions.tag import TaggedRows
 from pyhudi.actions.work import FilesWork, Recheck, RowsWork, WriteWork, group_of
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice
 from pyhudi.filegroup.writer import FileTask
-from pyhudi.index.tag import index_plan
+from pyhudi.index.choice import index_plan
 from pyhudi.options import Settings
 
 STORED = BaseFile(partition="a", file_id="f0", write_token="0-0-0", instant="1", extension=".parquet", size_bytes=1)
@@ -18,7 +19,7 @@ def task(number, base=None):
 
 
 def routed(kind, *files):
-    index = index_plan(Settings({"hoodie.index.type": kind}), ("uuid",))
+    index = index_plan(Settings({"hoodie.index.type": kind}), new_state().config)
     tagged = TaggedRows(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
     plan = WritePlan(files=files, routes=None, tasks_count=1, new_rows={}, update_rows={})
     return RowsWork(tagged=tagged, plan=plan, task=partial(iter), recheck=Recheck.NOTHING)

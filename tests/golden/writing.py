@@ -22,6 +22,8 @@ CUSTOM = {
     "hoodie.keygen.timebased.timezone": "UTC",
 }
 """What a table of custom keys does not say of itself, and each write is told."""
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
+"""What a table of few keys does not say of its buckets."""
 NEW = {"id": "written by ours", "ts": 1000}
 
 
@@ -53,7 +55,7 @@ def rows_of(table: Table) -> pa.Table:
 
 
 def _options(golden: Golden) -> dict[str, Any]:
-    return OPTIONS | (CUSTOM if golden.script.name == "cow_custom" else {})
+    return OPTIONS | {"cow_custom": CUSTOM, "cow_bucket": BUCKETS}.get(golden.script.name, {})
 
 
 def _with_values(row: pa.Table, **values: object) -> pa.Table:

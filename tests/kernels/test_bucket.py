@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData, InvalidInput
-from pyhudi.kernels.bucket import bucket_file_id, bucket_number, bucket_of
+from pyhudi.kernels.bucket import are_buckets, bucket_file_id, bucket_number, bucket_of, common_divisor
 
 UUID = "334e26e9-8355-45cc-97c6-c31daf0df330"
 
@@ -80,3 +80,31 @@ def test_a_value_with_a_comma_changes_the_way_but_not_the_bucket():
     assert (
         buckets(plain, ["a", "b"], hashed=["b"], count=10**6) == buckets(odd, ["a", "b"], hashed=["b"], count=10**6)[:2]
     )
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 256])
+def test_many_keys_of_a_bucket_tell_how_many_buckets_there_are(count):
+    keys = [f"k{number}" for number in range(40_000)]
+    numbers = buckets(keys, count=count)
+    for bucket in {0, count // 2, count - 1}:
+        mine = [key for key, number in zip(keys, numbers, strict=True) if number == bucket]
+        assert common_divisor(pa.array(mine), bucket, (), ("id",)) == count
+
+
+def test_keys_of_other_buckets_have_little_in_common():
+    assert common_divisor(pa.array([f"k{number}" for number in range(100)]), 3, (), ("id",)) == 1
+    assert common_divisor(pa.array([], pa.string()), 3, (), ("id",)) == 0
+
+
+@pytest.mark.parametrize(
+    ("file_ids", "are"),
+    [
+        ([], False),
+        (["00000003-2842-4410-8ab2-6785cd0f6a93-0", "00012000-2842-4410-8ab2-6785cd0f6a93-0"], True),
+        (["00000003-2842-4410-8ab2-6785cd0f6a93-0", "0a000003-2842-4410-8ab2-6785cd0f6a93-0"], False),
+        (["12345678-2842-4410-8ab2-6785cd0f6a93-0"], False),
+        (["\u0663\u06630000000-2842"], False),
+    ],
+)
+def test_file_groups_are_buckets_if_all_begin_with_a_number_and_one_with_a_small_one(file_ids, are):
+    assert are_buckets(file_ids) is are

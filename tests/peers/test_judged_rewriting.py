@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 from tests.peers.crafted import Crafted
+from tests.peers.peer import PeerError
 
 from pyhudi.table import open_table
 
@@ -16,10 +17,19 @@ REWRITING = {
 }
 
 
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+
+
 @pytest.fixture(params=[9, 6])
-def crafted(hudi_1_2, tmp_path, request):
+def empty(hudi_1_2, tmp_path, request):
     table = Crafted(hudi_1_2, tmp_path / "crafted", request.param, {})
     table.options = {key: value for key, value in table.options.items() if key not in ONE_WRITER}
+    return table
+
+
+@pytest.fixture
+def crafted(empty):
+    table = empty
     table.write([{"id": "a", "ts": 1, "note": "theirs"}], **{"hoodie.metadata.enable": "true"})
     assert (table.path / ".hoodie" / ".hoodie.properties.crc").exists()
     return table
@@ -50,3 +60,20 @@ def test_apache_hudi_goes_on_where_we_rolled_its_dead_write_back(crafted):
     assert not list(crafted.path.glob(f"*{pending}*.parquet*"))
     crafted.write([{"id": "a", "ts": 3, "note": "found"}])
     assert crafted.notes() == {"a": "found"}
+
+
+def test_apache_hudi_keeps_to_the_index_that_a_table_keeps(empty):
+    ids = [f"{number:02}" for number in range(40)]
+    empty.write([{"id": one, "note": "theirs"} for one in ids], **BUCKETS)
+    ours = pa.Table.from_pylist([{"id": one, "ts": 2, "note": "ours"} for one in ids])
+    open_table(str(empty.path)).upsert(ours, options=BUCKETS)
+    assert BUCKETS.items() <= empty.properties().items()
+    groups = {one.name.split("_")[0] for one in empty.files("*.parquet")}
+    assert len(groups) == 2
+    empty.write([{"id": one, "ts": 3, "note": "theirs again"} for one in [*ids, "new", "newer", "newest"]])
+    assert {one.name.split("_")[0] for one in empty.files("*.parquet")} == groups
+    assert set(empty.notes().values()) == {"theirs again"}
+    assert len(empty.notes()) == 43
+    for other in ({"hoodie.index.type": "SIMPLE"}, BUCKETS | {"hoodie.bucket.index.num.buckets": "4"}):
+        with pytest.raises(PeerError, match="Config conflict"):
+            empty.write([{"id": "00", "ts": 4, "note": "lost"}], **other)

@@ -224,7 +224,8 @@ def in_any_order(_):
 
     def hold(locks, state, settings, groups):
         is_backwards = state.env.random_bytes(1) > b"\x80"
-        resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
+        resolution = group_locks.resolution_for(settings, state.config)
+        table_lock = group_locks.lock_for(state, settings)
         numbers = {group_locks.lock_number(group, resolution) for group in groups} - locks._numbers
         for number in sorted(numbers, reverse=is_backwards):
             locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))
@@ -237,7 +238,8 @@ def kept_while_waiting(_):
     """Wait for a lock whose turn was earlier with the others in hand."""
 
     def hold(locks, state, settings, groups):
-        resolution, table_lock = group_locks.resolution_for(settings), group_locks.lock_for(state, settings)
+        resolution = group_locks.resolution_for(settings, state.config)
+        table_lock = group_locks.lock_for(state, settings)
         missing = {group_locks.lock_number(group, resolution) for group in groups} - locks._numbers
         for number in sorted(missing):
             locks._held.enter_context(group_locks.group_lock(state, settings, table_lock, number))

@@ -1,9 +1,9 @@
 import pytest
+from tests.new_states import new_state
 
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
-from pyhudi.state.layout import layout_of
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.conflicts import (
@@ -124,12 +124,12 @@ def test_under_the_bucket_rule_one_bucket_is_one_place():
     ],
 )
 def test_the_rule_is_chosen_by_its_hudi_name_or_by_the_index(options, resolution):
-    assert resolution_for(Settings(options)) is resolution
+    assert resolution_for(Settings(options), new_state().config) is resolution
 
 
 def test_an_unknown_rule_is_refused():
     with pytest.raises(OptionError, match="cannot be read"):
-        resolution_for(Settings({STRATEGY: "org.example.AlwaysRight"}))
+        resolution_for(Settings({STRATEGY: "org.example.AlwaysRight"}), new_state().config)
 
 
 def test_places_of_different_buckets_differ():
@@ -193,11 +193,11 @@ def test_writes_that_do_not_block_append_to_one_group_where_completion_tells_the
 
 
 def test_rules_follow_the_options_and_the_tables_version():
-    assert rules_for(Settings({}), layout_of(9)) == Rules()
-    assert not rules_for(Settings({}), layout_of(6)).has_completion_slicing
-    assert rules_for(Settings({"hoodie.index.type": "BUCKET"}), layout_of(9)).resolution is Resolution.BUCKET
+    assert rules_for(Settings({}), new_state(9)) == Rules()
+    assert not rules_for(Settings({}), new_state(6)).has_completion_slicing
+    assert rules_for(Settings({"hoodie.index.type": "BUCKET"}), new_state(9)).resolution is Resolution.BUCKET
     mode = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
-    assert rules_for(Settings(mode), layout_of(9)).is_non_blocking
+    assert rules_for(Settings(mode), new_state(9)).is_non_blocking
 
 
 def test_a_clustering_takes_log_files_away():

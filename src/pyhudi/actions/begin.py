@@ -12,11 +12,12 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.call import Phases, WriteCall
+from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
 from pyhudi.filegroup.model import FileSlice, PartitionPath
-from pyhudi.index.tag import index_plan
+from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.options import option
@@ -118,14 +119,15 @@ def begin_write(
             answer.
     """
     timeline = timeline or load_timeline(call.state)
-    require_agreement(call.settings, call.state.config)
-    require_writable(_config_to_write(call), call.state.layout, timeline)
+    _require_fit(call, timeline)
     call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
+    index = {} if records is None else unkept_index(call, timeline, operation)
+    call = replace(call, state=with_index(call.state, index))
     schema, wider = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
-        call = _prepared(call)
+        call = _prepared(call, index, timeline)
         phases = Phases(call)
 
         def keep(frame: Frame) -> Frame:
@@ -161,6 +163,13 @@ def _action_of(operation: WriteOperation) -> Action:
     return Action.REPLACECOMMIT if operation in _REPLACES else Action.COMMIT
 
 
+def _require_fit(call: WriteCall, timeline: Timeline) -> None:
+    """Check the call's options against the table, and that the table can be written."""
+    require_agreement(call.settings, call.state.config)
+    require_same_index(call.settings, call.state.config)
+    require_writable(_config_to_write(call), call.state.layout, timeline)
+
+
 def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
     """C7, for a commit that comes after the columns were looked at and before the write has its snapshot.
 
@@ -170,10 +179,11 @@ def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
         raise WriteConflict("another commit changed the table's columns as this write began; write again")
 
 
-def _prepared(call: WriteCall) -> WriteCall:
-    """Write into the table's properties what the call's options say of lock, fence and metadata table."""
+def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> WriteCall:
+    """Write into the table's properties what the call's options say of lock, fence, index and metadata table."""
     if not call.is_dry_run:
-        call = replace(call, state=remember_fence(remember_lock(call.state, call.settings), call.settings))
+        state = remember_fence(remember_lock(call.state, call.settings), call.settings)
+        call = replace(call, state=remember_index(state, index, call.settings, seen))
     return _without_metadata_table(call)
 
 
@@ -222,7 +232,7 @@ def _make_keys(
 
 def _partitions(call: WriteCall, keyed: _Keyed) -> list[PartitionPath] | None:
     """Name the partitions whose file slices a look-up may meet; None: all of them."""
-    is_global = index_plan(call.settings, call.state.config.record_key).is_global
+    is_global = index_plan(call.settings, call.state.config).is_global
     if is_global or keyed.has_unknown_partitions:
         return None
     return [PartitionPath(name) for name in keyed.counts if name is not None]

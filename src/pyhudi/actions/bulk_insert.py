@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
 from pyhudi.actions.finish import finish
+from pyhudi.actions.kept_index import unkept_index, with_index
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tag import untagged
@@ -25,10 +26,11 @@ from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
-from pyhudi.index.tag import IndexKind, index_plan
+from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
 
 __all__ = ["SORT_MODE", "SortMode", "bulk_insert", "write_as_they_come"]
@@ -66,7 +68,8 @@ class _Sorting:
 
 def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Write rows as new file groups; with the bucket index into the file groups that the keys name."""
-    if index_plan(call.settings, call.state.config.record_key).kind is IndexKind.BUCKET:
+    known = with_index(call.state, unkept_index(call, load_timeline(call.state)))
+    if index_plan(call.settings, known.config).kind is IndexKind.BUCKET:
         return insert(call, records, operation=WriteOperation.BULK_INSERT)
     return _new_files(call, records)
 

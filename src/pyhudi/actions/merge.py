@@ -26,7 +26,7 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
-from pyhudi.index.tag import index_plan
+from pyhudi.index.choice import index_plan
 from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
 from pyhudi.predicate.model import Binary, Column, Operator
 from pyhudi.queries.slices import slices_at, table_schema
@@ -178,7 +178,7 @@ class _Merge:
             fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
             dropped=partitions if config.drops_partition_columns else (),
         )
-        join = _Join.of(on, config, sides, is_global=index_plan(call.settings, config.record_key).is_global)
+        join = _Join.of(on, config, sides, is_global=index_plan(call.settings, config).is_global)
         checked = MergeClauses.of(clauses, join.residual, sides)
         if sides.dropped and not join.knows_partition and checked.same_place is not None:
             raise InvalidInput("this table's files lack the partition fields; equate them in `on`", on=on)
@@ -202,7 +202,7 @@ def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...
     merge = _Merge.of(call, table_schema(call.state, timeline), call.engine.schema(source), on, clauses)
     keyed = _keyed(call, source, merge)
     with begin_write(call, keyed, WriteOperation.UPSERT, has_only_keys=True, timeline=timeline) as write:
-        if merge.clauses.has_inserts and index_plan(call.settings, call.state.config.record_key).is_global:
+        if merge.clauses.has_inserts and index_plan(call.settings, call.state.config).is_global:
             _require_one_row_a_key(call, write)
         looking = write if merge.knows_partition else _in_all_partitions(write)
         work = _work(write, looking, merge)

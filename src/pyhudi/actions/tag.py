@@ -12,7 +12,8 @@ from pyhudi.actions.call import sizing_of
 from pyhudi.actions.write_plan import sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, Moves
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
-from pyhudi.index.tag import Found, IndexKind, IndexPlan, find_keys, index_plan
+from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
+from pyhudi.index.tag import Found, find_keys
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
@@ -36,7 +37,7 @@ class TaggedRows:
 
 def untagged(write: WriteContext) -> TaggedRows:
     """Return rows of which no key was looked up."""
-    index = index_plan(write.call.settings, write.call.state.config.record_key)
+    index = index_plan(write.call.settings, write.call.state.config)
     return TaggedRows(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
 
 
@@ -46,7 +47,7 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
     `looks_in_all` skips none: for a write that has to know of every key whether it is stored.
     """
     call = write.call
-    index = index_plan(call.settings, call.state.config.record_key)
+    index = index_plan(call.settings, call.state.config)
     if index.kind is IndexKind.BUCKET and not (write.has_unknown_partitions or looks_in_all):
         return untagged(write)
     with write.phases.step("find keys"):
@@ -89,7 +90,7 @@ def read_set_of(tagged: TaggedRows) -> ReadSet:
 
 def footer_index(write: WriteContext) -> IndexPlan:
     """Return the table's index, but one that leaves files out by their footers first."""
-    index = index_plan(write.call.settings, write.call.state.config.record_key)
+    index = index_plan(write.call.settings, write.call.state.config)
     is_global = index.is_global or write.has_unknown_partitions
     return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
 

@@ -17,7 +17,7 @@ from pyhudi.actions.tasks.write import to_statuses
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
-from pyhudi.index.tag import IndexKind
+from pyhudi.index.choice import IndexKind
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet

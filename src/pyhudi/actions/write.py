@@ -26,7 +26,7 @@ from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.engine.api import STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.tag import IndexKind, index_plan
+from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import slices_at
@@ -183,7 +183,7 @@ def _rows_count(write: WriteContext) -> int:
 
 def _one_row_a_key(write: WriteContext) -> WriteContext:
     """Global indexes: two rows of one key and different partitions meet in no file, so choose between them here."""
-    if not index_plan(write.call.settings, write.call.state.config.record_key).is_global:
+    if not index_plan(write.call.settings, write.call.state.config).is_global:
         return write
     spec = write_spec(write.call, write.time, write.schema).merge
     return replace(write, rows=write.keep(write.call.engine.newest(write.rows, spec)))

@@ -1,4 +1,4 @@
-"""From keys to where they are: which index a write uses, and what it finds.
+"""From keys to where they are.
 
 Every index here works without a metadata table: SIMPLE reads stored keys, BLOOM first leaves out files whose footer
 says that none of the keys is there, the GLOBAL kinds look in all partitions. BUCKET needs no look-up: a key's hash
@@ -7,78 +7,23 @@ names its file group. Start at `find_keys`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, Moves, ScanFile
+from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, ScanFile
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.index.bloom import prune_file
+from pyhudi.index.choice import IndexKind, IndexPlan
 from pyhudi.kernels.keys import KeySpec
-from pyhudi.options import Settings, boolean, one_of, option
 from pyhudi.predicate import column
 from pyhudi.storage.api import Storage
 
-__all__ = ["INDEX_TYPE", "Found", "IndexKind", "IndexPlan", "find_keys", "index_plan"]
+__all__ = ["Found", "find_keys"]
 
 
-class IndexKind(StrEnum):
-    """The value of `hoodie.index.type`."""
-
-    SIMPLE = "SIMPLE"
-    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
-    BLOOM = "BLOOM"
-    GLOBAL_BLOOM = "GLOBAL_BLOOM"
-    BUCKET = "BUCKET"
-
-
-INDEX_TYPE: Final = option("hoodie.index.type", "SIMPLE", "How keys are found.", parse=one_of(*IndexKind))
-SIMPLE_MOVES: Final = option(
-    "hoodie.simple.index.update.partition.path",
-    True,
-    "GLOBAL_SIMPLE: a record whose partition changed moves there; false: it is updated where it is.",
-    parse=boolean,
-)
-BLOOM_MOVES: Final = option(
-    "hoodie.bloom.index.update.partition.path",
-    True,
-    "GLOBAL_BLOOM: a record whose partition changed moves there; false: it is updated where it is.",
-    parse=boolean,
-)
-BUCKETS: Final = option("hoodie.bucket.index.num.buckets", 256, "BUCKET: file groups a partition.")
-BUCKET_FIELDS: Final = option(
-    "hoodie.bucket.index.hash.field", "", "BUCKET: record key fields that are hashed; empty: all of them."
-)
 _PRUNABLE_KEYS: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexPlan:
-    """What the options ask of the index."""
-
-    kind: IndexKind
-    is_global: bool
-    moves: Moves
-    buckets_count: int
-    hash_fields: tuple[str, ...]
-
-
-def index_plan(settings: Settings, key_fields: Sequence[str]) -> IndexPlan:
-    """Read the index options."""
-    kind = IndexKind(settings.get(INDEX_TYPE))
-    is_global = kind in {IndexKind.GLOBAL_SIMPLE, IndexKind.GLOBAL_BLOOM}
-    follows = settings.get(SIMPLE_MOVES if kind is IndexKind.GLOBAL_SIMPLE else BLOOM_MOVES)
-    moves = Moves.DELETE_AND_INSERT if follows else Moves.KEEP_PARTITION
-    fields = settings.get(BUCKET_FIELDS)
-    return IndexPlan(
-        kind=kind,
-        is_global=is_global,
-        moves=moves if is_global else Moves.IMPOSSIBLE,
-        buckets_count=settings.get(BUCKETS),
-        hash_fields=tuple(name.strip() for name in fields.split(",")) if fields else tuple(key_fields),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

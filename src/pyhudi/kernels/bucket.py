@@ -3,7 +3,7 @@
 Pure kernels. Start at `bucket_of`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -15,9 +15,11 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.hashing import java_hash, java_list_hash
 from pyhudi.kernels.keys.parse import key_elements, split_plain_keys
 
-__all__ = ["bucket_file_id", "bucket_number", "bucket_of"]
+__all__ = ["are_buckets", "bucket_file_id", "bucket_number", "bucket_of", "common_divisor"]
 
 _DIGITS = 8
+_FEW = 10_000
+"""Of a thousand million UUIDs two or three begin with a number below this one, in eight decimal digits."""
 
 
 def bucket_of(
@@ -31,13 +33,32 @@ def bucket_of(
     Cost:   one pass over the bytes; about 1 µs a composite key if some value holds a comma.
     Spec:   format/files 9.1.
     """
+    if buckets_count < 1:
+        raise InvalidInput("there must be a bucket", buckets=buckets_count)
+    return pa.array(_hashes(keys, hash_fields, key_fields) % np.int32(buckets_count), pa.int32())
+
+
+def common_divisor(
+    keys: pa.Array | pa.ChunkedArray, bucket: int, hash_fields: Sequence[str], key_fields: Sequence[str]
+) -> int:
+    """Return the greatest number of buckets under which all these keys lie in this bucket; 0 if any number would do.
+
+    Of n keys it is the number they were written with, or a multiple of it with a chance of about 1 in 2 ** n.
+
+    Raises: as `bucket_of`.
+    Spec:   format/files 9.1.
+    """
+    return int(np.gcd.reduce(_hashes(keys, hash_fields, key_fields).astype(np.int64) - bucket))
+
+
+def _hashes(
+    keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[str], key_fields: Sequence[str]
+) -> npt.NDArray[np.int32]:
+    """Hash the values of the hash fields of every key, as a number that is not negative."""
     unknown = [field for field in hash_fields if field not in key_fields]
-    if unknown or buckets_count < 1:
+    if unknown:
         raise InvalidInput(
-            "bucket hash fields must be record key fields, and there must be a bucket",
-            fields=", ".join(unknown),
-            key=", ".join(key_fields),
-            buckets=buckets_count,
+            "bucket hash fields must be record key fields", fields=", ".join(unknown), key=", ".join(key_fields)
         )
     if keys.null_count:
         raise InvalidInput("a null record key has no bucket", count=keys.null_count)
@@ -46,7 +67,7 @@ def bucket_of(
     wanted = [i for i, field in enumerate(key_fields) if not hash_fields or field in hash_fields]
     plain = split_plain_keys(array, key_fields) if len(key_fields) > 1 else None
     hashes = java_list_hash([plain[i] for i in wanted]) if plain else _hash_elements(array, hash_fields or key_fields)
-    return pa.array((hashes & np.int32(0x7FFFFFFF)) % np.int32(buckets_count), pa.int32())
+    return hashes & np.int32(0x7FFFFFFF)
 
 
 def bucket_file_id(bucket: int, uuid: UUID | str) -> str:
@@ -71,6 +92,16 @@ def bucket_number(file_id: str) -> int:
     if len(digits) != _DIGITS or not (digits.isascii() and digits.isdecimal()):
         raise CorruptData("file id does not begin with a bucket number; the table is not bucketed", file_id=file_id)
     return int(digits)
+
+
+def are_buckets(file_ids: Collection[str]) -> bool:
+    """Return whether the bucket index made these file groups: all begin with a number, and one with a small one.
+
+    Spec:   format/files 9.1.
+    """
+    heads = [file_id[:_DIGITS] for file_id in file_ids]
+    are_numbers = all(len(head) == _DIGITS and head.isascii() and head.isdecimal() for head in heads)
+    return bool(heads) and are_numbers and min(map(int, heads)) < _FEW
 
 
 def _hash_elements(keys: pa.Array, fields: Sequence[str]) -> npt.NDArray[np.int32]:

@@ -20,6 +20,7 @@ __all__ = [
     "DEFAULT_PAYLOAD",
     "EVENT_TIME_STRATEGY",
     "FENCE_KEY",
+    "INDEX_KEYS",
     "KEYGEN_PACKAGE",
     "LOCK_KEYS",
     "NEW_KEY_ENCODING",
@@ -72,6 +73,13 @@ LOCK_KEYS: Final = (
     "hoodie.write.lock.dynamodb.partition_key",
 )
 """What a table may declare of its lock: which one, never how to reach a service."""
+
+INDEX_KEYS: Final = (
+    "hoodie.index.type",
+    "hoodie.bucket.index.num.buckets",
+    "hoodie.bucket.index.hash.field",
+)
+"""What a table may keep of its index; Apache Hudi's Spark writers take it from there."""
 
 FENCE_KEY: Final = "pyhudi.fence"
 
@@ -156,6 +164,8 @@ class TableConfig:
     """UTC or LOCAL."""
     lock: Mapping[str, str]
     """The lock that every writer must take, as options; empty where the table declares none."""
+    index: Mapping[str, str]
+    """The index that every write must use, as options; empty where the table keeps none."""
     is_fenced: bool
     """Commits are decided by claimed slots."""
     metadata_partitions: tuple[str, ...]
@@ -199,6 +209,7 @@ class TableConfig:
             create_schema=properties.get("hoodie.table.create.schema", ""),
             timeline_zone=properties.get("hoodie.table.timeline.timezone", "").upper() or "LOCAL",
             lock={key: properties[key] for key in LOCK_KEYS if properties.get(key)},
+            index={key: properties[key] for key in INDEX_KEYS if properties.get(key)},
             is_fenced=properties.get(FENCE_KEY) == "on",
             metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
             base_file_format=_first(

@@ -248,7 +248,7 @@ class Txn:
 
     @property
     def _rules(self) -> Rules:
-        return rules_for(self.settings, self.state.layout)
+        return rules_for(self.settings, self.state)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
         return read_concurrent(self.state, self.time, self.snapshot, now)

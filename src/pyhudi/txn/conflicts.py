@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
-from pyhudi.index.tag import INDEX_TYPE, IndexKind
+from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.options import Settings, option
-from pyhudi.state.layout import Layout
+from pyhudi.state.config import TableConfig
+from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
@@ -69,12 +70,12 @@ _MOVES: Final = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, Write
 _BUCKET_DIGITS: Final = 8
 
 
-def resolution_for(settings: Settings) -> Resolution:
+def resolution_for(settings: Settings, config: TableConfig) -> Resolution:
     """Choose by the options, or else by what the index makes necessary."""
     named = settings.get(RESOLUTION)
     if named:
         return Resolution(named)
-    return Resolution.BUCKET if settings.get(INDEX_TYPE) == IndexKind.BUCKET else Resolution.SIMPLE
+    return Resolution.BUCKET if index_plan(settings, config).kind is IndexKind.BUCKET else Resolution.SIMPLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +89,11 @@ class Rules:
     """Two writes may append to one file group: readers merge both."""
 
 
-def rules_for(settings: Settings, layout: Layout) -> Rules:
+def rules_for(settings: Settings, state: TableState) -> Rules:
     """Choose by the options, and by how the table's version tells which file slice a log belongs to."""
     return Rules(
-        resolution=resolution_for(settings),
-        has_completion_slicing=layout.has_completion_times,
+        resolution=resolution_for(settings, state.config),
+        has_completion_slicing=state.layout.has_completion_times,
         is_non_blocking=is_non_blocking(settings),
     )
 

@@ -41,7 +41,7 @@ def require_untouched(
     """
     concurrent = read_concurrent(state, time, before, load_timeline(state))
     ours, theirs = Footprint(groups=frozenset(groups)), footprints(concurrent)
-    for overlap in find_overlaps(time, ours, theirs, rules_for(settings, state.layout)):
+    for overlap in find_overlaps(time, ours, theirs, rules_for(settings, state)):
         raise overlap_conflict(time, overlap)
 
 
@@ -53,7 +53,7 @@ def require_no_rival(state: TableState, time: InstantTime, groups: Collection[Fi
     """
     underway = {one.requested_time: _announced(state, one) for one in _rivals(state, time, settings)}
     ours = Footprint(groups=frozenset(groups))
-    for overlap in find_overlaps(time, ours, underway, rules_for(settings, state.layout)):
+    for overlap in find_overlaps(time, ours, underway, rules_for(settings, state)):
         text = "another write of the same file groups is under way; write again when it is over"
         raise conflict_of(text, time, overlap, other="pending")
 

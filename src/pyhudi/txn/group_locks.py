@@ -52,7 +52,7 @@ class GroupLocks:
 
         Raises: LockNotAcquired when the wait for one is over; none is held then.
         """
-        table_lock, resolution = lock_for(state, settings), resolution_for(settings)
+        table_lock, resolution = lock_for(state, settings), resolution_for(settings, state.config)
         missing = frozenset(lock_number(group, resolution) for group in groups) - self._numbers
         if missing and self._numbers and min(missing) < max(self._numbers):
             missing |= self._numbers
