@@ -7,13 +7,17 @@ import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 
+import numpy as np
+
 from pyhudi.errors import PreconditionFailed, StorageUnavailable
+from pyhudi.index.tag import IndexKind
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.instant import Action, State
 from pyhudi.timeline.view import completed_writes, newest_time
 from pyhudi.txn import group_locks
+from pyhudi.txn.conflicts import Resolution
 from pyhudi.txn.recovery import announce
 from pyhudi.txn.times import times_for
 
@@ -94,6 +98,21 @@ def footprint_without_replaced(footprint):
 
 def without_replacements(completed_after):
     return lambda *given: tuple(one for one in completed_after(*given) if one.action is not Action.REPLACECOMMIT)
+
+
+def update_wins(_):
+    """Take an updating row for the newer one, whatever its ordering value."""
+    return lambda batch, rows, *_: np.ones(len(rows), dtype=bool)
+
+
+def in_one_partition(footer_index):
+    """Look a key up in its own partition only, also under a global index."""
+    return lambda write: replace(footer_index(write), kind=IndexKind.BLOOM, is_global=False)
+
+
+def by_file_id(rules_for):
+    """Tell file groups apart by their ids, also where these have one bucket."""
+    return lambda *given: replace(rules_for(*given), resolution=Resolution.SIMPLE)
 
 
 def newest_only(_):

@@ -157,6 +157,21 @@ def test_an_end_that_is_wrong_is_called_so(play, name):
     assert name.partition(" ")[0] in numbers_of(judged(play))
 
 
+@pytest.mark.parametrize(("name", "found"), [("update-move-global", 1), ("update-apart", 0)])
+def test_a_key_in_two_partitions_is_there_twice_under_a_global_index(name, found):
+    end = ends.End.of(played(name))
+    vars(end)["rows"] = [(("k1", "a"), 1.0, ""), (("k1", "b"), 1.0, "")]
+    assert len(list(ends.i5_no_key_is_there_twice(end))) == found
+
+
+@pytest.mark.parametrize(("name", "found"), [("update-update-bucket", 1), ("update-apart", 0)])
+def test_keys_of_another_bucket_than_the_files_are_called_so(name, found):
+    end = ends.End.of(played(name))
+    path, stored = next((path, stored) for path, stored in end.files.items() if path.startswith("b/"))
+    vars(end)["files"] = {f"b/00000007{path[len('b/00000000') :]}": stored}
+    assert len(list(ends.i12_what_files_say_of_their_keys_is_true(end))) == found
+
+
 LIES = {
     "a row is left out": lambda changed: dict(list(changed.items())[1:]),
     "nothing has changed": lambda changed: {},

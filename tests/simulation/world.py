@@ -37,15 +37,16 @@ class World:
         self.env = env
 
     @staticmethod
-    def new(version):
-        """Make a table of two partitions and five rows, written by two commits."""
+    def new(version, index=()):
+        """Make a table of two partitions and five rows, written by two commits under an index."""
         env = FixedEnv()
         storage = MemoryStorage(URL, env)
         builder = TableBuilder()
         builder.env = env
-        table = builder.create(TRIPS, version=version, storage=storage)
-        table.upsert([trip(f"k{n}", "ab"[n % 2], fare=float(n)) for n in range(4)], options=OPTIONS)
-        table.upsert([trip("k1", "b", ts=2, fare=11.0), trip("k9", "b", fare=9.0)], options=OPTIONS)
+        table = builder.create(TRIPS, version=version, storage=storage, options=dict(index))
+        options = {**OPTIONS, **dict(index)}
+        table.upsert([trip(f"k{n}", "ab"[n % 2], fare=float(n)) for n in range(4)], options=options)
+        table.upsert([trip("k1", "b", ts=2, fare=11.0), trip("k9", "b", fare=9.0)], options=options)
         return World(storage, env)
 
     def copy(self, later_ms=0, *, is_object_store=False):

@@ -21,6 +21,7 @@ from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
 from pyhudi.options import Settings
+from pyhudi.queries.slices import slices_at
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.timeline.active import load_timeline
@@ -158,7 +159,7 @@ def i5_no_key_is_there_twice(end):
     """A plain insert looks nothing up, and may."""
     if not end.scenario.is_serializable:
         return
-    is_global = str(end.scenario.options.get("hoodie.index.type", "")).startswith("GLOBAL")
+    is_global = str(end.scenario.index.get("hoodie.index.type", "")).startswith("GLOBAL")
     keys = Counter(place[0] if is_global else place for place, _, _ in end.rows)
     twice = sorted(key for key, times in keys.items() if times > 1)
     if twice:
@@ -191,7 +192,8 @@ def i9_the_next_writer_puts_the_table_right(end):
     recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     if later.files() != once:
         yield f"the second recovery changed {sorted(later.files().keys() ^ once.keys())}"
-    later.table().upsert([trip(*NEXT, fare=1.0)], options={**OPTIONS, **ONE_ATTEMPT, **WHATEVER})
+    options = {**OPTIONS, **ONE_ATTEMPT, **WHATEVER, **end.scenario.index}
+    later.table().upsert([trip(*NEXT, fare=1.0)], options=options)
     if later.rows() != {**before, NEXT: 1.0}:
         yield f"after the next write rows are {difference(later.rows(), {**before, NEXT: 1.0})}"
     require_clean(later.table(), may_times_meet=any(one.startswith("expire") for one in end.scenario.events))
@@ -199,10 +201,12 @@ def i9_the_next_writer_puts_the_table_right(end):
 
 def i12_what_files_say_of_their_keys_is_true(end):
     """Key ranges and bloom filters, which the bloom index believes; buckets, which the bucket index does."""
-    buckets_count = int(end.scenario.options.get(_BUCKETS, 0))
+    buckets_count = int(end.scenario.index.get(_BUCKETS, 0))
     for path, (data, _) in sorted(end.files.items()):
         if data is not None:
             yield from _untrue_of_keys(path, data, buckets_count, end.table.config.record_key)
+    if buckets_count:
+        yield from _doubled_buckets(end.table.state)
 
 
 def i13_the_past_stays(end):
@@ -361,6 +365,13 @@ def _untrue_of_keys(path, data, buckets_count, fields):
         if numbers != {bucket_number(path.rsplit("/", 1)[-1])}:
             found.append(f"{path} holds keys of the buckets {sorted(numbers)}")
     return tuple(found)
+
+
+def _doubled_buckets(state):
+    """Tell of buckets that have more than one file group in a partition: a key is looked for in one of them."""
+    groups = [one.group for one in slices_at(state, load_timeline(state))]
+    times = Counter((group.partition, bucket_number(group.file_id)) for group in groups)
+    return [f"bucket {number} of {partition} has {n} file groups" for (partition, number), n in times.items() if n > 1]
 
 
 @lru_cache(maxsize=64)

@@ -62,6 +62,8 @@ class Scenario:
     quiet_ms: int = QUIET_MS
     """How long nobody does anything after that."""
     options: Mapping[str, object] = field(default_factory=dict)
+    index: Mapping[str, object] = field(default_factory=dict)
+    """Options of the index with which the table is made and everybody writes."""
     breaks: str = ""
     """Why this may go wrong, where nothing at all can be promised."""
     is_serializable: bool = True
@@ -143,7 +145,7 @@ class Play:
         storage = SimStorage(self.run, actor)
         env = SimEnv(self.run, actor, storage, seed=actor.name)
         trust(storage)
-        options = {**OPTIONS, **ONE_ATTEMPT, **SHORT_WAIT, **self.scenario.options}
+        options = {**OPTIONS, **ONE_ATTEMPT, **SHORT_WAIT, **self.scenario.index, **self.scenario.options}
         for number, verb in enumerate(verbs):
             token = f"{actor.name}/{number}"
             seat = Seat(lambda: Table(open_state(storage, env)), options, token, actor.said)
@@ -182,9 +184,9 @@ def _rows_of(start):
 
 
 @cache
-def _first(version):
+def _first(version, index):
     """Make the table that all begin with; the clock, which each look moves, is looked at once."""
-    world = World.new(version)
+    world = World.new(version, index)
     for path, data in BYSTANDERS.items():
         world.storage.put(path, data)
     return Start(world, world.env.now_ms())
@@ -192,20 +194,20 @@ def _first(version):
 
 def prepared(scenario):
     """Give the table a scenario begins with."""
-    options = tuple(sorted(scenario.options.items()))
+    options, index = (tuple(sorted(given.items())) for given in (scenario.options, scenario.index))
     return _prepared(
-        scenario.version, scenario.before, scenario.dies_at, scenario.quiet_ms, scenario.is_object_store, options
+        scenario.version, scenario.before, scenario.dies_at, scenario.quiet_ms, scenario.is_object_store, options, index
     )
 
 
 @cache
-def _prepared(version, before, dies_at, quiet_ms, is_object_store, options):
-    first = _first(version)
+def _prepared(version, before, dies_at, quiet_ms, is_object_store, options, index):
+    first = _first(version, index)
     start = Start(first.world, first.now_ms + quiet_ms)
     if not before:
         return start
     disk = Disk(start.files, start.now_ms, is_object_store=is_object_store)
-    run, play = Run(disk), Play(Scenario(about="", actors={}, options=dict(options)))
+    run, play = Run(disk), Play(Scenario(about="", actors={}, options=dict(options), index=dict(index)))
     play.run = run
     actor = run.add("before", lambda actor: play._work(actor, before))
     while not actor.is_done:

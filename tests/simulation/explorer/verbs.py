@@ -21,6 +21,34 @@ def upsert(**fares):
     return Verb(about=f"upsert {_spelled(keys)}", do=do, means=lambda rows: {**rows, **keys})
 
 
+def move(**fares):
+    """Write rows under a global index: a key is in one partition, the last that it was given."""
+    keys = _keys(fares)
+    names = {name for name, _ in keys}
+
+    def do(seat):
+        return seat.call("upsert", _trips(keys))
+
+    def means(rows):
+        return {place: fare for place, fare in rows.items() if place[0] not in names} | keys
+
+    return Verb(about=f"move {_spelled(keys)}", do=do, means=means)
+
+
+def outbid(**fares):
+    """Write rows whose fare is their ordering value: the highest stays, whoever commits last."""
+    keys = _keys(fares)
+
+    def do(seat):
+        rows = [trip(key, city, ts=int(fare), fare=fare) for (key, city), fare in keys.items()]
+        return seat.call("upsert", rows)
+
+    def means(rows):
+        return {**rows, **{place: max(fare, rows.get(place, fare)) for place, fare in keys.items()}}
+
+    return Verb(about=f"outbid {_spelled(keys)}", do=do, means=means)
+
+
 def raise_fare(key, city, **how):
     """Add one to a row's fare: what is read decides what is written."""
 

@@ -1,7 +1,8 @@
 """Writers that change rows of one file group, or of two."""
 
 from tests.simulation.explorer.scenario import Scenario
-from tests.simulation.explorer.verbs import delete, raise_fare, upsert
+from tests.simulation.explorer.verbs import delete, move, outbid, raise_fare, upsert
+from tests.simulation.scenarios.inserts import BUCKETS
 
 SCENARIOS = {
     "update-update": Scenario(
@@ -29,6 +30,23 @@ SCENARIOS = {
         about="three writers that try again on a conflict, two of them on one file",
         actors={"w1": (upsert(k1_b=5.0),), "w2": (upsert(k3_b=7.0), upsert(n2_b=2.0)), "w3": (upsert(k0_a=6.0),)},
         options={"hoodie.write.num.retries.on.conflict.failures": 3},
+    ),
+    "update-order": Scenario(
+        about="two writers give a row different ordering values, of which the higher stays; both try again",
+        actors={"w1": (outbid(k3_b=7.0),), "w2": (outbid(k3_b=5.0, k0_a=4.0),)},
+        options={"hoodie.write.num.retries.on.conflict.failures": 1},
+    ),
+    "update-move-global": Scenario(
+        about="two writers move one key to different partitions, under a global index; both try again",
+        actors={"w1": (move(k1_a=5.0),), "w2": (move(k1_c=6.0, k3_b=7.0),)},
+        options={"hoodie.write.num.retries.on.conflict.failures": 1},
+        index={"hoodie.index.type": "GLOBAL_BLOOM"},
+    ),
+    "update-update-bucket": Scenario(
+        about="two writers change and insert rows of one partition, under a bucket index; both try again",
+        actors={"w1": (upsert(k1_b=5.0, n1_b=1.0),), "w2": (upsert(k3_b=7.0, n2_b=1.0),)},
+        options={"hoodie.write.num.retries.on.conflict.failures": 1},
+        index=BUCKETS,
     ),
     "update-update-store": Scenario(
         about="two writers change one file, on an object store under the storage lock",
