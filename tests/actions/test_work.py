@@ -20,7 +20,7 @@ def task(number, base=None):
 
 def routed(kind, *files):
     index = index_plan(Settings({"hoodie.index.type": kind}), new_state().config)
-    tagged = TaggedRows(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+    tagged = TaggedRows(rows=None, frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
     plan = WritePlan(files=files, routes=None, tasks_count=1, new_rows={}, update_rows={})
     return RowsWork(tagged=tagged, plan=plan, task=partial(iter), recheck=Recheck.NOTHING)
 

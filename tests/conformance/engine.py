@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
@@ -22,11 +23,14 @@ from pyhudi.engine.api import (
     TASK,
     Attempt,
     Engine,
+    KeyedRows,
     Moves,
     Routes,
     ScanFile,
 )
 from pyhudi.errors import CorruptData, FileMissing, KeyMissing, WriteConflict
+from pyhudi.index.lookup import locate
+from pyhudi.index.stored_keys import stored_keys, stored_schema
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import parse
@@ -327,8 +331,21 @@ class EngineTests:
 
     # --- locate
 
-    def _keyed(self, engine: Engine, *rows: tuple[str, str, int]) -> object:
-        return engine.with_keys(engine.frame(trips(*rows)), SIMPLE)
+    def _keyed(self, engine: Engine, *rows: tuple[str, str, int]) -> KeyedRows:
+        return KeyedRows(frame=engine.with_keys(engine.frame(trips(*rows)), SIMPLE), rows_at_most=len(rows))
+
+    def _located(self, engine, storage, rows, files, *, by_partition, columns=()):
+        """Look up from here and by the engine's own join, which must agree."""
+        located = locate(engine, storage, rows, files, SIMPLE, by_partition=by_partition, columns=columns)
+        if files:
+            stored = stored_schema(storage, files, engine.schema(rows.frame), columns)
+            read = partial(stored_keys, storage=storage, spec=SIMPLE, stored=stored)
+            joined = engine.match_keys(
+                engine.scan_keys(files, SIMPLE, stored, read), replace(rows, keys=None), by_partition=by_partition
+            )
+            assert rows_of(engine, joined) == rows_of(engine, located.frame)
+            assert engine.schema(joined).names == engine.schema(located.frame).names
+        return located
 
     def _three_files(self, storage: Storage) -> list[ScanFile]:
         return [
@@ -339,25 +356,30 @@ class EngineTests:
 
     def test_locate_looks_in_the_rows_own_partition(self, engine, storage):
         frame = self._keyed(engine, ("a", "rome", 1), ("a", "rome", 2), ("d", "rome", 1), ("d", "oslo", 1))
-        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=True)
-        assert rows_of(engine, located) == [("a", "rome", 0), ("d", "oslo", 2)]
-        assert engine.schema(located).names == [KEY, PARTITION, FILE_INDEX]
+        located = self._located(engine, storage, frame, self._three_files(storage), by_partition=True)
+        assert rows_of(engine, located.frame) == [("a", "rome", 0), ("d", "oslo", 2)]
+        assert engine.schema(located.frame).names == [KEY, PARTITION, FILE_INDEX]
 
     def test_locate_looks_everywhere_for_global_indexes(self, engine, storage):
         frame = self._keyed(engine, ("a", "nice", 1), ("b", "rome", 1), ("z", "rome", 1))
-        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
-        assert rows_of(engine, located) == [("a", "oslo", 2), ("a", "rome", 0), ("b", "rome", 0), ("b", "rome", 1)]
+        located = self._located(engine, storage, frame, self._three_files(storage), by_partition=False)
+        assert rows_of(engine, located.frame) == [
+            ("a", "oslo", 2),
+            ("a", "rome", 0),
+            ("b", "rome", 0),
+            ("b", "rome", 1),
+        ]
 
     def test_locate_gives_a_key_once_a_file(self, engine, storage):
         frame = self._keyed(engine, *((f"k{number}", "rome", 1) for number in range(9)), ("c", "rome", 1))
-        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=True)
-        assert rows_of(engine, located) == [("c", "rome", 1)]
+        located = self._located(engine, storage, frame, self._three_files(storage), by_partition=True)
+        assert rows_of(engine, located.frame) == [("c", "rome", 1)]
 
     def test_locate_brings_stored_columns_along(self, engine, storage):
         files = [stored_trips(storage, "rome/f", ["a"], 7), stored_trips(storage, "oslo/f", ["b"], 8)]
         frame = self._keyed(engine, ("a", "rome", 1), ("b", "rome", 1))
-        located = engine.locate(frame, files, SIMPLE, by_partition=False, columns=["fare"])
-        assert rows_of(engine, located, KEY, FILE_INDEX, STORED + "fare") == [("a", 0, 7), ("b", 1, 8)]
+        located = self._located(engine, storage, frame, files, by_partition=False, columns=["fare"])
+        assert rows_of(engine, located.frame, KEY, FILE_INDEX, STORED + "fare") == [("a", 0, 7), ("b", 1, 8)]
 
     def test_locate_computes_virtual_keys(self, engine, storage):
         bare = write_file(storage, "rome/bare.parquet", {"id": ["a", "b"], "city": ["rome", "rome"]})
@@ -368,27 +390,27 @@ class EngineTests:
         texts = write_file(storage, "rome/text.parquet", nulls | {KEY: [""], "id": ["d"]}, schema)
         frame = self._keyed(engine, ("b", "rome", 1), ("c", "rome", 1), ("d", "rome", 1))
         for files in ([bare, empty, texts], [texts, bare, empty]):
-            located = engine.locate(frame, files, SIMPLE, by_partition=True)
+            located = self._located(engine, storage, frame, files, by_partition=True)
             places = {file.path: place for place, file in enumerate(files)}
             wanted = [("b", bare), ("c", empty), ("d", texts)]
-            assert rows_of(engine, located) == [(key, "rome", places[file.path]) for key, file in wanted]
+            assert rows_of(engine, located.frame) == [(key, "rome", places[file.path]) for key, file in wanted]
 
     def test_locate_in_no_files_or_for_no_rows_finds_nothing(self, engine, storage):
         none = self._keyed(engine)
         some = self._keyed(engine, ("a", "rome", 1))
         for frame, files in ((none, self._three_files(storage)), (some, [])):
             for by_partition in (True, False):
-                located = engine.locate(frame, files, SIMPLE, by_partition=by_partition, columns=["fare"])
-                assert rows_of(engine, located) == []
-                assert engine.schema(located).names == [KEY, PARTITION, FILE_INDEX, STORED + "fare"]
+                located = self._located(engine, storage, frame, files, by_partition=by_partition, columns=["fare"])
+                assert rows_of(engine, located.frame) == []
+                assert engine.schema(located.frame).names == [KEY, PARTITION, FILE_INDEX, STORED + "fare"]
 
     # --- route
 
     def _routed(self, engine, storage, rows, *, by_partition=True, columns=(), **changes):
         frame = self._keyed(engine, *rows)
         files = self._three_files(storage)
-        located = engine.locate(frame, files, SIMPLE, by_partition=by_partition, columns=columns)
-        routed = engine.route(frame, located, route_plan(**changes))
+        located = self._located(engine, storage, frame, files, by_partition=by_partition, columns=columns)
+        routed = engine.route(located.rows, located.frame, route_plan(**changes))
         assert engine.schema(routed).names[: len(TRIPS) + 3] == [*TRIPS.names, KEY, PARTITION, ORDER]
         assert {BUCKET, TASK, IS_MOVED} <= set(engine.schema(routed).names)
         return rows_of(engine, routed, "id", "fare", PARTITION, BUCKET, TASK, IS_MOVED)
@@ -443,9 +465,9 @@ class EngineTests:
 
     def test_the_rows_of_a_moved_record_keep_their_order(self, engine, storage):
         frame = self._keyed(engine, ("x", "rome", 1), ("d", "rome", 2), ("d", "rome", 3))
-        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
-        routed = engine.collect(engine.route(frame, located, route_plan(moves=Moves.DELETE_AND_INSERT)))
-        keyed = engine.collect(frame)
+        located = self._located(engine, storage, frame, self._three_files(storage), by_partition=False)
+        routed = engine.collect(engine.route(located.rows, located.frame, route_plan(moves=Moves.DELETE_AND_INSERT)))
+        keyed = engine.collect(frame.frame)
         order = dict(zip(keyed["fare"].to_pylist(), keyed[ORDER].to_pylist(), strict=True))
         pairs = [(row["fare"], row[ORDER]) for row in routed.to_pylist()]
         assert len(pairs) == 5
@@ -475,9 +497,9 @@ class EngineTests:
     @pytest.mark.parametrize("moves", [Moves.KEEP_PARTITION, Moves.DELETE_AND_INSERT])
     def test_rows_that_do_not_know_their_partition_find_their_record(self, engine, storage, moves):
         rows = {KEY: ["d", "x"], PARTITION: pa.array([None, None], pa.string()), ORDER: pa.array([0, 1], pa.int64())}
-        frame = engine.frame(pa.table(rows))
-        located = engine.locate(frame, self._three_files(storage), SIMPLE, by_partition=False)
-        routed = engine.route(frame, located, route_plan(moves=moves))
+        frame = KeyedRows(frame=engine.frame(pa.table(rows)), rows_at_most=2)
+        located = self._located(engine, storage, frame, self._three_files(storage), by_partition=False)
+        routed = engine.route(located.rows, located.frame, route_plan(moves=moves))
         is_moved = moves is Moves.DELETE_AND_INSERT
         assert rows_of(engine, routed, KEY, PARTITION, BUCKET, IS_MOVED) == [("d", "oslo", 2, is_moved)]
 

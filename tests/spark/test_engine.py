@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import DataFrame
 from tests.conformance.engine import SIMPLE, TRIPS, EngineTests, echo, route_plan, rows_of, stored_trips, trips
 
-from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, ScanFile, engine_for
+from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, KeyedRows, ScanFile, engine_for
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.errors import ExpressionError, PathNotShared, SchemaMismatch
+from pyhudi.index.lookup import locate
 from pyhudi.predicate import parse
 from pyhudi.spark import scanning
 from pyhudi.spark.engine import SparkEngine
@@ -125,8 +126,9 @@ def test_storage_without_a_file_system_in_spark_is_read_by_tasks(spark, tmp_path
     assert rows_of(engine, frame) == [("b",), ("c",)]
     keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1), ("c", "rome", 1))), SIMPLE)
     for by_partition, expected in ((True, [("a", "rome")]), (False, [("a", "rome"), ("c", "oslo")])):
-        located = engine.locate(keyed, files, SIMPLE, by_partition=by_partition, columns=["fare"])
-        assert rows_of(engine, located, KEY, PARTITION) == expected
+        rows = KeyedRows(frame=keyed)
+        located = locate(engine, storage, rows, files, SIMPLE, by_partition=by_partition, columns=["fare"])
+        assert rows_of(engine, located.frame, KEY, PARTITION) == expected
 
 
 def test_a_scheme_spark_does_not_know_is_said_once(spark, caplog):
@@ -141,12 +143,14 @@ def test_a_scheme_spark_does_not_know_is_said_once(spark, caplog):
 def test_keys_of_few_rows_are_looked_up_by_tasks_and_routed_from_here(engine, tmp_path):
     file = stored_trips(LocalStorage(str(tmp_path)), "rome/f.parquet", ["a"])
     keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1))), SIMPLE)
-    uncounted = engine.locate(keyed, [file], SIMPLE, by_partition=True)
-    engine.count(keyed, [PARTITION])
-    counted = engine.locate(keyed, [file], SIMPLE, by_partition=True)
-    assert isinstance(uncounted, DataFrame)
-    assert isinstance(counted, LocalFrame)
-    assert rows_of(engine, counted) == rows_of(engine, uncounted) == [("a", "rome", 0)]
-    by_number, by_key = (engine.route(keyed, located, route_plan()) for located in (counted, uncounted))
+    storage = LocalStorage(str(tmp_path))
+    counted, uncounted = (
+        locate(engine, storage, KeyedRows(frame=keyed, rows_at_most=count), [file], SIMPLE, by_partition=True)
+        for count in (1, None)
+    )
+    assert isinstance(uncounted.frame, DataFrame)
+    assert isinstance(counted.frame, LocalFrame)
+    assert rows_of(engine, counted.frame) == rows_of(engine, uncounted.frame) == [("a", "rome", 0)]
+    by_number, by_key = (engine.route(one.rows, one.frame, route_plan()) for one in (counted, uncounted))
     assert rows_of(engine, by_number, KEY, BUCKET) == rows_of(engine, by_key, KEY, BUCKET)
     assert f"[{ORDER}" in _plan(by_number).split("BroadcastHashJoin")[1]

@@ -3,7 +3,19 @@ import random
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.api import (
+    BUCKET,
+    FILE_INDEX,
+    IS_MOVED,
+    KEY,
+    ORDER,
+    PARTITION,
+    STORED,
+    TASK,
+    KeyedRows,
+    Moves,
+    Routes,
+)
 from pyhudi.engine.local import LocalEngine
 from pyhudi.predicate import parse
 from pyhudi.spark.routing import route
@@ -50,7 +62,7 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
         loses=parse(f"{STORED}ts > ts"),
     )
     local = LocalEngine(MemoryStorage(), threads=1)
-    expected = local.collect(local.route(local.frame(rows), local.frame(located), plan))
+    expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
     routed = route(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
     names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
     assert _sorted(routed, names) == _sorted(expected, names)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
-from pyhudi.engine.api import KEY, PARTITION, Frame
+from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
@@ -73,8 +73,8 @@ class WriteContext:
     widened: Mapping[str, str]
     """Those that take another type by it, and which."""
     keys: KeySpec
-    rows: Frame
-    """The table's columns, KEY, PARTITION and ORDER; None for a write without rows."""
+    rows: KeyedRows
+    """The table's columns, KEY, PARTITION and ORDER; no frame for a write without rows."""
     rows_by_partition: Mapping[PartitionPath, int]
     slices: Sequence[FileSlice]
     """The visible file slices of the rows' partitions; of all partitions for a global look-up."""
@@ -202,7 +202,7 @@ class _Given:
 class _Keyed:
     """Rows with their keys, and how many there are in each partition; None: their partition is not known."""
 
-    rows: Frame
+    rows: KeyedRows
     counts: Mapping[str | None, int]
 
     @property
@@ -219,15 +219,16 @@ def _make_keys(
 ) -> _Keyed:
     """Add keys to the rows and count them by partition; `instant` is what generated keys start with."""
     if given.records is None:
-        return _Keyed(rows=None, counts={})
+        return _Keyed(rows=KeyedRows(frame=None), counts={})
     with phases.step("make keys"):
         rows = given.records
         if not given.has_only_keys:
             rows = call.engine.with_keys(_conformed(call, rows, given.schema), call.keys(instant))
         if not given.is_counted:
-            return _Keyed(rows=rows, counts={})
+            return _Keyed(rows=KeyedRows(frame=rows), counts={})
         rows = keep(rows)
-        return _Keyed(rows=rows, counts=_count(call, rows))
+        counts = _count(call, rows)
+        return _Keyed(rows=KeyedRows(frame=rows, rows_at_most=sum(counts.values())), counts=counts)
 
 
 def _partitions(call: WriteCall, keyed: _Keyed) -> list[PartitionPath] | None:

@@ -132,7 +132,7 @@ def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame
 
 def _as_they_come(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
     call, engine = write.call, write.call.engine
-    rows = write.rows
+    rows = write.rows.frame
     if mode is SortMode.GLOBAL_SORT:
         rows = engine.range_sort(rows, _sort_columns(call), max(engine.parallelism_tasks, 1))
     columns = _sort_columns(call) if mode is SortMode.PARTITION_SORT else ()

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.engine.api import KEY, ScanFile
-from pyhudi.engine.scanning import stored_keys
 from pyhudi.errors import FileMissing, InvalidInput, NotBuilt, OptionError, WriteConflict
 from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
@@ -26,6 +25,7 @@ from pyhudi.index.choice import (
     index_declaration,
     index_plan,
 )
+from pyhudi.index.stored_keys import stored_keys
 from pyhudi.kernels.bucket import are_buckets, bucket_number, bucket_of, common_divisor
 from pyhudi.options import Settings
 from pyhudi.state.config import INDEX_KEYS, TableConfig

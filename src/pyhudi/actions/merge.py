@@ -222,7 +222,7 @@ def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWor
     plan = plan_for(write, tagged, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
     task = partial(merge_buckets, storage=write.call.state.storage, spec=_spec(write), clauses=merge.clauses)
     rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck_of(looking, tagged))
-    work = WriteWork(rows=rows, find_keys=key_search(looking))
+    work = WriteWork(rows=rows, find_keys=key_search(looking, tagged))
     reads = ReadSet(groups=work.groups, covers=_everything if merge.clauses.has_by_source else None)
     return replace(work, read_set=reads if write.call.is_serializable else None)
 
@@ -312,7 +312,7 @@ def _require_same_type(sides: Sides, name: str, value: Expression) -> None:
 def _require_one_row_a_key(call: WriteCall, write: WriteContext) -> None:
     """Global indexes: two rows of one key and different partitions meet in no task, so they are refused here."""
     spec = write_spec(call, write.time, write.schema).merge
-    bare = call.engine.select(write.rows, {name: Column(parts=(name,)) for name in (KEY, PARTITION, ORDER)})
+    bare = call.engine.select(write.rows.frame, {name: Column(parts=(name,)) for name in (KEY, PARTITION, ORDER)})
     newest = call.engine.newest(bare, replace(spec, ordering=(), delete_field="", delete_marker=""))
     if _rows_count(call, newest) != _rows_count(call, bare):
         raise DuplicateKeys("with a global index a merge that inserts needs a source of one row a key")

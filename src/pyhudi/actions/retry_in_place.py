@@ -19,6 +19,7 @@ from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, Sc
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
+from pyhudi.index.lookup import locate
 from pyhudi.predicate import column
 from pyhudi.queries.slices import slices_at
 from pyhudi.txn.commit import Superseded
@@ -77,8 +78,8 @@ def _still_belong(write: WriteContext, rows: RowsWork | None, files: Sequence[Fi
 def _has_moved_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTask]) -> bool:
     """Return whether others put a key of ours into one of these files that the plan sends elsewhere."""
     engine = write.call.engine
-    routed = engine.route(write.rows, rows.tagged.frame, rows.plan.routes)
-    stored: pa.Table = engine.collect(_locate_anew(write, files))
+    routed = engine.route(rows.tagged.rows, rows.tagged.frame, rows.plan.routes)
+    stored: pa.Table = engine.collect(_locate_anew(write, rows, files))
     ours: pa.Table = engine.collect(engine.select(routed, {name: column(name) for name in (KEY, BUCKET)}))
     buckets = pa.array([task.number for task in files], pa.int32())
     where = pa.table({KEY: stored.column(KEY), BUCKET: buckets.take(stored.column(FILE_INDEX))})
@@ -94,7 +95,7 @@ def _hold_same_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTas
     engine, found = write.call.engine, rows.tagged.frame
     numbers = {group: number for number, group in enumerate({group_of(task): None for task in files})}
     stored = [] if found is None else [name for name in engine.schema(found).names if name.startswith(STORED)]
-    fresh = _locate_anew(write, files, [name.removeprefix(STORED) for name in stored])
+    fresh = _locate_anew(write, rows, files, [name.removeprefix(STORED) for name in stored])
     now = _keys_by_group(engine, fresh, stored, [numbers[group_of(task)] for task in files])
     if found is None:
         return not now.num_rows
@@ -102,12 +103,22 @@ def _hold_same_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTas
     return bool(now.equals(_keys_by_group(engine, found, stored, [numbers.get(group, -1) for group in tagged])))
 
 
-def _locate_anew(write: WriteContext, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Frame:
+def _locate_anew(write: WriteContext, rows: RowsWork, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Frame:
     """Find which task's newest file holds which of the rows' keys."""
     files = [one.base for one in tasks if one.base is not None]
     scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
     is_global = footer_index(write).is_global
-    return write.call.engine.locate(write.rows, scanned, write.keys, by_partition=not is_global, columns=columns)
+    call = write.call
+    found = locate(
+        call.engine,
+        call.state.storage,
+        rows.tagged.rows,
+        scanned,
+        write.keys,
+        by_partition=not is_global,
+        columns=columns,
+    )
+    return found.frame
 
 
 def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:

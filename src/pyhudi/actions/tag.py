@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import sizing_of
 from pyhudi.actions.write_plan import sole_files
-from pyhudi.engine.api import FILE_INDEX, Frame, Moves
+from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
 from pyhudi.index.tag import Found, find_keys
@@ -24,8 +24,9 @@ __all__ = ["TaggedRows", "footer_index", "key_search", "read_set_of", "tag", "un
 class TaggedRows:
     """Which file holds which key of the rows, as far as it was looked up."""
 
+    rows: KeyedRows
     frame: Frame | None
-    """As `Engine.locate` returns it; None where nothing was looked up."""
+    """As `index.lookup.locate` returns it; None where nothing was looked up."""
     files: tuple[BaseFile, ...]
     """What FILE_INDEX counts."""
     rows_by_file: Mapping[int, int]
@@ -38,7 +39,15 @@ class TaggedRows:
 def untagged(write: WriteContext) -> TaggedRows:
     """Return rows of which no key was looked up."""
     index = index_plan(write.call.settings, write.call.state.config)
-    return TaggedRows(frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+    return TaggedRows(
+        rows=write.rows,
+        frame=None,
+        files=(),
+        rows_by_file={},
+        rows_by_partition={},
+        sole={},
+        index=index,
+    )
 
 
 def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
@@ -59,10 +68,10 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
             return replace(untagged(write), sole=sole)
         columns = call.state.config.ordering_fields if index.moves is Moves.DELETE_AND_INSERT else ()
         everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
-        return _counted(write, _search(write, files, everywhere, columns), sole, index)
+        return _counted(write, _search(write, write.rows, files, everywhere, columns), sole, index)
 
 
-def key_search(write: WriteContext) -> FindKeys:
+def key_search(write: WriteContext, tagged: TaggedRows) -> FindKeys:
     """Make the function that counts which of the rows' keys are in other commits' files.
 
     Cost: the footers of the files, and the keys of those files that may hold one.
@@ -74,7 +83,7 @@ def key_search(write: WriteContext) -> FindKeys:
         near = [file for file in files if partitions is None or file.partition in partitions]
         if not near:
             return {}
-        found = _search(write, near, index)
+        found = _search(write, tagged.rows, near, index)
         counts = write.call.engine.count(found.frame, [FILE_INDEX])
         numbers, rows = counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist()
         return {found.files[number]: count for number, count in zip(numbers, rows, strict=True)}
@@ -95,12 +104,13 @@ def footer_index(write: WriteContext) -> IndexPlan:
     return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
 
 
-def _search(write: WriteContext, files: Sequence[BaseFile], index: IndexPlan, columns: Sequence[str] = ()) -> Found:
+def _search(
+    write: WriteContext, rows: KeyedRows, files: Sequence[BaseFile], index: IndexPlan, columns: Sequence[str] = ()
+) -> Found:
     return find_keys(
         engine=write.call.engine,
         storage=write.call.state.storage,
-        keyed=write.rows,
-        keys_count=sum(write.rows_by_partition.values()),
+        rows=rows,
         files=files,
         spec=write.keys,
         plan=index,
@@ -116,5 +126,11 @@ def _counted(write: WriteContext, found: Found, sole: Mapping[PartitionPath, Bas
     for number, rows in by_file.items():
         by_partition[found.files[number].partition] += rows
     return TaggedRows(
-        frame=frame, files=found.files, rows_by_file=by_file, rows_by_partition=by_partition, sole=sole, index=index
+        rows=found.rows,
+        frame=frame,
+        files=found.files,
+        rows_by_file=by_file,
+        rows_by_partition=by_partition,
+        sole=sole,
+        index=index,
     )

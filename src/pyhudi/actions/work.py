@@ -121,7 +121,7 @@ def run_work(write: WriteContext, work: WriteWork) -> list[WriteStatus]:
 
 def _run_rows(write: WriteContext, work: RowsWork) -> list[WriteStatus]:
     engine = write.call.engine
-    routed = engine.exchange(engine.route(write.rows, work.tagged.frame, work.plan.routes), work.plan.tasks_count)
+    routed = engine.exchange(engine.route(work.tagged.rows, work.tagged.frame, work.plan.routes), work.plan.tasks_count)
     task = partial(work.task, files=work.plan.files, only=work.only)
     return to_statuses(engine.collect(engine.map(routed, task, WRITE_STATUS)))
 

@@ -174,7 +174,7 @@ def recheck_of(write: WriteContext, tagged: TaggedRows) -> Recheck:
 def _searched(write: WriteContext, rows: RowsWork) -> WriteWork:
     """Return the work of a write that looked keys up: keys that were not there must not come meanwhile."""
     read_set = read_set_of(rows.tagged) if write.call.is_serializable else None
-    return WriteWork(rows=rows, find_keys=key_search(write), read_set=read_set)
+    return WriteWork(rows=rows, find_keys=key_search(write, rows.tagged), read_set=read_set)
 
 
 def _rows_count(write: WriteContext) -> int:
@@ -186,7 +186,7 @@ def _one_row_a_key(write: WriteContext) -> WriteContext:
     if not index_plan(write.call.settings, write.call.state.config).is_global:
         return write
     spec = write_spec(write.call, write.time, write.schema).merge
-    return replace(write, rows=write.keep(write.call.engine.newest(write.rows, spec)))
+    return replace(write, rows=replace(write.rows, frame=write.keep(write.call.engine.newest(write.rows.frame, spec))))
 
 
 def plan_for(

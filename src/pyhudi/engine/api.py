@@ -26,6 +26,7 @@ __all__ = [
     "FILE_INDEX",
     "IS_MOVED",
     "KEY",
+    "LOCATED",
     "ORDER",
     "PARTITION",
     "STORED",
@@ -33,6 +34,7 @@ __all__ = [
     "Attempt",
     "Engine",
     "Frame",
+    "KeyedRows",
     "Moves",
     "Result",
     "Routes",
@@ -61,7 +63,9 @@ FILE_INDEX = "_pyhudi_file"
 IS_MOVED = "_pyhudi_moved"
 """bool: this row only deletes the stored record, which a global index found in another partition."""
 STORED = "_pyhudi_stored_"
-"""Prefix of a stored row's columns that `locate` brings along."""
+"""Prefix of a stored row's columns that a look-up brings along."""
+LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
+"""What every look-up of keys returns, before stored columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,17 @@ class Attempt:
     attempt: int = 0
     threads: int = 1
     """Threads it may use: those that no other task needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedRows:
+    """Rows with KEY, PARTITION and ORDER, and what is known of them without computing them again."""
+
+    frame: Frame
+    rows_at_most: int | None = None
+    """None: they were not counted."""
+    keys: pa.Table | None = None
+    """KEY, PARTITION, ORDER and columns that a look-up compares, in this process; None while they are not here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,20 +192,31 @@ class Engine(Protocol):
         """Count rows by columns. Shape: the columns, and `rows` (int64); no columns is one row."""
         ...
 
-    def locate(
-        self, frame: Frame, files: Sequence[ScanFile], spec: KeySpec, *, by_partition: bool, columns: Sequence[str] = ()
+    def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
+        """Bring KEY, PARTITION, ORDER and `columns` here, if the rows are known to be few enough for that."""
+        ...
+
+    def scan_keys(
+        self,
+        files: Sequence[ScanFile],
+        spec: KeySpec,
+        stored: pa.Schema,
+        read: Callable[[tuple[int, ScanFile]], Iterator[pa.RecordBatch]],
     ) -> Frame:
-        """Find which base file holds which key of the frame.
+        """Read the keys of all rows of base files, and the `stored` columns.
 
-        With `by_partition` a file answers only for keys of its own partition; without, for all (global indexes).
-        Stored keys come from KEY, or where that is null or absent (virtual keys) from the columns as `spec` says.
+        Stored keys come from KEY, or where that is null or absent (virtual keys) from the columns as `spec` says. An
+        engine that cannot do so itself runs `read` for each file and its place in the list.
 
-        Shape: rows (KEY, PARTITION of the file, FILE_INDEX, and each of `columns` of the stored row named
-        STORED + name); a key that no file holds has no row, a key that several files hold has several.
+        Shape: LOCATED, and each of `stored` named STORED + name; one row a stored row.
         """
         ...
 
-    def route(self, frame: Frame, located: Frame | None, routes: "Routes") -> Frame:
+    def match_keys(self, stored: Frame, rows: KeyedRows, *, by_partition: bool) -> Frame:
+        """Keep those rows of `scan_keys` whose KEY, and PARTITION if asked, the rows have; one a key and file."""
+        ...
+
+    def route(self, rows: KeyedRows, located: Frame | None, routes: "Routes") -> Frame:
         """Add BUCKET, TASK and IS_MOVED to every row, and rows that delete moved records, as `Routes` says."""
         ...
 

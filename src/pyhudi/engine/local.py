@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,21 +19,22 @@ import pyarrow.compute as pc
 from pyhudi.engine.api import (
     BUCKET,
     KEY,
+    LOCATED,
     ORDER,
     PARTITION,
     STORED,
     TASK,
     Attempt,
+    KeyedRows,
     Result,
     Routes,
     ScanFile,
     Task,
 )
 from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
-from pyhudi.engine.lookup import WantedKeys, find_wanted
 from pyhudi.engine.progress import NoProgress, Progress
-from pyhudi.engine.routing import route
-from pyhudi.engine.scanning import located_schema, scan_file, stored_schema
+from pyhudi.engine.routing import match, route
+from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
@@ -175,28 +177,37 @@ class LocalEngine:
         counted = frame.narrow(by).group_by(list(by), use_threads=False).aggregate([([], "count_all")])
         return counted.select([*by, "count_all"]).rename_columns([*by, "rows"])
 
-    def locate(
+    def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
+        """Gather narrow columns; all rows are here."""
+        names = list(dict.fromkeys([KEY, PARTITION, ORDER, *columns]))
+        if rows.keys is not None and set(names) <= set(rows.keys.column_names):
+            return rows
+        return replace(rows, keys=rows.frame.narrow(names))
+
+    def scan_keys(
         self,
-        frame: LocalFrame,
         files: Sequence[ScanFile],
         spec: KeySpec,
-        *,
-        by_partition: bool,
-        columns: Sequence[str] = (),
+        stored: pa.Schema,
+        read: Callable[[tuple[int, ScanFile]], Iterator[pa.RecordBatch]],
     ) -> LocalFrame:
-        """Look into each file's key column, one task a file.
+        """Read the keys of each file in a task."""
+        columns = [pa.field(STORED + field.name, field.type) for field in stored]
+        return self.rows(read, list(enumerate(files)), pa.schema([*LOCATED, *columns]))
 
-        Cost: one pass over the key columns of the files that can hold a key; distinct keys are hashed once a file.
-        """
-        keys = WantedKeys.of(frame.narrow([KEY, PARTITION]), by_partition=by_partition)
-        stored = stored_schema(self._storage, files, frame.schema, columns)
-        find = partial(find_wanted, keys=keys, storage=self._storage, spec=spec, stored=stored)
-        found = self.run(find, [(index, file) for index, file in enumerate(files) if len(keys.in_file(file))])
-        return LocalFrame.of(pa.concat_tables(found) if found else located_schema(stored).empty_table())
+    def match_keys(self, stored: LocalFrame, rows: KeyedRows, *, by_partition: bool) -> LocalFrame:
+        """Match row numbers by narrow columns, and keep the first stored row of each key and file."""
+        found = stored.narrow(LOCATED.names)
+        numbers, _ = match(found, rows.frame.narrow([KEY, PARTITION]), by_partition=by_partition)
+        numbers = np.unique(numbers)
+        places = found.take(pa.array(numbers)).append_column("number", pa.array(numbers))
+        first = places.group_by(LOCATED.names, use_threads=False).aggregate([("number", "min")])
+        return stored.taking(np.sort(first["number_min"].to_numpy()))
 
-    def route(self, frame: LocalFrame, located: LocalFrame | None, routes: Routes) -> LocalFrame:
+    def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame:
         """Choose rows and put the routing columns over them; no wide column is touched."""
-        stored = located_schema(pa.schema([])).empty_table() if located is None else located.table()
+        frame: LocalFrame = rows.frame
+        stored = LOCATED.empty_table() if located is None else located.table()
 
         def find_losers(loses: Expression, rows: Indices, found: Indices) -> pa.Array:
             return _evaluate_pairs(loses, frame.taking(rows), stored.take(pa.array(found)))

@@ -1,18 +1,15 @@
-"""Read base files in tasks: scans with a projection and a predicate, and look-ups of keys.
+"""Read base files in tasks: scans with a projection and a predicate.
 
 Module-level functions with picklable tasks, so that either engine can run them. No timeline, no writing. Start at
-`scan_file` and `find_in_file`.
+`scan_file`.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
+from pyhudi.engine.api import ScanFile
 from pyhudi.errors import CorruptData
 from pyhudi.formats.parquet import (
     ColumnStats,
@@ -21,33 +18,11 @@ from pyhudi.formats.parquet import (
     read_footer,
     row_group_stats,
 )
-from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Between, ColumnRange, Expression, column, fields_of, literal, mask, may_match
+from pyhudi.predicate import ColumnRange, Expression, fields_of, mask, may_match
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
-__all__ = [
-    "LOCATED",
-    "Lookup",
-    "find_in_file",
-    "has_stored_keys",
-    "located_schema",
-    "scan_file",
-    "stored_keys",
-    "stored_schema",
-]
-
-LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
-"""What every look-up gives, before stored columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
-    """One file to look into, and the distinct keys to look for."""
-
-    index: int
-    file: ScanFile
-    keys: pa.Array
+__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file"]
 
 
 def scan_file(
@@ -60,9 +35,9 @@ def scan_file(
     """
     read = columns if predicate is None else tuple({*columns, *fields_of(predicate, schema)})
     wanted = pa.schema([schema.field(name) for name in read])
-    with _naming(file.path), storage.open_input(file.path) as source:
+    with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
-        groups = None if predicate is None else _groups_matching(footer, predicate, wanted)
+        groups = None if predicate is None else groups_matching(footer, predicate, wanted)
         for batch in _batches(source, wanted, footer, groups):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
@@ -70,108 +45,7 @@ def scan_file(
             yield from rows.select(columns).to_batches()
 
 
-def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.Schema) -> pa.Table:
-    """Find which of the keys one file holds.
-
-    Shape: LOCATED and the `stored` columns named STORED + name, one row a key that the file has; of a key that is
-    there twice, the first.
-    Cost: the key column, and for files with a hit the stored columns; the smaller side is hashed.
-    Raises: CorruptData, and what storage raises.
-    """
-    with _naming(lookup.file.path), storage.open_input(lookup.file.path) as source:
-        footer = read_footer(source)
-        groups = _groups_with_keys(footer, lookup.keys)
-        found, rows = _common(lookup.keys, _stored_keys(source, spec, footer, groups))
-        values = _read(source, stored, footer, groups) if len(found) else stored.empty_table()
-        count = len(found)
-        columns = [
-            found,
-            pa.repeat(lookup.file.partition, count),
-            pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
-            *(values.take(rows).columns if count else values.columns),
-        ]
-    return pa.table(columns, schema=located_schema(stored))
-
-
-def stored_keys(
-    numbered: tuple[int, ScanFile], *, storage: Storage, spec: KeySpec, stored: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Yield the key of every row of one file, as a look-up would give it.
-
-    Shape: as `find_in_file`, one row a stored row.
-    Raises: CorruptData, and what storage raises.
-    """
-    index, file = numbered
-    with _naming(file.path), storage.open_input(file.path) as source:
-        footer = read_footer(source)
-        keys = _stored_keys(source, spec, footer)
-        count = len(keys)
-        columns = [keys, pa.repeat(file.partition, count), pa.repeat(pa.scalar(index, pa.int32()), count)]
-        columns += _read(source, stored, footer).columns
-    yield from pa.table(columns, schema=located_schema(stored)).to_batches()
-
-
-def located_schema(stored: pa.Schema) -> pa.Schema:
-    """Return the schema of a look-up that brings `stored` columns along."""
-    return pa.schema([*LOCATED, *(pa.field(STORED + field.name, field.type) for field in stored)])
-
-
-def stored_schema(storage: Storage, files: Sequence[ScanFile], rows: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """Return the types that stored columns are read in: those of the rows, else those of the newest file."""
-    missing = [name for name in columns if name not in rows.names]
-    last = _schema_of(storage, files[-1].path) if missing and files else pa.schema([])
-    known = {**{field.name: field.type for field in last}, **{field.name: field.type for field in rows}}
-    return pa.schema([pa.field(name, known.get(name, pa.null())) for name in columns])
-
-
-def has_stored_keys(storage: Storage, path: str) -> bool:
-    """Return by a file's footer whether every row of it carries its key."""
-    with _naming(path), storage.open_input(path) as source:
-        return _has_keys(read_footer(source))
-
-
-def _schema_of(storage: Storage, path: str) -> pa.Schema:
-    with _naming(path), storage.open_input(path) as source:
-        return read_footer(source).schema
-
-
-def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Return the keys on both sides and the stored row of each."""
-    if len(stored) <= len(keys):
-        rows = pc.index_in(keys, value_set=stored)
-        is_found = pc.is_valid(rows)
-        return keys.filter(is_found), rows.filter(is_found)
-    codes = pc.index_in(stored, value_set=keys)
-    rows = np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False))
-    code, first = np.unique(codes.take(pa.array(rows)).to_numpy(), return_index=True)
-    return keys.take(pa.array(code)), pa.array(rows[first])
-
-
-def _stored_keys(
-    source: pa.NativeFile, spec: KeySpec, footer: Footer, groups: Sequence[int] | None = None
-) -> pa.ChunkedArray:
-    only_key = pa.schema([(KEY, pa.string())])
-    if _has_keys(footer):
-        return _read(source, only_key, footer, groups)[KEY]
-    names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
-    wanted = pa.schema([footer.schema.field(name) for name in names if name in footer.schema.names])
-    computed = record_keys(spec, _read(source, wanted, footer))
-    if KEY not in footer.schema.names:
-        return computed
-    carried = _read(source, only_key, footer)[KEY]
-    return pc.if_else(pc.not_equal(pc.fill_null(carried, ""), ""), carried, computed)
-
-
-def _groups_with_keys(footer: Footer, keys: pa.Array) -> list[int] | None:
-    """Name the row groups whose keys lie around some wanted one; all, if rows do not carry their keys."""
-    if not _has_keys(footer) or not len(keys):
-        return None
-    bounds = pc.min_max(keys)
-    low, high = (literal(str(bounds[end])) for end in ("min", "max"))
-    return _groups_matching(footer, Between(value=column(KEY), lower=low, upper=high), pa.schema([(KEY, pa.string())]))
-
-
-def _groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) -> list[int]:
+def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) -> list[int]:
     """Name the row groups that may hold a row for which the predicate is true."""
     names = fields_of(predicate, schema)
     # Bounds of another type than the table's would be compared wrongly.
@@ -192,16 +66,10 @@ def _range_of(stats: ColumnStats) -> ColumnRange:
     return ColumnRange(min=stats.least, max=stats.greatest, nulls_count=stats.nulls_count, rows_count=stats.rows_count)
 
 
-def _has_keys(footer: Footer) -> bool:
-    if KEY not in footer.schema.names:
-        return False
-    # A row group without rows has no statistics. Apache Hudi's bulk_insert puts empty texts where keys are virtual.
-    return all(
-        (stats.nulls_count == 0 and stats.least != "") or not stats.rows_count for stats in row_group_stats(footer, KEY)
-    )
-
-
-def _read(source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None) -> pa.Table:
+def read_columns(
+    source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None
+) -> pa.Table:
+    """Read columns of some row groups, or all, in the types of a schema; a column that the file lacks is null."""
     return pa.Table.from_batches(_batches(source, wanted, footer, groups), schema=wanted)
 
 
@@ -234,7 +102,7 @@ def _spelled(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.Re
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def naming_file(path: str) -> Iterator[None]:
     """Name the file in what its reading raises."""
     try:
         yield

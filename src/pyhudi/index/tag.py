@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
-
-from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, ScanFile
+from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.index.bloom import prune_file
 from pyhudi.index.choice import IndexKind, IndexPlan
+from pyhudi.index.lookup import locate
 from pyhudi.kernels.keys import KeySpec
-from pyhudi.predicate import column
 from pyhudi.storage.api import Storage
 
 __all__ = ["Found", "find_keys"]
@@ -28,18 +26,19 @@ _PRUNABLE_KEYS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Where keys were found: `frame` as `Engine.locate` gives it, its FILE_INDEX counting `files`."""
+    """Where keys were found: `frame` as `index.lookup.locate` returns it, its FILE_INDEX counting `files`."""
 
     frame: Frame
     files: tuple[BaseFile, ...]
+    rows: KeyedRows
+    """The rows, with their keys where the look-up brought them here."""
 
 
 def find_keys(
     *,
     engine: Engine,
     storage: Storage,
-    keyed: Frame,
-    keys_count: int,
+    rows: KeyedRows,
     files: Sequence[BaseFile],
     spec: KeySpec,
     plan: IndexPlan,
@@ -50,19 +49,21 @@ def find_keys(
     Cost: reads the key column of the files that may hold a key.
     """
     kept = list(files)
-    if plan.kind in {IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM} and keys_count <= _PRUNABLE_KEYS:
-        kept = _pruned(engine, storage, keyed, kept, by_partition=not plan.is_global)
+    if plan.kind in {IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM}:
+        rows = engine.fetch_keys(rows)
+        kept = _pruned(engine, storage, rows, kept, by_partition=not plan.is_global)
     scanned = [_scan_file(file) for file in kept]
-    frame = engine.locate(keyed, scanned, spec, by_partition=not plan.is_global, columns=columns)
-    return Found(frame=frame, files=tuple(kept))
+    found = locate(engine, storage, rows, scanned, spec, by_partition=not plan.is_global, columns=columns)
+    return Found(frame=found.frame, files=tuple(kept), rows=found.rows)
 
 
 def _pruned(
-    engine: Engine, storage: Storage, keyed: Frame, files: Sequence[BaseFile], *, by_partition: bool
+    engine: Engine, storage: Storage, rows: KeyedRows, files: Sequence[BaseFile], *, by_partition: bool
 ) -> list[BaseFile]:
-    """Leave out files that surely hold none of the keys."""
-    keys: pa.Table = engine.collect(engine.select(keyed, {name: column(name) for name in (KEY, PARTITION)}))
-    prune = partial(prune_file, storage=storage, keys=keys, by_partition=by_partition)
+    """Leave out files that surely hold none of the keys; all stay where the keys are too many to be here."""
+    if rows.keys is None or rows.keys.num_rows > _PRUNABLE_KEYS:
+        return list(files)
+    prune = partial(prune_file, storage=storage, keys=rows.keys.select([KEY, PARTITION]), by_partition=by_partition)
     candidates = engine.run(prune, [_scan_file(file) for file in files])
     return [file for file, is_candidate in zip(files, candidates, strict=True) if is_candidate]
 

@@ -8,6 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -17,13 +18,14 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.api import (
     BUCKET,
-    FILE_INDEX,
     IS_MOVED,
     KEY,
+    LOCATED,
     ORDER,
     PARTITION,
     TASK,
     Attempt,
+    KeyedRows,
     Result,
     Routes,
     ScanFile,
@@ -31,10 +33,10 @@ from pyhudi.engine.api import (
 )
 from pyhudi.engine.frames import LocalFrame, arrow_table, conform
 from pyhudi.engine.local import LocalEngine
-from pyhudi.engine.lookup import WantedKeys, find_wanted
 from pyhudi.engine.progress import Progress
-from pyhudi.engine.scanning import located_schema, scan_file, stored_keys, stored_schema
+from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import PathNotShared
+from pyhudi.index.stored_keys import located_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
@@ -78,8 +80,6 @@ class SparkEngine:
         self._spark = spark
         self._storage = storage
         self._local = LocalEngine(storage)
-        self._rows_at_most: weakref.WeakKeyDictionary[DataFrame, int] = weakref.WeakKeyDictionary()
-        self._keyed: weakref.WeakKeyDictionary[DataFrame, LocalFrame] = weakref.WeakKeyDictionary()
 
     @staticmethod
     def of(rows: DataFrame, storage: Storage, progress: Progress | None = None) -> "SparkEngine":
@@ -204,7 +204,7 @@ class SparkEngine:
     def newest(self, frame: DataFrame, spec: MergeSpec) -> DataFrame:
         """Keep one row a KEY by a window; rows are shuffled once, within the JVM."""
         with mapped():
-            return self._no_longer(newest(frame, spec), frame)
+            return newest(frame, spec)
 
     def with_keys(self, frame: DataFrame, spec: KeySpec) -> DataFrame:
         """Add KEY and PARTITION, natively where Spark spells values as Hudi does, and ORDER."""
@@ -226,38 +226,47 @@ class SparkEngine:
         with mapped():
             counted = frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows"))
             table = self.collect(counted)
-        self._rows_at_most[frame] = sum(table["rows"].to_pylist())
         return conform(table, nullable(table.schema))
 
-    def locate(
+    def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
+        """Bring narrow columns to the driver in one job, if the rows were counted and are few."""
+        names = list(dict.fromkeys([KEY, PARTITION, ORDER, *columns]))
+        if rows.keys is not None and set(names) <= set(rows.keys.column_names):
+            return rows
+        if rows.rows_at_most is None or rows.rows_at_most > self._few_rows:
+            return rows
+        with mapped():
+            return replace(rows, keys=self.collect(rows.frame.select(*map(named, names))))
+
+    def scan_keys(
         self,
-        frame: DataFrame,
         files: Sequence[ScanFile],
         spec: KeySpec,
-        *,
-        by_partition: bool,
-        columns: Sequence[str] = (),
-    ) -> DataFrame | LocalFrame:
-        """Look into each file's key column in tasks if the frame was counted and is small; else by a join in Spark.
-
-        Cost: one pass over the key columns. Few keys travel to every task, and what was found stays here.
-        """
+        stored: pa.Schema,
+        read: Callable[[tuple[int, ScanFile]], Iterator[pa.RecordBatch]],
+    ) -> DataFrame:
+        """Read key columns by Spark's own scan; in tasks where Spark has no file system for the storage."""
         with mapped():
-            stored = stored_schema(self._storage, files, self.schema(frame), columns)
-            if not files:
-                return LocalFrame.of(located_schema(stored).empty_table())
-            if self._rows_at_most.get(frame, self._few_rows + 1) <= self._few_rows:
-                return self._looked_up(frame, files, spec, stored, by_partition=by_partition)
-            return self._joined(frame, files, spec, stored, by_partition=by_partition)
+            if self._is_native(files[0]):
+                return key_scan(self._spark, self._storage, files, spec, stored)
+            return self.rows(read, list(enumerate(files)), located_schema(stored))
 
-    def route(self, frame: DataFrame, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
+    def match_keys(self, stored: DataFrame, rows: KeyedRows, *, by_partition: bool) -> DataFrame:
+        """Join the keys within Spark: a semi join, so duplicates among the rows do not multiply."""
+        on = [KEY, PARTITION] if by_partition else [KEY]
+        with mapped():
+            found = stored.join(rows.frame.select(*on), on, "left_semi").select(*map(named, stored.columns))
+            return found.dropDuplicates(LOCATED.names)
+
+    def route(self, rows: KeyedRows, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
         """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here."""
         with mapped():
-            if isinstance(located, LocalFrame) and frame in self._keyed:
-                return self._routed(frame, self._local.route(self._keyed[frame], located, routes))
+            if isinstance(located, LocalFrame) and rows.keys is not None:
+                here = replace(rows, frame=LocalFrame.of(rows.keys))
+                return self._routed(rows.frame, self._local.route(here, located, routes))
             if isinstance(located, LocalFrame):
                 located = F.broadcast(self.frame(located.table()))
-            return route(frame, located, routes)
+            return route(rows.frame, located, routes)
 
     def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
         """Shuffle rows once to exactly the task that is said, and sort them there."""
@@ -300,7 +309,7 @@ class SparkEngine:
             return
         with mapped():
             is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
-            held = frame if is_cached else self._no_longer(frame.localCheckpoint(eager=False), frame)
+            held = frame if is_cached else frame.localCheckpoint(eager=False)
         yield held
 
     def collect(self, frame: DataFrame | LocalFrame) -> pa.Table:
@@ -313,40 +322,6 @@ class SparkEngine:
     @cached_property
     def _few_rows(self) -> int:
         return _FEW_ROWS_CONNECT if is_connect(self._spark) else _FEW_ROWS
-
-    def _no_longer(self, frame: DataFrame, source: DataFrame) -> DataFrame:
-        """Remember that a frame has no more rows than the one it came from."""
-        if source in self._rows_at_most:
-            self._rows_at_most[frame] = self._rows_at_most[source]
-        return frame
-
-    def _looked_up(
-        self, frame: DataFrame, files: Sequence[ScanFile], spec: KeySpec, stored: pa.Schema, *, by_partition: bool
-    ) -> LocalFrame:
-        narrow = [KEY, PARTITION, ORDER, *(name for name in stored.names if name in frame.columns)]
-        rows = self.collect(frame.select(*map(named, narrow)))
-        self._keyed[frame] = LocalFrame.of(rows)
-        keys = WantedKeys.of(rows, by_partition=by_partition)
-        find = partial(find_wanted, keys=keys, storage=self._storage, spec=spec, stored=stored)
-        found = self.run(find, [(place, file) for place, file in enumerate(files) if len(keys.in_file(file))])
-        return LocalFrame.of(pa.concat_tables([located_schema(stored).empty_table(), *found]))
-
-    def _joined(
-        self, frame: DataFrame, files: Sequence[ScanFile], spec: KeySpec, stored: pa.Schema, *, by_partition: bool
-    ) -> DataFrame:
-        """Keep the stored keys that the frame has.
-
-        One row a stored key is kept by a semi join, so duplicates within the frame do not multiply.
-        """
-        on = [KEY, PARTITION] if by_partition else [KEY]
-        if self._is_native(files[0]):
-            known = key_scan(self._spark, self._storage, files, spec, stored)
-        else:
-            read = partial(stored_keys, storage=self._storage, spec=spec, stored=stored)
-            known = self.rows(read, list(enumerate(files)), located_schema(stored))
-        found = known.join(frame.select(*on), on, "left_semi")
-        found = found.select(KEY, PARTITION, FILE_INDEX, *(named(name) for name in located_schema(stored).names[3:]))
-        return found.dropDuplicates([KEY, PARTITION, FILE_INDEX])
 
     def _routed(self, frame: DataFrame, routed: LocalFrame) -> DataFrame:
         """Join what was decided here to the rows, by their number."""

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
-from pyhudi.engine.scanning import has_stored_keys, stored_schema
+from pyhudi.index.stored_keys import has_stored_keys, stored_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.spark.keys import computed_keys, named
 from pyhudi.spark.types import to_spark

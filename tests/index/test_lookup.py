@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.engine.api import KEY, PARTITION, ScanFile
-from pyhudi.engine.lookup import WantedKeys
+from pyhudi.index.lookup import WantedKeys
 
 rows = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["rome", "oslo", ""])), max_size=12)
 
