@@ -316,3 +316,22 @@ def test_a_store_that_takes_nothing_leaves_the_table_as_it_was(engine):
     with pytest.raises(PermissionDenied):
         engine.reopen(table, FaultyStorage(table.state.storage, plan=[fault])).upsert(trips(trip("a", ts=2)))
     assert listing(table) == before
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda table, rows: table.insert_overwrite(rows),
+        lambda table, rows: table.delete(where="fare > 0"),
+        lambda table, rows: table.merge(rows, "t.uuid = s.uuid").when_not_matched_by_source_delete().execute(),
+    ],
+    ids=["insert_overwrite", "delete where", "merge"],
+)
+def test_a_write_lists_each_partition_once(engine, verb):
+    table = engine.create()
+    rows = trips(*(trip(f"k{i}", city) for i, city in enumerate(("sf", "oslo", "rome"))))
+    table.upsert(engine.rows(rows))
+    faulty = FaultyStorage(table.state.storage)
+    verb(engine.reopen(table, faulty), engine.rows(rows.slice(0, 3)))
+    for city in ("sf", "oslo", "rome"):
+        assert faulty.count("list_directory", path=city) == 1

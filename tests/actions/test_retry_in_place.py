@@ -11,8 +11,9 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.actions import begin as beginning
 from pyhudi.errors import DuplicateKeys, FileMissing, InvalidInput, LockNotAcquired, SchemaMismatch, WriteConflict
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.options import Settings
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.txn.group_locks import GroupLocks
@@ -506,7 +507,7 @@ def test_pessimistic_writers_of_one_file_group_write_one_after_the_other(builder
 def test_a_pessimistic_writer_keeps_its_locks_while_it_is_done_again(builder, table):
     """Whoever it waited for has changed the file group; nobody comes before it a second time."""
     turned_away = []
-    (group,) = {one.group for one in slices_at(table.state, table.timeline, ["a"])}
+    (group,) = {one.group for one in visible_slices(file_index(table.state, table.timeline), ["a"])}
     no_wait = Settings({"hoodie.write.lock.wait_time_ms": "0"})
 
     class Twice(Waiting):

@@ -102,3 +102,21 @@ def test_many_file_groups_are_rewritten_at_once(engine, version):
     assert counts(result) == (0, 0, 20)
     assert len(result.files) == 4
     assert len(engine.rows_of(table, "uuid")) == 20
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
+def test_a_row_that_kept_its_partition_is_found_by_its_new_value(engine, version, index):
+    """Under a global index that updates a record where it is."""
+    kind, moves = f"GLOBAL_{index}", f"hoodie.{index.lower()}.index.update.partition.path"
+    staying = {"hoodie.index.type": kind, moves: False}
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a", "sf"), trip("b", "oslo"))), options=staying)
+    table.upsert(engine.rows(trips(trip("a", "rome", ts=2))), options=staying)
+    table = engine.reopen(table)
+    assert engine.rows_of(table, "uuid", filter="city = 'rome'") == [("a",)]
+    assert engine.rows_of(table, "uuid", filter="_hoodie_partition_path = 'sf'") == [("a",)]
+    assert engine.rows_of(table, "uuid", filter="city = 'sf'") == []
+    table.update(set={"rider": "'new'"}, where="city = 'rome'")
+    assert engine.rows_of(table, "uuid", "rider") == [("a", "new"), ("b", "r")]
+    table.delete(where="city = 'rome'")
+    assert engine.rows_of(table, "uuid") == [("b",)]

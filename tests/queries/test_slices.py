@@ -12,9 +12,10 @@ from tests.timeline.test_history import archive
 from tests.txn.writing import committed, path_of
 
 from pyhudi.errors import CorruptData, NotBuilt, OptionError, SnapshotExpired
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.avro import encode_container
-from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.queries.snapshot import pin_requested
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.properties_file import update_properties
@@ -89,9 +90,9 @@ def test_hudi_rs_reads_rows_without_stored_keys(built, version):
 
 def test_slices_of_some_partitions_are_listed_alone(engine, version):
     table = history(engine, version=version)
-    some = slices_at(table.state, table.timeline, [PartitionPath("rome"), PartitionPath("rome")])
+    some = visible_slices(file_index(table.state, table.timeline), [PartitionPath("rome"), PartitionPath("rome")])
     assert {one.group.partition for one in some} == {"rome"}
-    everywhere = slices_at(table.state, table.timeline)
+    everywhere = visible_slices(file_index(table.state, table.timeline))
     assert [one for one in everywhere if one.group.partition == "rome"] == some
     assert everywhere == sorted(everywhere, key=lambda one: (one.group.partition, one.group.file_id))
 
@@ -156,7 +157,7 @@ def test_an_update_that_a_compaction_overtook_is_kept_when_both_are_archived(ver
     state.storage.put(log, b"data")
     state.storage.put("sf/.hoodie_partition_metadata", b"")
     archive(state, (first, first, "commit", b"", b"", 1), (update, done, "deltacommit", b"", b"", 1))
-    [found] = slices_at(state, load_timeline(state), [PartitionPath("sf")])
+    [found] = visible_slices(file_index(state, load_timeline(state)), [PartitionPath("sf")])
     assert (found.base.instant, [one.path for one in found.logs]) == (compaction, [log])
 
 

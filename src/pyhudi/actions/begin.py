@@ -16,13 +16,14 @@ from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
+from pyhudi.filegroup.file_index import FileIndex, file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.options import option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal
-from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.evolution import RECONCILE, evolve, widened, widens_exactly
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
@@ -76,6 +77,8 @@ class WriteContext:
     rows: KeyedRows
     """The table's columns, KEY, PARTITION and ORDER; no frame for a write without rows."""
     rows_by_partition: Mapping[PartitionPath, int]
+    files: FileIndex
+    """The partitions and files that `snapshot` shows."""
     slices: Sequence[FileSlice]
     """The visible file slices of the rows' partitions; of all partitions for a global look-up."""
     keep: Callable[[Frame], Frame]
@@ -139,7 +142,7 @@ def begin_write(
         transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
-        keyed = early or make_keys(time)
+        keyed, files = early or make_keys(time), file_index(call.state, snapshot)
         yield WriteContext(
             call=call,
             operation=operation,
@@ -151,7 +154,8 @@ def begin_write(
             keys=call.keys(time),
             rows=keyed.rows,
             rows_by_partition={PartitionPath(name or ""): count for name, count in keyed.counts.items()},
-            slices=[] if records is None else slices_at(call.state, snapshot, _partitions(call, keyed)),
+            files=files,
+            slices=[] if records is None else visible_slices(files, _partitions(call, keyed)),
             keep=keep,
             has_unknown_partitions=keyed.has_unknown_partitions,
             transaction=transaction,

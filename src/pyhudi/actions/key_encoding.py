@@ -8,10 +8,11 @@ Spec: format/files 8.2.
 from typing import Final
 
 from pyhudi.engine.api import KEY
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
 from pyhudi.kernels.keys import KeyGenerator
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
 
@@ -36,7 +37,7 @@ def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
     )
     if not is_concerned:
         return None
-    for one in reversed(slices_at(state, timeline)):
+    for one in reversed(visible_slices(file_index(state, timeline))):
         key = _any_key(state, one.base) if one.base is not None else None
         if key is not None:
             return key.startswith(f"{config.record_key[0]}:")

@@ -29,7 +29,7 @@ from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
 from pyhudi.index.choice import index_plan
 from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
 from pyhudi.predicate.model import Binary, Column, Operator
-from pyhudi.queries.slices import slices_at, table_schema
+from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
@@ -237,7 +237,7 @@ def _everything(_: PartitionPath) -> bool:
 
 def _in_all_partitions(write: WriteContext) -> WriteContext:
     """Look for the rows wherever they are: `on` does not say in which partition."""
-    return replace(write, has_unknown_partitions=True, slices=slices_at(write.call.state, write.snapshot))
+    return replace(write, has_unknown_partitions=True, slices=visible_slices(write.files))
 
 
 def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
@@ -255,7 +255,7 @@ def _unreached(
 ) -> FilesWork:
     """Apply the clauses for rows without a source row to the file groups that no source row reached."""
     reached, first = {(status.partition, status.file_id) for status in statuses}, len(work.tasks)
-    left = [one for one in slices_at(write.call.state, write.snapshot) if one.base is not None]
+    left = [one for one in visible_slices(write.files) if one.base is not None]
     files = tuple(
         FileTask(
             partition=one.group.partition,

@@ -16,12 +16,13 @@ from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.tag import footer_index
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, ScanFile
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.lookup import locate
 from pyhudi.predicate import column
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.txn.commit import Superseded
 
 __all__ = ["work_again"]
@@ -55,7 +56,8 @@ def _with_files(rows: RowsWork, fresh: dict[int, FileTask]) -> RowsWork:
 def _on_top(write: WriteContext, tasks: Sequence[FileTask], superseded: Superseded) -> list[FileTask] | None:
     """Return the tasks of the superseded file groups, on top of what is there now; None if one of them is gone."""
     concerned = [task for task in tasks if group_of(task) in superseded.groups]
-    slices = slices_at(write.call.state, superseded.timeline, {task.partition for task in concerned})
+    files = file_index(write.call.state, superseded.timeline)
+    slices = visible_slices(files, {task.partition for task in concerned})
     bases = {one.group: one.base for one in slices}
     if any(bases.get(group_of(task)) is None for task in concerned):
         return None

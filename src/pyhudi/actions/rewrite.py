@@ -19,7 +19,6 @@ from pyhudi.actions.restart import restarting
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
 from pyhudi.errors import ExpressionError, InvalidInput
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
@@ -118,9 +117,8 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema, _: Timeline) ->
 def _candidates(write: WriteContext, change: _Change) -> list[FileSlice]:
     state = write.call.state
     schema = with_meta_fields(write.schema)
-    index = file_index(state, write.snapshot)
-    partitions = prune_partitions(state.config, schema, index.partitions(), change.where)
-    return [one for one in visible_slices(index, partitions) if one.base is not None]
+    partitions = prune_partitions(state.config, schema, write.files.partitions(), change.where)
+    return [one for one in visible_slices(write.files, partitions) if one.base is not None]
 
 
 def _task(number: int, one: FileSlice) -> FileTask:

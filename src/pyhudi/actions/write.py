@@ -25,11 +25,12 @@ from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_wr
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.engine.api import STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.state.config import MergeMode
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline
@@ -116,7 +117,7 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
     """Replace the partitions that the rows name, or all of them, by the rows."""
     operation = WriteOperation.INSERT_OVERWRITE_TABLE if is_whole_table else WriteOperation.INSERT_OVERWRITE
     with begin_write(call, records, operation) as write:
-        stored = slices_at(call.state, write.snapshot, None if is_whole_table else write.rows_by_partition)
+        stored = visible_slices(write.files, None if is_whole_table else write.rows_by_partition)
         plan = plan_for(replace(write, slices=[]), untagged(write))
         kind = Kind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else Kind.INSERT
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))
@@ -137,10 +138,10 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
         raise InvalidInput("partitions is a list of paths or patterns, each a text", partitions=patterns)
 
     def check(_: pa.Schema, timeline: Timeline) -> None:
-        _matching({one.group.partition for one in slices_at(call.state, timeline)}, patterns)
+        _matching({one.group.partition for one in visible_slices(file_index(call.state, timeline))}, patterns)
 
     with begin_write(call, None, WriteOperation.DELETE_PARTITION, check=check) as write:
-        stored = slices_at(call.state, write.snapshot)
+        stored = visible_slices(write.files)
         partitions = set(_matching({one.group.partition for one in stored}, patterns))
         looked_at = ReadSet(covers=lambda partition: any(_fits(partition, pattern) for pattern in patterns))
         work = WriteWork(

@@ -92,7 +92,7 @@ def _may_differ(config: TableConfig) -> bool:
     """
     if config.drops_partition_columns:
         return False
-    index = config.properties.get("hoodie.index.type", "").upper()
+    index = config.index.get("hoodie.index.type", "").upper()
     return index in _GLOBAL_INDEXES or "record_index" in config.metadata_partitions
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
-from pyhudi.filegroup.file_index import FileIndex, file_index
+from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.schema.evolution.column_ids import moved_columns
@@ -29,16 +29,9 @@ from pyhudi.timeline.view import (
     schema_changes,
 )
 
-__all__ = ["slices_at", "slices_of_any_format", "table_schema", "visible_slices"]
+__all__ = ["slices_of_any_format", "table_schema", "visible_slices"]
 
 _PARQUET: Final = ".parquet"
-
-
-def slices_at(
-    state: TableState, timeline: Timeline, partitions: Iterable[PartitionPath] | None = None
-) -> list[FileSlice]:
-    """List the visible file slices of some partitions, or of all, where nothing else is asked of their files."""
-    return visible_slices(file_index(state, timeline), partitions)
 
 
 def visible_slices(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:

@@ -11,12 +11,13 @@ from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.formats.parquet import read_footer
 from pyhudi.options import Settings
 from pyhudi.predicate import parse
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.timeline.instant import InstantTime
 
 NEXT = InstantTime("20270101000000000")
@@ -44,7 +45,7 @@ def world():
     table.upsert(trips(*rows), options=TINY_FILTERS)
     state = table.state
     call = WriteCall(state=state, settings=Settings.of(TINY_FILTERS), engine=LocalEngine(state.storage))
-    base = slices_at(state, table.timeline)[0].base
+    base = visible_slices(file_index(state, table.timeline))[0].base
     task = FileTask(partition=base.partition, file_id=base.file_id, write_token="0-0-0", base=base)
     return state.storage, write_spec(call, NEXT, TRIPS), task
 

@@ -11,9 +11,10 @@ from tests.simulation.explorer.ends import End, decoded, judged_end
 from tests.simulation.explorer.scenario import TIMELINES
 
 from pyhudi.errors import HudiError
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import load_properties, open_state
 from pyhudi.storage.api import FileStatus
@@ -183,7 +184,7 @@ def _visible(watch):
     key = (frozenset(sight.completed.items()), sight.pending, frozenset(sight.files))
     if key not in visible:
         state = open_state(sight.disk.storage, sight.disk.clock)
-        slices = slices_at(state, load_timeline(state))
+        slices = visible_slices(file_index(state, load_timeline(state)))
         visible[key] = frozenset(one.base.path for one in slices if one.base is not None)
         if len(visible) > MOST_VISIBLE:
             del visible[next(iter(visible))]

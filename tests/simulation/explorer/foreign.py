@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import pyarrow.parquet as pq
 from tests.simulation.explorer.scenario import TOKEN, Verb
 
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import base_file_name, marker_path
 from pyhudi.formats.avro import encode_container
 from pyhudi.options import Settings
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
@@ -123,7 +124,7 @@ def _locked(state, seat):
 def _planned(state, city, action):
     """Request and start an instant, with a plan of the partition's file slices where the action has one."""
     timeline = load_timeline(state)
-    slices = slices_at(state, timeline, [PartitionPath(city)])
+    slices = visible_slices(file_index(state, timeline), [PartitionPath(city)])
     time = next_instant_time(state.env, newest_time(timeline), timeline_zone(state))
     wanted = Instant(requested_time=time, action=action, state=State.REQUESTED)
     request(state, wanted, _plan(action, slices, state))
