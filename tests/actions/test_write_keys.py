@@ -206,3 +206,23 @@ def test_a_partition_value_cannot_leave_the_table(engine, city):
     with pytest.raises(InvalidInput, match=r"[Pp]ath|partition"):
         table.upsert(engine.rows(trips(trip("a", city))))
     assert listing(table) == before
+
+
+def not_utf8(kind, name):
+    """Give rows of which the second has bytes in a column that are no text."""
+    values = pa.array([b"fine", b"\xff\xfe"]).cast(kind, safe=False)
+    rows = trips(trip("a"), trip("b"))
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()], ids=str)
+@pytest.mark.parametrize("said", [{}, {"record_key": ["ts", "uuid"]}, {"record_key": ["ts"], "partition_by": ["uuid"]}])
+def test_keys_and_partitions_that_are_no_utf8_are_refused(engine, kind, said):
+    if engine.name == "spark" and kind == pa.string():
+        pytest.skip("arrow does not send such text to Spark; tests/spark/test_keys.py makes it there")
+    table = engine.create(TRIPS.set(0, pa.field("uuid", kind)), **said)
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        table.upsert(engine.rows(not_utf8(kind, "uuid")))
+    assert engine.rows_of(table) == []
+    table.upsert(engine.rows(not_utf8(kind, "uuid").slice(0, 1)))
+    assert len(engine.rows_of(table)) == 1

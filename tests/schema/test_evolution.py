@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import NotBuilt, SchemaMismatch
-from pyhudi.schema.evolution import conform, evolve, project, widened
+from pyhudi.schema.evolution import conform, evolve, project, require_names_apart, widened
 from pyhudi.schema.meta_fields import with_meta_fields
 
 PLACE = pa.struct([("x", pa.float64()), ("names", pa.list_(pa.field("element", pa.string())))])
@@ -383,6 +383,29 @@ def test_all_problems_of_an_evolution_are_said_at_once() -> None:
     assert "id: missing, not null string" in text
     assert "fare: table has bool, rows have int32" in text
     assert "Fare: differs from fare by case only" in text
+
+
+@pytest.mark.parametrize(
+    "writer",
+    [
+        pa.schema([("v", pa.int32()), ("new", pa.int32()), ("New", pa.int32())]),
+        pa.schema([("v", pa.int32()), ("V", pa.int32())]),
+        pa.schema([("v", pa.int32()), ("s", pa.struct([("x", pa.int32()), ("X", pa.int32())]))]),
+        pa.schema([("v", pa.int32()), ("m", pa.map_(pa.string(), pa.struct([("x", pa.int32()), ("X", pa.int32())])))]),
+        pa.schema([("v", pa.int32()), ("l", pa.list_(pa.list_(pa.struct([("x", pa.int8()), ("X", pa.int8())]))))]),
+    ],
+)
+def test_names_that_differ_by_case_only_are_refused(writer) -> None:
+    with pytest.raises(SchemaMismatch, match="by case only"):
+        evolve(one(pa.int32()), writer)
+    with pytest.raises(SchemaMismatch, match="by case only"):
+        require_names_apart(writer)
+    require_names_apart(pa.schema([("v", pa.struct([("v", pa.int32())])), ("w", pa.int32())]))
+
+
+def test_a_table_that_has_such_names_is_still_written() -> None:
+    table = pa.schema([("v", pa.int32()), ("V", pa.int32())])
+    assert evolve(table, table).equals(table)
 
 
 widening = st.sampled_from([pa.int32(), pa.int64(), pa.float64()])

@@ -3,6 +3,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 from pyhudi.engine.api import KEY, PARTITION
 from pyhudi.engine.local import LocalEngine
@@ -74,6 +75,22 @@ def test_spark_spells_keys_and_paths_as_the_kernels_do(engine):
 def test_a_path_that_leaves_the_table_is_refused(engine, path):
     with pytest.raises(InvalidInput, match="slash"):
         _keys(engine, pa.table({"place": ["k"], "s": [path]}), _spec("SIMPLE", KEYED, "s"))
+
+
+@pytest.mark.parametrize("generator", ["SIMPLE", "COMPLEX", "NON_PARTITION"])
+@pytest.mark.parametrize("kind", ["string", "binary"])
+def test_text_and_bytes_that_are_no_utf8_are_refused(engine, generator, kind):
+    frame = engine.frame(pa.table({"place": ["a", "b"], "s": ["a", "b"], "raw": [b"a", b"\xff\xfe"]}))
+    for name in ("place", "s"):
+        rows = frame.withColumn(name, F.col("raw").cast(kind))
+        spec = _spec(generator, ("place",), *(() if generator == "NON_PARTITION" else ("s",)))
+        if name == "place" or spec.partition:
+            with pytest.raises(InvalidInput, match="UTF-8"):
+                engine.collect(engine.with_keys(rows, spec))
+    rows = pa.table({KEY: ["k"], PARTITION: [""], "raw": [b"\xff"]})
+    frame = engine.frame(rows).withColumn(KEY, F.col("raw").cast("string"))
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        engine.collect(engine.with_keys(frame, _spec("SIMPLE", ("gone",), "lost")))
 
 
 def test_a_key_the_kernel_refuses_is_refused(engine):

@@ -12,6 +12,7 @@ from pyhudi.errors import (
     CorruptData,
     InvalidInput,
     OptionError,
+    SchemaMismatch,
     TableExists,
     TableNotFound,
     Unsupported,
@@ -168,3 +169,11 @@ def test_a_table_may_have_a_name_that_avro_does_not_allow(path):
     for text in (table.config.create_schema, stored):
         schema = json.loads(text)
         assert (schema["name"], schema["namespace"]) == ("my__trips_record", "hoodie.my__trips")
+
+
+def test_columns_that_differ_by_case_only_make_no_table(path):
+    with pytest.raises(SchemaMismatch, match="uuid: differs from UUID by case only"):
+        create_table(path, pa.schema([("UUID", pa.string()), ("uuid", pa.string())]))
+    with pytest.raises(SchemaMismatch, match="by case only"):
+        write_table(path, [{"id": 1, "Id": 2}], record_key=["id"])
+    assert not table_exists(path)

@@ -33,7 +33,8 @@ def java_text(
     Shape:  n values of one type -> n strings.
     Nulls:  stay null.
     Units:  raw timestamps are ms where the column is ms, else µs; cast rows to the table's schema first.
-    Raises: InvalidInput for lists, maps, structs and whatever else has no such text.
+    Raises: InvalidInput for lists, maps, structs and whatever else has no such text. That bytes are UTF-8 is checked
+            before.
     Spec:   format/files 8.1.
     """
     column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
@@ -53,7 +54,7 @@ def java_text(
     if pa.types.is_fixed_size_binary(kind):
         return _fixed_text(column)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view():
-        return _binary_text(column)
+        return column.cast(pa.string())
     if _is_plain(kind):
         return column.cast(pa.string())
     raise InvalidInput("a value of this type cannot be a key or a partition; choose another column", type=str(kind))
@@ -120,19 +121,6 @@ def _timestamp_text(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
     local = pc.local_timestamp(raw.cast(pa.timestamp("ms"), safe=False).cast(pa.timestamp("ms", zone)))
     # Three digits of the second are there; Java drops zeros at the end but keeps one digit.
     return pc.replace_substring_regex(local.cast(pa.string()), "0{1,2}$", "")
-
-
-def _binary_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowInvalid:
-        return over_distinct(column.cast(pa.binary()), _lenient_texts)
-
-
-def _lenient_texts(distinct: pa.Array) -> pa.Array:
-    """Decode bytes that are not all UTF-8 as Java does, with U+FFFD for what cannot be read."""
-    raw = distinct.to_numpy(zero_copy_only=False)
-    return pa.array([value.decode("utf-8", "replace") for value in raw], pa.string())
 
 
 def _fixed_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

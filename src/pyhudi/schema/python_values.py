@@ -5,6 +5,7 @@ they look like first, those of one Python type at a time, and are then fitted as
 """
 
 import reprlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -190,11 +191,9 @@ def _converted(given: _Given, looks_like: pa.DataType | None, kind: pa.DataType 
         return pa.array(given.values, looks_like)
     except _FAILURES as error:
         # The shortest beginning that fails ends in the first wrong value.
-        low, high = 0, len(given.values) - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if _converts(given.values[: middle + 1], looks_like) else (low, middle)
-        _refuse(given, low, kind, error)
+        count = len(given.values)
+        place = bisect_left(range(count), True, key=lambda at: not _converts(given.values[: at + 1], looks_like))
+        _refuse(given, place, kind, error)
 
 
 def _converts(values: Sequence[Any], kind: pa.DataType | None) -> bool:

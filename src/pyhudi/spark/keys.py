@@ -90,8 +90,8 @@ def _key(schema: spark.StructType, spec: KeySpec) -> Column:
         return _generated_key(schema, spec)
     fields = [_find(schema, name) for name in spec.record_key]
     if any(field is None for field in fields):
-        return _required(named(KEY), KEY)
-    texts = [_text(*field, spec) for field in fields if field is not None]
+        return _required(_utf8(named(KEY), KEY), KEY)
+    texts = [_text(name, field, spec) for name, field in zip(spec.record_key, fields, strict=True) if field is not None]
     if any(text is None for text in texts):
         return _by_kernel(schema, spec, record_keys, spec.record_key)
     values = [text for text in texts if text is not None]
@@ -103,7 +103,7 @@ def _key(schema: spark.StructType, spec: KeySpec) -> Column:
 def _generated_key(schema: spark.StructType, spec: KeySpec) -> Column:
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     made = F.concat_ws("_", F.lit(spec.key_prefix), F.spark_partition_id(), row)
-    return _required(F.coalesce(named(KEY), made), KEY) if KEY in schema.fieldNames() else made
+    return _required(F.coalesce(_utf8(named(KEY), KEY), made), KEY) if KEY in schema.fieldNames() else made
 
 
 def _composite(names: tuple[str, ...], values: list[Column]) -> Column:
@@ -124,6 +124,12 @@ def _no_key(field: str) -> KeyMissing:
     return KeyMissing("record key is null or empty; give every row a key", field=field)
 
 
+def _utf8(value: Column, field: str) -> Column:
+    """Refuse text that is not UTF-8, which Spark makes of bytes without a look."""
+    error = InvalidInput("a key or partition value must be UTF-8 text; encode it", field=field)
+    return fail_if(~F.is_valid_utf8(value), error, value)
+
+
 def _path(schema: spark.StructType, spec: KeySpec) -> Column:
     if not spec.partition or spec.generator in _UNPARTITIONED:
         return F.lit("")
@@ -132,7 +138,7 @@ def _path(schema: spark.StructType, spec: KeySpec) -> Column:
     if any(field is None for field in fields):
         return _stored_path()
     is_time = spec.generator is KeyGenerator.TIMESTAMP or any(field.is_timestamp for field in spec.partition)
-    texts = [_text(*field, spec) for field in fields if field is not None]
+    texts = [_text(name, field, spec) for name, field in zip(names, fields, strict=True) if field is not None]
     if is_time or spec.is_url_encoded or spec.has_slash_dates or any(text is None for text in texts):
         return _by_kernel(schema, spec, partition_paths, names)
     levels = [
@@ -149,7 +155,7 @@ def _level(spec: KeySpec, name: str, value: Column, *, is_first: bool) -> Column
 
 
 def _stored_path() -> Column:
-    path = named(PARTITION)
+    path = _utf8(named(PARTITION), PARTITION)
     is_bad = path.isNull() | ((path != "") & _is_unsafe(path, is_first=True))
     return fail_if(is_bad, _unsafe_path(PARTITION), path)
 
@@ -166,10 +172,11 @@ def _unsafe_path(field: str) -> InvalidInput:
     )
 
 
-def _text(column: Column, kind: spark.DataType, spec: KeySpec) -> Column | None:
+def _text(name: str, field: tuple[Column, spark.DataType], spec: KeySpec) -> Column | None:
     """Format a value natively; none where Spark and Java differ (floats before Java 19, decimals, times)."""
+    column, kind = field
     if isinstance(kind, spark.StringType):
-        return column
+        return _utf8(column, name)
     if isinstance(kind, _PLAIN):
         return column.cast("string")
     if isinstance(kind, spark.TimestampType) and not spec.has_consistent_timestamps:

@@ -18,6 +18,7 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
 from pyhudi.options import Settings, one_of, option
+from pyhudi.schema.evolution import require_names_apart
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.spark.engine import SparkEngine
@@ -170,6 +171,7 @@ def _properties(
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
     columns = to_table_schema(columns_of_new_table(engine.schema(df)))
+    require_names_apart(columns)
     name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
     avro = arrow_to_avro(columns, *record_name(name), null_first=False)
     schema = json.dumps(avro, separators=(",", ":"))

@@ -12,6 +12,7 @@ from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.options import Settings
+from pyhudi.schema.evolution import require_names_apart
 from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.state.config import PARTITION_FIELDS, names_of
 from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY, new_table
@@ -104,6 +105,7 @@ def create_table(
         return _there(storage, world, if_exists)
     settings = Settings.of(options or {})
     columns = to_table_schema(pa.schema(schema))
+    require_names_apart(columns)
     called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
     avro = arrow_to_avro(columns, *record_name(called), null_first=False)
     new = new_table(

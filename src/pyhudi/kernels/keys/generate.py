@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import InternalError, InvalidInput, KeyMissing
 from pyhudi.kernels.java_text import java_text
-from pyhudi.kernels.keys.columns import find_fields
+from pyhudi.kernels.keys.columns import find_fields, require_utf8
 from pyhudi.kernels.keys.partition import check_paths, render_paths
 from pyhudi.kernels.keys.registry import registered_key_generator
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec
@@ -45,7 +45,8 @@ def record_keys(spec: KeySpec, table: pa.Table, *, task: int = 0, first_row: int
 
     Shape:  n rows -> n strings, none null or empty.
     Nulls:  in a composite key `__null__`, and `__empty__` for an empty string.
-    Raises: KeyMissing if a key would be null or empty, or the fields and the meta column are missing.
+    Raises: KeyMissing if a key would be null or empty, or the fields and the meta column are missing; InvalidInput for
+            one that is not UTF-8.
     Cost:   one pass a field; a single string field is given as it is.
     Spec:   format/files 8.1, 8.2.
     """
@@ -55,7 +56,7 @@ def record_keys(spec: KeySpec, table: pa.Table, *, task: int = 0, first_row: int
         return _generated_keys(spec, table, task, first_row)
     columns = find_fields(table, spec.record_key, _RECORD_KEY)
     if columns is None:
-        return _required(table.column(_RECORD_KEY).cast(pa.string()), _RECORD_KEY)
+        return _required(require_utf8(table.column(_RECORD_KEY), _RECORD_KEY).cast(pa.string()), _RECORD_KEY)
     texts = [java_text(column, has_consistent_timestamps=spec.has_consistent_timestamps) for column in columns]
     if len(texts) > 1 and spec.generator is KeyGenerator.SIMPLE:
         raise InvalidInput("the simple key generator takes one field; use COMPLEX", fields=", ".join(spec.record_key))
@@ -107,7 +108,8 @@ def _generated_keys(spec: KeySpec, table: pa.Table, task: int, first_row: int) -
     made = pa.chunked_array([pc.binary_join_element_wise(pa.scalar(f"{spec.key_prefix}_{task}_"), rows, "")])
     if _RECORD_KEY not in table.column_names:
         return made
-    return _required(pc.coalesce(table.column(_RECORD_KEY).cast(pa.string()), made), _RECORD_KEY)
+    stored = require_utf8(table.column(_RECORD_KEY), _RECORD_KEY).cast(pa.string())
+    return _required(pc.coalesce(stored, made), _RECORD_KEY)
 
 
 def _user_keys(spec: KeySpec, table: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
@@ -126,7 +128,7 @@ def _user_column(name: str, column: object, rows_count: int) -> pa.ChunkedArray:
             "a key generator must give two arrow arrays with one value a row", name=name, rows=rows_count
         )
     try:
-        return column.cast(pa.string())
+        return require_utf8(column, name).cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidInput("a key generator must give strings", name=name, type=str(column.type)) from error
 

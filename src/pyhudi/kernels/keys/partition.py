@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import InvalidInput
 from pyhudi.kernels.distinct import over_distinct_texts
 from pyhudi.kernels.java_text import java_text
+from pyhudi.kernels.keys.columns import require_utf8
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.keys.timestamp import timestamp_texts
 
@@ -41,7 +42,7 @@ def check_paths(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     Nulls:  refused.
     Raises: InvalidInput for a null, and for a path with empty, `.` or `..` parts or one into `.hoodie`.
     """
-    strings = paths.cast(pa.string())
+    strings = require_utf8(paths, "_hoodie_partition_path").cast(pa.string())
     if strings.null_count:
         raise InvalidInput(
             "partition path is null; the path of a table without partitions is empty", count=strings.null_count

@@ -6,6 +6,6 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 
 from pyhudi.schema.evolution.compare import widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
-from pyhudi.schema.evolution.merge import RECONCILE, evolve, widened
+from pyhudi.schema.evolution.merge import RECONCILE, evolve, require_names_apart, widened
 
-__all__ = ["RECONCILE", "conform", "evolve", "project", "widened", "widens_exactly"]
+__all__ = ["RECONCILE", "conform", "evolve", "project", "require_names_apart", "widened", "widens_exactly"]

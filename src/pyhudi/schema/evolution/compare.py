@@ -16,6 +16,7 @@ from pyhudi.errors import SchemaMismatch
 __all__ = [
     "MayBecome",
     "Rules",
+    "alike_names",
     "differences",
     "fits",
     "is_text",
@@ -104,6 +105,26 @@ def _difference(source: pa.DataType, target: pa.DataType, rules: Rules, path: st
     if is_plain and rules.may_become(source, target):
         return []
     return [f"{path}: table has {target}, rows have {source}"]
+
+
+def alike_names(fields: Iterable[pa.Field], path: str = "") -> list[str]:
+    """Name the columns, and fields of structs, that differ from another beside them by case only, a text each."""
+    problems, known = [], dict[str, str]()
+    for field in fields:
+        first = known.setdefault(field.name.lower(), field.name)
+        if first != field.name:
+            problems.append(f"{path}{field.name}: differs from {first} by case only")
+        problems += _alike_inside(field.type, f"{path}{field.name}.")
+    return problems
+
+
+def _alike_inside(kind: pa.DataType, path: str) -> list[str]:
+    if t.is_struct(kind):
+        return alike_names(kind, path)
+    if _is_list(kind) or t.is_map(kind):
+        inner = kind.item_type if t.is_map(kind) else kind.value_type
+        return _alike_inside(inner, f"{path}value." if t.is_map(kind) else f"{path}element.")
+    return []
 
 
 def fits(source: pa.DataType, target: pa.DataType) -> bool:

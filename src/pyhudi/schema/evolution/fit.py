@@ -3,6 +3,7 @@
 Columns are matched by name; nothing loops over rows. Start at `conform`.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
@@ -110,10 +111,7 @@ def _fit_rows(array: pa.Array, field: pa.Field, cast: Cast, first_row: int) -> p
         return _fit(array, field, cast, field.name)
     except SchemaMismatch as error:
         # The shortest beginning that fails ends in the first wrong row.
-        low, high = 0, len(array) - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if _is_fit(array.slice(0, middle + 1), field, cast) else (low, middle)
+        low = bisect_left(range(len(array)), True, key=lambda at: not _is_fit(array.slice(0, at + 1), field, cast))
         said = {**error.values, "row": first_row + low, "value": _shown(array.slice(low, 1))}
         raise SchemaMismatch(error.message, **said) from error.__cause__
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from pyhudi.options import option
-from pyhudi.schema.evolution.compare import MayBecome, fits, mismatch, widens, widens_exactly
+from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits, mismatch, widens, widens_exactly
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
-__all__ = ["RECONCILE", "evolve", "widened"]
+__all__ = ["RECONCILE", "evolve", "require_names_apart", "widened"]
 
 RECONCILE: Final = option(
     "hoodie.datasource.write.reconcile.schema",
@@ -54,6 +54,16 @@ def evolve(table_schema: pa.Schema, writer_schema: pa.Schema, *, reconciles: boo
     return pa.schema([*(one for one in table_schema if one.name not in table.names), *fields], table_schema.metadata)
 
 
+def require_names_apart(schema: pa.Schema) -> None:
+    """Check that no two columns of a new table differ by case only: other engines take them for one.
+
+    Raises: SchemaMismatch.
+    """
+    problems = alike_names(schema)
+    if problems:
+        raise mismatch("a table's columns must differ by more than case", problems)
+
+
 def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
     """Return the columns, by their path, whose type changed, and from what to what."""
     changes: dict[str, str] = {}
@@ -85,14 +95,14 @@ def _merge_fields(table: list[pa.Field], writer: list[pa.Field], path: str, merg
         if not one.nullable:
             merging.problems.append(f"{path}{one.name}: missing, not null {one.type}")
         merged.append(one)
-    known = {one.name.lower(): one.name for one in table}
     names = {one.name for one in table}
-    for one in writer:
-        if one.name in names:
-            continue
+    new = [one.with_nullable(True) for one in writer if one.name not in names]
+    known = {one.name.lower(): one.name for one in table}
+    for one in new:
         if one.name.lower() in known:
             merging.problems.append(f"{path}{one.name}: differs from {known[one.name.lower()]} by case only")
-        merged.append(one.with_nullable(True))
+    merging.problems.extend(alike_names(new, path))
+    merged += new
     return merged
 
 
