@@ -17,11 +17,12 @@ from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, t
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import HudiError
+from pyhudi.filegroup.file_index import file_index
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
 from pyhudi.options import Settings
-from pyhudi.queries.slices import slices_at
+from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.timeline.active import load_timeline
@@ -369,7 +370,7 @@ def _untrue_of_keys(path, data, buckets_count, fields):
 
 def _doubled_buckets(state):
     """Tell of buckets that have more than one file group in a partition: a key is looked for in one of them."""
-    groups = [one.group for one in slices_at(state, load_timeline(state))]
+    groups = [one.group for one in visible_slices(file_index(state, load_timeline(state)))]
     times = Counter((group.partition, bucket_number(group.file_id)) for group in groups)
     return [f"bucket {number} of {partition} has {n} file groups" for (partition, number), n in times.items() if n > 1]
 
