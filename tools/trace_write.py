@@ -1,4 +1,4 @@
-"""Trace a one-row upsert: modules crossed, calls upward, listings of the timeline. Run: python tools/trace_write.py.
+"""Trace a one-row upsert: modules crossed, calls upward, readings of the timeline. Run: python tools/trace_write.py.
 
 A call is upward where the called function's room lies above its caller's in the layers of pyproject.toml; functions
 that pass through an engine or another library between the two count as the caller's.
@@ -32,7 +32,7 @@ class Trace:
     def __init__(self) -> None:
         self.modules: Counter[str] = Counter()
         self.upward: Counter[tuple[str, str]] = Counter()
-        self.listings: Counter[str] = Counter()
+        self.readings = 0
         self._ranks = _ranks()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
@@ -40,17 +40,14 @@ class Trace:
         if event != "call" or (module := self._module(frame)) is None:
             return
         self.modules[module] += 1
-        if frame.f_code.co_name in {"list_directory", "list_names", "list"} and module.startswith("storage"):
-            path = str(frame.f_locals.get("path", frame.f_locals.get("prefix", "")))
-            if path.rstrip("/").endswith("timeline") and self._module(frame.f_back) != module:
-                self.listings[path] += 1
-        caller = frame.f_back
-        while caller is not None and self._module(caller) is None:
-            caller = caller.f_back
-        if caller is not None and (source := self._module(caller)) is not None:
+        self.readings += (module, frame.f_code.co_name) == ("timeline.active", "load_timeline")
+        back = frame.f_back
+        while back is not None and self._module(back) is None:
+            back = back.f_back
+        if back is not None and (source := self._module(back)) is not None:
             above = self._ranks.get(source.split(".")[0], 0) < self._ranks.get(module.split(".")[0], 0)
             if above and not frame.f_code.co_name.startswith("<"):
-                self.upward[(_name(source, caller), _name(module, frame))] += 1
+                self.upward[(_name(source, back), _name(module, frame))] += 1
 
     @staticmethod
     def _module(frame: FrameType | None) -> str | None:
@@ -84,7 +81,7 @@ def main() -> None:
     print(f"upward calls: {len(trace.upward)}")
     for (source, target), count in sorted(trace.upward.items()):
         print(f"  {source} -> {target} ({count})")
-    print(f"listings of the timeline: {sum(trace.listings.values())}")
+    print(f"readings of the timeline: {trace.readings}")
     if "-v" in sys.argv:
         for module, count in sorted(trace.modules.items()):
             print(f"  {module} {count}")
