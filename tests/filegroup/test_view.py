@@ -197,10 +197,11 @@ def by_the_rules(
     newest = []
     for file_id in sorted(slices):
         gone = replaced.get(("p", file_id))
-        if gone is not None and is_committed(seen, gone):
-            continue
         key = max(slices[file_id])
         bases, entries = slices[file_id][key]
+        is_archived = gone not in seen.completed
+        if gone is not None and is_committed(seen, gone) and not (is_archived and bases and key > gone):
+            continue
         newest.append((file_id, int(key[6:8]), [one.name for one in bases], [one.name for one in entries]))
     return newest
 

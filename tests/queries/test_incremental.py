@@ -3,6 +3,7 @@ import datetime
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
 from tests.faulty import FaultyStorage
+from tests.timeline.test_history import OLD, archive, row
 
 from pyhudi.errors import HistoryExpired, InvalidInput, NotBuilt, OptionError
 from pyhudi.timeline.active import request, start
@@ -50,12 +51,18 @@ def test_windows_may_be_bounded_by_times(engine, version):
 
 
 def test_a_window_that_may_reach_into_archived_commits_is_refused(engine, version):
-    table, (first, second, *_) = history(engine, version=version)
+    table, (first, second, third, _) = history(engine, version=version)
     state = table.state
-    state.storage.put(f"{state.layout.history_path}/a-file-of-archived-instants", b"x")
+    if version == 6:
+        state.storage.put(f"{state.layout.history_path}/a-file-of-archived-instants", b"x")
+    else:
+        archive(state, row(OLD, "commit"))
     with pytest.raises(HistoryExpired, match="archived"):
         table.changes(after="2020-01-01")
-    assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
+    if version > 6:  # else a savepoint may have kept the first, and have been deleted since
+        assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=second.instant, until=third.instant) == []
+    assert changed(engine, table, after=second.instant) == [("a", 3.0), ("d", 1.0)]
     assert changed(engine, table) == [("a", 3.0), ("d", 1.0)]
 
 

@@ -8,13 +8,13 @@ import pytest
 from hudi import HudiReadOptions, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
 from tests.new_states import new_state
+from tests.queries.cleaning import put_instant
 from tests.timeline.test_history import archive
 from tests.txn.writing import committed, path_of
 
-from pyhudi.errors import CorruptData, NotBuilt, OptionError, SnapshotExpired
+from pyhudi.errors import CorruptData, NotBuilt, OptionError
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.formats.avro import encode_container
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.queries.snapshot import pin_requested
 from pyhudi.schema.types import arrow_to_avro
@@ -22,7 +22,7 @@ from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import encode_commit
-from pyhudi.timeline.instant import Action, Instant, State, file_name
+from pyhudi.timeline.instant import Action, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.view import as_of, completed_writes
 
@@ -116,7 +116,7 @@ def rearranged(table, time, columns, operation=WriteOperation.CLUSTER):
     metadata = CommitMetadata(operation=operation, extra={"schema": schema_of(columns)}, replaced={})
     action = Action.REPLACECOMMIT if operation is WriteOperation.CLUSTER else Action.COMMIT
     metadata = metadata if operation is WriteOperation.CLUSTER else replace(metadata, replaced=None)
-    put_completed(table, time, action, encode_commit(metadata, table.state.layout.timeline_layout, b"s" * 16))
+    put_instant(table.state, time, action, encode_commit(metadata, table.state.layout.timeline_layout, b"s" * 16))
 
 
 WIDER = TRIPS.append(pa.field("tip", pa.float64()))
@@ -176,61 +176,16 @@ def test_base_files_in_another_format_are_refused_by_its_name(engine, ending):
     assert table.inspect.file_slices()["base_file"].to_pylist() == [other]
 
 
-def clean(table, retained):
-    """Put a completed clean on the timeline that keeps what is needed from an instant on."""
-    fields = [{"name": "earliestCommitToRetain", "type": ["null", "string"]}]
-    schema = {"type": "record", "name": "HoodieCleanMetadata", "fields": fields}
-    data = encode_container(schema, {"earliestCommitToRetain": retained}, b"s" * 16)
-    put_completed(table, table.timeline.instants[-1].requested_time[:-1] + "9", Action.CLEAN, data)
-
-
-def put_completed(table, time, action, data):
-    done = Instant(requested_time=time, action=action, state=State.COMPLETED, completion_time=time)
-    name = file_name(done, table.state.layout.timeline_layout)
-    table.state.storage.put(f"{table.state.layout.timeline_path}/{name}", data)
-
-
 def three_states(engine, version):
     table = engine.create(version=version)
     return table, [table.upsert(engine.rows(trips(trip("a", ts=ts))), options=OPTIONS).instant for ts in (1, 2, 3)]
-
-
-def test_a_moment_before_what_the_cleaner_keeps_has_expired(engine, version):
-    table, instants = three_states(engine, version)
-    clean(table, instants[1])
-    for instant, ts in zip(instants[1:], (2, 3), strict=True):
-        assert engine.rows_of(table, "ts", as_of=instant) == [(ts,)]
-    with pytest.raises(SnapshotExpired, match="cleaned"):
-        table.scan(as_of=instants[0])
-    assert engine.rows_of(table, "ts") == [(3,)]
-
-
-def test_a_cleaner_that_keeps_versions_does_not_say_from_when_on(engine, version):
-    table, instants = three_states(engine, version)
-    clean(table, None)
-    assert engine.rows_of(table, "ts", as_of=instants[0]) == [(1,)]
-
-
-def test_a_savepoint_keeps_its_own_moment(engine, version):
-    table, instants = three_states(engine, version)
-    put_completed(table, instants[0], Action.SAVEPOINT, b"")
-    clean(table, instants[2])
-    assert engine.rows_of(table, "ts", as_of=instants[0]) == [(1,)]
-    with pytest.raises(SnapshotExpired):
-        table.scan(as_of=instants[1])
-
-
-def put_pending(table, time, action):
-    waiting = Instant(requested_time=time, action=action, state=State.REQUESTED)
-    name = file_name(waiting, table.state.layout.timeline_layout)
-    table.state.storage.put(f"{table.state.layout.timeline_path}/{name}", b"")
 
 
 def test_hudis_as_of_is_refused_at_and_behind_a_pending_write_which_may_yet_be_seen(engine, version):
     table, instants = three_states(engine, version)
     between = f"{int(instants[1]) + 1:017d}"
     assert between < instants[2]
-    put_pending(table, between, Action.COMMIT)
+    put_instant(table.state, between, Action.COMMIT, progress=State.REQUESTED)
     for time in (between, instants[2], "2999-01-01"):
         with pytest.raises(OptionError, match=between):
             pin_requested(table.state, time)
@@ -241,7 +196,7 @@ def test_hudis_as_of_is_refused_at_and_behind_a_pending_write_which_may_yet_be_s
 
 def test_hudis_as_of_passes_over_a_pending_clustering_which_leaves_rows_as_they_are(engine):
     table, instants = three_states(engine, 9)
-    put_pending(table, f"{int(instants[1]) + 1:017d}", Action.CLUSTERING)
+    put_instant(table.state, f"{int(instants[1]) + 1:017d}", Action.CLUSTERING, progress=State.REQUESTED)
     assert [one.requested_time for one in completed_writes(pin_requested(table.state, "2999-01-01"))] == instants
 
 

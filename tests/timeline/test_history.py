@@ -53,7 +53,7 @@ def archive(state, *rows, version=1, directory=None):
     buffer = io.BytesIO()
     table = pa.table(dict(zip(HISTORY.names, columns, strict=True)), schema=HISTORY)
     pq.write_table(table, buffer)
-    name = f"{OLD}_{UNDONE}_{version}.parquet"
+    name = f"{min(columns[0])}_{max(columns[0])}_{version}.parquet"
     state.storage.put(f"{directory}/{name}", buffer.getvalue())
     manifest = {"files": [{"fileName": name, "fileLen": len(buffer.getvalue())}]}
     state.storage.put(f"{directory}/manifest_{version}", json.dumps(manifest).encode())

@@ -4,7 +4,7 @@ Pure and quick: names are taken apart as text, and only the files that win becom
 `latest_file_slices`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -22,6 +22,7 @@ __all__ = ["CommittedPath", "latest_file_slices"]
 
 CommittedPath = Callable[[InstantTime, PartitionPath, FileId], str | None]
 """Which path the commit metadata of an instant names for a file group; None where it cannot be told."""
+_FOREVER: Final = "9"
 _EXTENSIONS: Final = {extension[1:]: extension for extension in BASE_EXTENSIONS}
 
 
@@ -60,9 +61,10 @@ def latest_file_slices(
 
     A base file is visible when its instant is committed on `timeline`, a log file when its delta commit is (in layout 1
     its name only tells the slice; its blocks are tested when they are read). `replaced` maps (partition path, file id)
-    to the replacecommit that took the group away; it counts only where that one is visible. `point` cuts the timeline
-    first, see `timeline.view.as_of`. A pending compaction hides nothing: its slice is merged with the one before it.
-    Of two base files of one group and instant the one that `committed_path` names is kept.
+    to the replacecommit that took the group away; it counts only where that one is visible, and an archived one not for
+    base files of later instants, as hash buckets get under the same file id. `point` cuts the timeline first, see
+    `timeline.view.as_of`. A pending compaction hides nothing: its slice is merged with the one before it. Of two base
+    files of one group and instant the one that `committed_path` names is kept.
 
     Shape:  `filegroup.file_index.FILES`, by partition.
     Cost:   a few microseconds a file; where logs of archived instants lie below a newer base file, the history is read.
@@ -72,16 +74,16 @@ def latest_file_slices(
     if point is not None:
         timeline = as_of(timeline, point)
     visible = _Visibility(timeline)
-    gone: dict[str, set[str]] = {}
+    gone: dict[str, dict[str, str]] = {}
     for (partition, file_id), time in replaced.items():
         if visible.of(time):
-            gone.setdefault(partition, set()).add(file_id)
+            gone.setdefault(partition, {})[file_id] = _FOREVER if time in timeline.completed else time
     slices: list[FileSlice] = []
     columns = (files.column(name).to_pylist() for name in ("partition", "name", "size_bytes"))
     for where, listed in groupby(zip(*columns, strict=True), key=itemgetter(0)):
         partition = PartitionPath(where)
         bases, logs = _sort_out(partition, listed, visible, committed_path)
-        slices.extend(_slices_of(partition, bases, logs, visible, gone.get(partition, ())))
+        slices.extend(_slices_of(partition, bases, logs, visible, gone.get(partition, {})))
     return slices
 
 
@@ -137,13 +139,13 @@ def _slices_of(
     bases: Mapping[str, _Base],
     logs: Mapping[str, list[LogFile]],
     visible: _Visibility,
-    hidden: Collection[str],
+    hidden: Mapping[str, str],
 ) -> Iterable[FileSlice]:
     logs_of = _logs_by_base_instant if visible.timeline.layout == 1 else _logs_by_completion
     for file_id in sorted(bases.keys() | logs.keys() if logs else bases):
-        if file_id in hidden:
-            continue
         base = bases.get(file_id)
+        if file_id in hidden and (base is None or base.time <= hidden[file_id]):
+            continue
         kept: Sequence[LogFile] = ()
         if file_id in logs:
             ordered = sorted(logs[file_id], key=lambda log: (log.instant, log.version, log.write_token))

@@ -7,7 +7,7 @@ Spec: format/timeline 6.3.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from pyhudi.errors import HistoryExpired, InvalidInput
@@ -15,6 +15,7 @@ from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
+from pyhudi.queries.expired import cut_at, require_unarchived
 from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
@@ -24,7 +25,6 @@ from pyhudi.timeline.view import (
     HOLLOW_COMMITS,
     HollowCommits,
     Timeline,
-    as_of,
     changed_between,
     changed_between_requested,
     completed_writes,
@@ -32,9 +32,18 @@ from pyhudi.timeline.view import (
     resolve_as_of,
 )
 
-__all__ = ["changes_between", "plan_changes", "plan_of_instants"]
+__all__ = ["Window", "plan_between", "plan_changes"]
 
 _COMMIT_TIME = "_hoodie_commit_time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The points (after, until] of a timeline; None is the beginning, or now."""
+
+    after: InstantTime | None
+    until: InstantTime | None
+    holes: HollowCommits
 
 
 def plan_changes(
@@ -51,20 +60,41 @@ def plan_changes(
     From the beginning every row has changed: that is a snapshot, also where commits were archived.
 
     Cost:   the file groups that the commits in the window wrote, nothing else.
-    Raises: InstantNotFound; HistoryExpired where commits after `after` may be archived; OptionError at version 6 under
-            FAIL when a pending instant lies in between; InvalidInput where rows do not say which commit wrote them.
+    Raises: InstantNotFound; what `plan_between` raises.
     """
-    timeline = load_timeline(state)
-    instants = _window(state, timeline, after, until, settings)
-    if after is None and instants:
-        seen = as_of(timeline, max(timeline.point(one) for one in instants))
+    timeline, zone = load_timeline(state), timeline_zone(state)
+    begin = None if after is None else _bound(timeline, after, zone)
+    end = None if until is None else _bound(timeline, until, zone)
+    window = Window(after=begin, until=end, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
+    return plan_between(state, timeline, window, columns=columns, predicate=predicate)
+
+
+def plan_between(
+    state: TableState,
+    timeline: Timeline,
+    window: Window,
+    *,
+    columns: Sequence[str] | None,
+    predicate: Expression | None,
+) -> ReadPlan:
+    """Plan the read of what changed between two points, as it was at the later one.
+
+    Raises: HistoryExpired where commits of the window were archived; SnapshotExpired where the later point's own were,
+            or a clean took files of that moment; OptionError at version 6 under FAIL when a pending instant lies in
+            between; InvalidInput where rows do not say which commit wrote them.
+    """
+    instants = _instants_in(timeline, window)
+    if window.after is not None:
+        _require_history(timeline, window.after, window.until)
+    elif window.until is not None:
+        require_unarchived(timeline, window.until)
+    if window.after is None and instants:
+        seen = cut_at(timeline, max(timeline.point(one) for one in instants))
         return plan_snapshot(state, seen, columns=columns, predicate=predicate)
-    if after is not None:
-        _require_history(state, timeline, after)
-    return plan_of_instants(state, timeline, instants, columns=columns, predicate=predicate)
+    return _plan_of_instants(state, timeline, instants, columns=columns, predicate=predicate)
 
 
-def plan_of_instants(
+def _plan_of_instants(
     state: TableState,
     timeline: Timeline,
     instants: Sequence[Instant],
@@ -72,10 +102,7 @@ def plan_of_instants(
     columns: Sequence[str] | None,
     predicate: Expression | None,
 ) -> ReadPlan:
-    """Plan the read of rows that these commits wrote last, as they were after the last of them.
-
-    Raises: InvalidInput where rows do not say which commit wrote them.
-    """
+    """Plan the read of rows that these commits wrote last, as they were after the last of them."""
     if not state.config.populates_meta_fields:
         raise InvalidInput(
             "rows of a table with virtual keys do not say which commit wrote them; read and compare two snapshots",
@@ -83,7 +110,7 @@ def plan_of_instants(
         )
     if not instants:
         return plan_snapshot(state, timeline, columns=columns, predicate=predicate, partitions=())
-    seen = as_of(timeline, max(timeline.point(one) for one in instants))
+    seen = cut_at(timeline, max(timeline.point(one) for one in instants))
     touched = _touched(state, instants)
     plan = plan_snapshot(
         state, seen, columns=columns, predicate=predicate, partitions={one.partition for one in touched}
@@ -97,32 +124,28 @@ def plan_of_instants(
     )
 
 
-def changes_between(
-    state: TableState, timeline: Timeline, after: Moment | None, until: Moment | None, settings: Settings
-) -> tuple[Instant, ...]:
-    """Return the commits in (after, until], in the order they became visible."""
-    return tuple(_window(state, timeline, after, until, settings))
+def _instants_in(timeline: Timeline, window: Window) -> Sequence[Instant]:
+    if timeline.layout > 1:
+        return changed_between(timeline, window.after, window.until)
+    return changed_between_requested(timeline, window.after, window.until, window.holes)
 
 
-def _window(
-    state: TableState, timeline: Timeline, after: Moment | None, until: Moment | None, settings: Settings
-) -> Sequence[Instant]:
-    zone = timeline_zone(state)
-    first = None if after is None else _bound(timeline, after, zone)
-    last = None if until is None else _bound(timeline, until, zone)
-    if state.layout.has_completion_times:
-        return changed_between(timeline, first, last)
-    return changed_between_requested(timeline, first, last, HollowCommits(settings.get(HOLLOW_COMMITS)))
+def _require_history(timeline: Timeline, after: InstantTime, until: InstantTime | None) -> None:
+    """Refuse a window in which commits were archived; what an archive of layout 1 holds, nothing says.
 
-
-def _require_history(state: TableState, timeline: Timeline, after: Moment) -> None:
-    """Refuse a window that begins before the oldest active commit of a table that has archived ones."""
+    Raises: HistoryExpired.
+    """
     oldest = min((timeline.point(one) for one in completed_writes(timeline)), default=None)
-    begin = _bound(timeline, after, timeline_zone(state))
-    if (oldest is None or begin < oldest) and state.storage.list_names(state.layout.history_path):
+    if timeline.layout == 1:
+        first = max(oldest or "", timeline.first_write or "")  # a savepoint kept it, though later ones were archived?
+        is_archived = (not first or after <= first) and timeline.archive.is_unreadable()
+    else:
+        completed = timeline.archive.completed_after(after).values()
+        is_archived = any(until is None or time <= until for time in completed)
+    if is_archived:
         raise HistoryExpired(
-            "commits of this window may be archived; begin at a later commit, or read a snapshot",
-            after=begin,
+            "commits of this window were archived; begin at a later commit, or read a snapshot",
+            after=after,
             oldest=oldest,
         )
 

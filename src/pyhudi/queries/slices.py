@@ -3,27 +3,26 @@
 Reads the timeline's metadata and listings; start at `visible_slices` and `table_schema`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import CorruptData, NotBuilt, SnapshotExpired
+from pyhudi.errors import CorruptData, NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.queries.expired import require_kept
 from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history, read_service_metadata
-from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history
 from pyhudi.timeline.view import (
     Timeline,
     completed_writes,
-    hidden_writes,
     newest_schema,
     replaced_file_groups,
     schema_changes,
@@ -34,13 +33,20 @@ __all__ = ["slices_of_any_format", "table_schema", "visible_slices"]
 _PARQUET: Final = ".parquet"
 
 
-def visible_slices(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:
+def visible_slices(
+    index: FileIndex,
+    partitions: Iterable[PartitionPath] | None = None,
+    *,
+    is_read: Callable[[PartitionPath], bool] | None = None,
+) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all, to read them; sorted by partition and file id.
+
+    `is_read` says of a partition that a clean took away whether it would be among these.
 
     Cost:   as `slices_of_any_format`.
     Raises: as it, and NotBuilt for base files that are not parquet.
     """
-    slices = slices_of_any_format(index, partitions)
+    slices = slices_of_any_format(index, partitions, is_read=is_read)
     for one in slices:
         if one.base is not None and one.base.extension != _PARQUET:
             format_name = one.base.extension.removeprefix(".").upper()
@@ -51,20 +57,26 @@ def visible_slices(index: FileIndex, partitions: Iterable[PartitionPath] | None 
     return slices
 
 
-def slices_of_any_format(index: FileIndex, partitions: Iterable[PartitionPath] | None = None) -> list[FileSlice]:
+def slices_of_any_format(
+    index: FileIndex,
+    partitions: Iterable[PartitionPath] | None = None,
+    *,
+    is_read: Callable[[PartitionPath], bool] | None = None,
+) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all, whatever their base files are.
 
-    Cost:   what the index costs; of a moment in the past also one read of the newest clean.
-    Raises: SnapshotExpired for a moment whose files may be cleaned. A savepoint's own moment is kept.
+    Cost:   what the index costs; of a moment in the past also one listing of the timeline, and reads of cleans since.
+    Raises: SnapshotExpired for a moment of which a clean took files.
     Spec:   Reader Expectations 2-4.
     """
     state, timeline = index.state, index.timeline
-    files = index.files(index.partitions() if partitions is None else partitions)
+    wanted = index.partitions() if partitions is None else set(partitions)
+    files = index.files(wanted)
     replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
-    slices = latest_file_slices(files, timeline, replaced)
-    if slices and _is_expired(state, timeline):
-        raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)
-    return slices
+    if is_read is None:
+        is_read = wanted.__contains__ if partitions is not None else lambda _: True
+    require_kept(index, files, replaced, is_read)
+    return latest_file_slices(files, timeline, replaced)
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
@@ -84,31 +96,6 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     if stored:
         return _with_dropped(state.config, without_meta_fields(avro_to_arrow(stored)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
-
-
-def _is_expired(state: TableState, timeline: Timeline) -> bool:
-    """Return whether a cleaner may have taken what was visible where the timeline is cut.
-
-    A cleaner keeps what is needed from its earliest commit to retain on: a write up to that one must not be hidden.
-    Where no active write is in sight, the cut is among those that were archived.
-    """
-    hidden = hidden_writes(timeline)
-    if not hidden:
-        return False
-    newest = max(timeline.completed, default=None)
-    if newest is None:
-        return True
-    if newest < min(hidden) and any(_is_savepoint(one) and one.requested_time == newest for one in timeline.instants):
-        return False
-    cleans = [one for one in timeline.instants if one.action is Action.CLEAN and one.is_completed]
-    if not cleans:
-        return False
-    retained = read_service_metadata(state, cleans[-1]).get("earliestCommitToRetain")
-    return retained is not None and min(hidden) <= str(retained)
-
-
-def _is_savepoint(instant: Instant) -> bool:
-    return instant.action is Action.SAVEPOINT and instant.is_completed
 
 
 def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:

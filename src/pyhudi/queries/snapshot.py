@@ -19,6 +19,7 @@ from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.predicate import Expression, check
+from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import table_schema, visible_slices
@@ -26,8 +27,8 @@ from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_met
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
-from pyhudi.timeline.clock import parse_query_time
-from pyhudi.timeline.view import Timeline, as_of, as_of_requested, first_pending_write, latest_write, resolve_as_of
+from pyhudi.timeline.clock import parse_query_time, parse_time
+from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
 __all__ = ["Moment", "ReadPlan", "file_reader", "pin", "pin_requested", "plan_snapshot", "read_plan"]
 
@@ -71,19 +72,23 @@ class ReadPlan:
 def pin(state: TableState, moment: Moment | None) -> Timeline:
     """Read the timeline once, cut to what was visible at a moment.
 
-    Raises: InstantNotFound.
+    Raises: InstantNotFound; SnapshotExpired for a time whose own commits were archived.
     """
     timeline = load_timeline(state)
     if moment is None:
         return timeline
-    seen = resolve_as_of(timeline, moment, timeline_zone(state))
-    return as_of(timeline, timeline.point(seen))
+    zone = timeline_zone(state)
+    is_instant = isinstance(moment, str) and (moment in timeline.completed or moment in timeline.pending_times)
+    if not is_instant:
+        require_unarchived(timeline, parse_time(moment, zone))
+    return cut_at(timeline, timeline.point(resolve_as_of(timeline, moment, zone)))
 
 
 def pin_requested(state: TableState, time: str) -> Timeline:
     """Cut the timeline as Hudi's `as.of.instant` does: by requested time.
 
-    Raises: OptionError at or behind a pending write, which the next such read may see; InvalidInput for no time.
+    Raises: OptionError at or behind a pending write, which the next such read may see; InvalidInput for no time;
+            SnapshotExpired where the last commit that was requested until then was archived.
     """
     timeline = load_timeline(state)
     until = parse_query_time(time, timeline_zone(state))
@@ -95,6 +100,7 @@ def pin_requested(state: TableState, time: str) -> Timeline:
             until=until,
             pending=waiting.requested_time,
         )
+    require_unarchived_requests(timeline, until)
     return as_of_requested(timeline, until)
 
 
@@ -110,14 +116,20 @@ def plan_snapshot(
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
 
     Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match.
-    Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs.
+    Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs;
+            SnapshotExpired for a moment of which a clean took files.
     """
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
     index = file_index(state, timeline)
     everywhere = index.partitions() if partitions is None else sorted(partitions)
     kept = prune_partitions(state.config, schema, everywhere, predicate)
-    slices = visible_slices(index, kept)
+
+    def is_read(partition: PartitionPath) -> bool:
+        is_among = partitions is None or partition in everywhere
+        return is_among and bool(prune_partitions(state.config, schema, [partition], predicate))
+
+    slices = visible_slices(index, kept, is_read=is_read)
     if not is_read_optimized:
         _require_no_logs(slices)
     newest = latest_write(timeline)

@@ -14,7 +14,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.options import Settings, one_of, option
 from pyhudi.predicate import Expression, to_expression
-from pyhudi.queries.incremental import plan_of_instants
+from pyhudi.queries.incremental import Window, plan_between
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.snapshot import ReadPlan, pin, pin_requested, plan_snapshot
 from pyhudi.spark.session import session_options
@@ -24,7 +24,7 @@ from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time
 from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits, changed_between, changed_between_requested
+from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,7 +111,7 @@ def _scan(
 def plan_read(state: TableState, settings: Settings, predicate: Expression | None = None) -> ReadPlan:
     """Choose what the options ask to be read.
 
-    Raises: InvalidInput, OptionError, ExpressionError, NotBuilt.
+    Raises: InvalidInput, OptionError, ExpressionError, NotBuilt, SnapshotExpired, HistoryExpired.
     """
     predicate = _predicate(settings, predicate)
     columns = names_of(settings.get(COLUMNS)) or None
@@ -139,11 +139,8 @@ def _incremental(
     after, until = _bound(state, settings.get(BEGIN)), _bound(state, settings.get(END))
     if after is None and until is None:
         return plan_snapshot(state, timeline, columns=columns, predicate=predicate)
-    if state.layout.has_completion_times:
-        instants = changed_between(timeline, after, until)
-    else:
-        instants = changed_between_requested(timeline, after, until, HollowCommits(settings.get(HOLLOW_COMMITS)))
-    return plan_of_instants(state, timeline, instants, columns=columns, predicate=predicate)
+    window = Window(after=after, until=until, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
+    return plan_between(state, timeline, window, columns=columns, predicate=predicate)
 
 
 def _bound(state: TableState, text: str) -> InstantTime | None:

@@ -12,26 +12,30 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.errors import CorruptData, FileMissing, InvalidInput
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.state.model import TableState
-from pyhudi.timeline.codec import decode_plan, decode_rollback_metadata, decode_rollback_plan
+from pyhudi.timeline.clock import format_instant, instant_ms
+from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 
-__all__ = ["Past", "find_archived"]
+__all__ = ["Past", "columns_of", "find_archived", "said_once"]
 
 _MANIFEST: Final = "manifest_"
 _MOST_CACHED: Final = 10_000
+_LONGEST_ACTION_MS: Final = 86_400_000
+"""A day, as Apache Hudi assumes: what was requested longer before a moment was completed by then."""
 _RUN_AGAIN: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
 """Of these a rollback leaves the plan, which is run again under the same instant."""
 _Undone = frozenset[tuple[InstantTime, str]]
 """Requested time and action of instants that were taken back; no action where a restore did it."""
-_Said = TypeVar("_Said", _Undone, dict[InstantTime, InstantTime])
+_Said = TypeVar("_Said")
 _cache: dict[tuple[str, str, str], Any] = {}
 _cache_lock = threading.Lock()
 
@@ -61,7 +65,7 @@ class Past:
         """
         if self._undone is None:
             self._undone = {}
-            for said in (*map(self._undone_by, self.undoings), *map(self._undone_in, self._history())):
+            for said in (*map(self._undone_by, self.undoings), *map(self._undone_in, self.files())):
                 for undone, action in said:
                     self._undone.setdefault(undone, set()).add(action)
         actions = self._undone.get(time, set())
@@ -75,14 +79,41 @@ class Past:
         Cost: for the first question, two small reads, and once a process one of each file of the history whose name
               says that the instant may be in it.
         """
-        found = (self._completions_in(path).get(time) for path in self._history() if _may_hold(path, time))
+        found = (self._completions_in(path).get(time) for path in self.files() if _may_hold(path, time))
         return next((completion for completion in found if completion), None)
 
-    def _history(self) -> list[str]:
-        """List the files of the history, once."""
+    def completed_after(self, point: InstantTime) -> dict[InstantTime, InstantTime]:
+        """Return the archived writes that were completed later than a point: completion by requested time.
+
+        Cost: two small reads, and once a process one of each file of the history that may hold such a write.
+        """
+        recent = [path for path in self.files() if _last_in(path) >= _a_day_before(point)]
+        found = (pair for path in recent for pair in self._completions_in(path).items())
+        return {time: done for time, done in found if done > point}
+
+    def replaced_after(self, time: InstantTime) -> dict[tuple[str, str], InstantTime]:
+        """Map each (partition path, file id) that was replaced since a time to the archived replacecommit that did it.
+
+        Cost: two small reads, and once a process one of each file of the history that reaches to that time.
+        """
+        recent = [path for path in self.files() if _last_in(path) >= time]
+        found = (said_once(self.state, f"replaced after {time}", path, self._replaced(path, time)) for path in recent)
+        return {group: replacing for one in found for group, replacing in one.items()}
+
+    def is_unreadable(self) -> bool:
+        """Return whether instants were archived where they cannot be read again: in layout 1.
+
+        Cost: in layout 1 a listing of the archive's names.
+        """
+        if self.state.layout.timeline_layout > 1:
+            return False
+        return bool(self.state.storage.list_names(self.state.layout.history_path))
+
+    def files(self) -> list[str]:
+        """List the files of the history, once; none in layout 1."""
         if self._files is None:
-            manifest = None if self.state.layout.timeline_layout == 1 else self.manifest()
-            self._files = [] if manifest is None else self.files(manifest)
+            manifest = None if self.state.layout.timeline_layout == 1 else self._manifest()
+            self._files = [] if manifest is None else self._files_of(manifest)
         return self._files
 
     def _undone_by(self, instant: Instant) -> _Undone:
@@ -98,7 +129,7 @@ class Past:
             return _named(instant.action, data, path) if instant.is_completed else _planned(data, path)
 
         try:
-            return self._once("undone", path, read)
+            return said_once(self.state, "undone", path, read)
         except FileMissing:  # archived since: the history has it
             return frozenset()
 
@@ -106,41 +137,36 @@ class Past:
         """Read what the rollbacks and restores of one history file took back."""
 
         def read() -> _Undone:
-            batches = self._columns_of(path, "action", "metadata")
+            batches = columns_of(self.state, path, "action", "metadata")
             return frozenset(undone for batch in batches for undone in _undone_by_rows(batch, path))
 
-        return self._once("undone", path, read)
+        return said_once(self.state, "undone", path, read)
 
     def _completions_in(self, path: str) -> dict[InstantTime, InstantTime]:
         """Read when the writes of one history file were completed."""
 
         def read() -> dict[InstantTime, InstantTime]:
-            batches = self._columns_of(path, "instantTime", "completionTime", "action")
+            batches = columns_of(self.state, path, "instantTime", "completionTime", "action")
             return {time: done for batch in batches for time, done in _completions(batch)}
 
-        return self._once("completions", path, read)
+        return said_once(self.state, "completions", path, read)
 
-    def _columns_of(self, path: str, *names: str) -> list[pa.RecordBatch]:
-        with self.state.storage.open_input(path) as source:
-            return list(iter_batches(source, names))
+    def _replaced(self, path: str, after: InstantTime) -> Callable[[], dict[tuple[str, str], InstantTime]]:
+        """Make the reader of what the replacecommits of one history file took away."""
 
-    def _once(self, kind: str, path: str, read: Callable[[], _Said]) -> _Said:
-        """Read what a file says that never changes, once a process; tables in memory come and go under one address."""
-        if not self.state.storage.traits.is_picklable:
-            return read()
-        key = (self.state.storage.url, path, kind)
-        with _cache_lock:
-            if key in _cache:
-                known: _Said = _cache[key]
-                return known
-        said = read()
-        with _cache_lock:
-            if len(_cache) >= _MOST_CACHED:
-                _cache.clear()
-            _cache[key] = said
-        return said
+        def read() -> dict[tuple[str, str], InstantTime]:
+            found: dict[tuple[str, str], InstantTime] = {}
+            for batch in columns_of(self.state, path, "instantTime", "action", "metadata"):
+                is_it = pc.equal(batch.column("action"), Action.REPLACECOMMIT.value)
+                rows = batch.filter(pc.and_(is_it, pc.greater(batch.column("instantTime"), after)))
+                for time, data in zip(rows.column("instantTime"), rows.column("metadata"), strict=True):
+                    replaced = decode_commit(data.as_py() or b"", path).replaced or {}
+                    found |= {(where, one): time.as_py() for where, file_ids in replaced.items() for one in file_ids}
+            return found
 
-    def manifest(self) -> str | None:
+        return read
+
+    def _manifest(self) -> str | None:
         """Find the manifest in force: the one that `_version_` names, else the newest."""
         storage, directory = self.state.storage, self.state.layout.history_path
         try:
@@ -153,7 +179,7 @@ class Past:
         except ValueError as error:
             raise CorruptData("the history's version is no number", path=f"{directory}/_version_") from error
 
-    def files(self, manifest: str) -> list[str]:
+    def _files_of(self, manifest: str) -> list[str]:
         """List the files of a manifest.   Raises: CorruptData."""
         try:
             names = [str(one["fileName"]) for one in json.loads(self.state.storage.get(manifest))["files"]]
@@ -162,11 +188,47 @@ class Past:
         return [f"{self.state.layout.history_path}/{name}" for name in names]
 
 
+def columns_of(state: TableState, path: str, *names: str) -> list[pa.RecordBatch]:
+    """Read some columns of a history file, in which a row is an instant."""
+    with state.storage.open_input(path) as source:
+        return list(iter_batches(source, names))
+
+
+def said_once(state: TableState, kind: str, path: str, read: Callable[[], _Said]) -> _Said:
+    """Read what a file says that never changes, once a process; tables in memory come and go under one address."""
+    if not state.storage.traits.is_picklable:
+        return read()
+    key = (state.storage.url, path, kind)
+    with _cache_lock:
+        if key in _cache:
+            known: _Said = _cache[key]
+            return known
+    said = read()
+    with _cache_lock:
+        if len(_cache) >= _MOST_CACHED:
+            _cache.clear()
+        _cache[key] = said
+    return said
+
+
 def _may_hold(path: str, time: InstantTime) -> bool:
     """Return whether a history file, by its name `<first>_<last>_<level>.parquet`, may hold an instant."""
-    first, _, rest = path.rsplit("/", 1)[-1].partition("_")
-    last, _, level = rest.partition("_")
-    return not level or first <= time <= last
+    first = path.rsplit("/", 1)[-1].partition("_")[0]
+    return not first.isdecimal() or first <= time <= _last_in(path)
+
+
+def _last_in(path: str) -> str:
+    """Return the last requested time that a history file may hold, by its name."""
+    _, last, *level = f"{path.rsplit('/', 1)[-1]}_".split("_")
+    return last if len(level) > 1 else "9"
+
+
+def _a_day_before(point: InstantTime) -> str:
+    """Return the time before which nothing was requested that was completed after a point."""
+    try:
+        return format_instant(instant_ms(point, UTC) - _LONGEST_ACTION_MS, UTC)
+    except (InvalidInput, OverflowError):  # no date: an instant of a metadata table
+        return ""
 
 
 def _completions(batch: pa.RecordBatch) -> Iterable[tuple[InstantTime, InstantTime]]:
@@ -190,9 +252,7 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
     """
     if state.layout.timeline_layout == 1:
         return None if state.storage.list_names(state.layout.history_path) else False
-    past = Past(state, ())
-    manifest = past.manifest()
-    return any(_holds_write(state, path, time) for path in (past.files(manifest) if manifest else ()))
+    return any(_holds_write(state, path, time) for path in Past(state, ()).files())
 
 
 def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:

@@ -6,7 +6,7 @@ see: the completion time in layout 2, and in layout 1, whose completion times ar
 requested time. Start at `Timeline`; `as_of` cuts it for time travel.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
@@ -33,6 +33,7 @@ __all__ = [
     "find_instant",
     "first_pending_write",
     "hidden_writes",
+    "hide",
     "is_committed",
     "latest_completion",
     "latest_write",
@@ -77,6 +78,18 @@ class Archive(Protocol):
         """Return when it was completed; None where that is not known."""
         ...
 
+    def completed_after(self, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
+        """Return the writes that were completed later than a point: completion by requested time."""
+        ...
+
+    def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
+        """Return (partition path, file id) of what was replaced since a time, and the replacecommit that did it."""
+        ...
+
+    def is_unreadable(self) -> bool:
+        """Return whether there are instants of which nothing is known."""
+        ...
+
 
 class _NoArchive:
     """Takes every older instant for an archived one, whose completion is not known."""
@@ -86,6 +99,15 @@ class _NoArchive:
 
     def completion_of(self, time: InstantTime) -> InstantTime | None:
         return None
+
+    def completed_after(self, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
+        return {}
+
+    def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
+        return {}
+
+    def is_unreadable(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,13 +200,20 @@ def is_committed(timeline: Timeline, time: InstantTime) -> bool:
     """Return whether what this instant wrote is visible.
 
     It is when the instant is a completed write, or older than the active timeline and not taken back: failed writes
-    are rolled back before archival passes them. A pending instant is not, however old.   Spec: format/timeline 6.2.
+    are rolled back before archival passes them. A pending instant is not, however old. Between active writes there may
+    be archived ones too, where a savepoint kept the earlier from the archive, even one that was deleted since.
+
+    Spec: format/timeline 6.2.
     """
     if time in timeline.completed:
         return True
-    if timeline.first_write is None or time >= timeline.first_write or time in timeline.pending_times:
+    if timeline.first_write is None or time in timeline.pending_times:
         return False
-    return (timeline.until is None or time <= timeline.until) and timeline.archive.was_committed(time)
+    if timeline.until is not None and time > timeline.until:
+        return False
+    if time < timeline.first_write:
+        return timeline.archive.was_committed(time)
+    return time < next(reversed(timeline.completed), "") and timeline.archive.completion_of(time) is not None
 
 
 def completion_of(timeline: Timeline, time: InstantTime) -> InstantTime | None:
@@ -196,6 +225,11 @@ def completion_of(timeline: Timeline, time: InstantTime) -> InstantTime | None:
 def as_of(timeline: Timeline, point: InstantTime) -> Timeline:
     """Cut the timeline to what was visible at a point: see the module's first lines."""
     return _cut(timeline, point, {one.requested_time for one in _writes(timeline) if timeline.point(one) <= point})
+
+
+def hide(timeline: Timeline, times: Iterable[InstantTime]) -> Timeline:
+    """Put what archived instants wrote out of sight."""
+    return replace(timeline, pending_times=timeline.pending_times.union(times))
 
 
 def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:
@@ -247,8 +281,11 @@ def replaced_file_groups(
 ) -> dict[tuple[str, str], InstantTime]:
     """Map each replaced (partition path, file id) to the replacecommit that took it away.
 
-    Cost: one call of `metadata_of` for each completed replacecommit.
+    A replacecommit is archived when its files were cleaned, but for those that a savepoint keeps.
+
+    Cost: one call of `metadata_of` for each completed replacecommit; where savepoints are, the history since the first.
     """
+    savepoints = [one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT]
     replaced: dict[tuple[str, str], InstantTime] = {}
     for instant in _writes(timeline):
         if instant.action is not Action.REPLACECOMMIT:
@@ -256,7 +293,7 @@ def replaced_file_groups(
         for partition, file_ids in (metadata_of(instant).replaced or {}).items():
             for file_id in file_ids:
                 replaced.setdefault((partition, file_id), instant.requested_time)
-    return replaced
+    return replaced if not savepoints else {**timeline.archive.replaced_after(min(savepoints)), **replaced}
 
 
 def schema_changes(

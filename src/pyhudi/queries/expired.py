@@ -1,0 +1,109 @@
+"""Whether an older moment can still be read: what cleans took away decides, and what was archived.
+
+Start at `require_kept`, which looks at files; the others look at commits.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import SnapshotExpired
+from pyhudi.filegroup.file_index import FILES, FileIndex
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.timeline.cleans import cleaned_since
+from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide
+
+__all__ = ["cut_at", "require_kept", "require_unarchived", "require_unarchived_requests"]
+
+
+def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
+    """Cut a timeline to what was visible at a point, archived commits too.
+
+    Cost: two small reads, and once a process one of each file of the history with commits of that time.
+    """
+    return hide(as_of(timeline, point), timeline.archive.completed_after(point))
+
+
+def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
+    """Refuse a time whose own newest commit was archived: what is active is older, or later.
+
+    Cost:   as `cut_at`.
+    Raises: SnapshotExpired.
+    """
+    newest = max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
+    _refuse(timeline, newest, time, timeline.archive.completed_after(newest))
+
+
+def require_unarchived_requests(timeline: Timeline, time: InstantTime) -> None:
+    """Refuse a time before which a commit was requested last that was archived.   Raises: SnapshotExpired."""
+    newest = max((one for one in timeline.completed if one <= time), default=InstantTime(""))
+    later = timeline.archive.completed_after(newest)
+    _refuse(timeline, newest, time, [requested for requested in later if requested > newest])
+
+
+def require_kept(
+    index: FileIndex,
+    files: pa.Table,
+    replaced: Mapping[tuple[str, str], InstantTime],
+    is_read: Callable[[PartitionPath], bool],
+) -> None:
+    """Refuse a moment of which a clean took a file that its readers would open.
+
+    `files` were listed before; `is_read` says of any partition, also of one that is gone, whether the read concerns it.
+
+    Shape:  files: `filegroup.file_index.FILES`.
+    Cost:   nothing for the newest moment; else what `cleaned_since` costs, and partitions with cleans sliced again.
+    Raises: SnapshotExpired.
+    """
+    timeline = index.timeline
+    if not hidden_writes(timeline):
+        return
+    cleaned = cleaned_since(index.state, timeline)
+    if not cleaned.is_all_known and not _is_savepoint(timeline):
+        raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)
+    concerned = [where for where in cleaned.files if is_read(PartitionPath(where))]
+    there = files.filter(pc.is_in(files.column("partition"), pa.array(concerned, pa.string())))
+    listed = set(zip(there.column("partition").to_pylist(), there.column("name").to_pylist(), strict=True))
+    gone = {(where, name) for where in concerned for name in cleaned.files[where]} - listed
+    for one in latest_file_slices(_with_gone(there, gone), timeline, replaced):
+        for file in (one.base, *one.logs):
+            if file is not None and (one.group.partition, file.path.rsplit("/", 1)[-1]) in gone:
+                raise SnapshotExpired(
+                    "files of this moment were cleaned; read a later one", until=timeline.until, file=file.path
+                )
+
+
+def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:
+    """Add files that are not there, as if they were."""
+    partitions, names = zip(*gone, strict=True) if gone else ((), ())
+    added = pa.table([pa.array(partitions, pa.string()), pa.array(names, pa.string()), [0] * len(gone)], schema=FILES)
+    return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
+
+
+def _refuse(timeline: Timeline, newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
+    """Refuse a time up to which archived commits were requested.
+
+    In layout 1 nothing says which these are; commits later than an active one are archived only behind a savepoint,
+    which may have been deleted since.
+    """
+    if timeline.layout == 1:
+        is_behind_savepoint = timeline.first_write is None or newest <= timeline.first_write
+        is_refused = newest < time and is_behind_savepoint and timeline.archive.is_unreadable()
+    else:
+        is_refused = any(requested <= time for requested in archived)
+    if is_refused:
+        raise SnapshotExpired(
+            "commits up to this time were archived; read a later moment, or name an instant that is active",
+            time=time,
+            newest_active=newest or None,
+        )
+
+
+def _is_savepoint(timeline: Timeline) -> bool:
+    """Return whether a cut timeline ends with a savepoint, whose files no cleaner takes."""
+    newest = max(timeline.completed, default=None)
+    kept = {one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT and one.is_completed}
+    return newest in kept and newest < min(hidden_writes(timeline))

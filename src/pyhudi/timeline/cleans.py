@@ -1,0 +1,132 @@
+"""What cleans took away: files whose absence makes an older moment unreadable.
+
+A clean takes what is superseded when it is planned, so one that was completed before a moment took nothing that its
+readers need. A pending one may have begun, and names its files beforehand. Start at `cleaned_since`.
+
+Spec: format/timeline 3.6, 4, 10.1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline, read_plan, read_service_metadata
+from pyhudi.timeline.codec import decode_plan
+from pyhudi.timeline.history import Past, columns_of, said_once
+from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["Cleaned", "cleaned_since"]
+
+_Files = dict[str, frozenset[str]]
+"""Names of files by partition path."""
+_LISTS = ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")
+"""A file that was gone already counts as failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """What cleans took since a moment, or may be taking."""
+
+    files: Mapping[str, frozenset[str]]
+    """Names by partition path."""
+    is_all_known: bool
+    """False where cleans of that time may be in the archive of layout 1, which is not read."""
+
+
+def cleaned_since(state: TableState, moment: Timeline) -> Cleaned:
+    """Read what cleans took that were completed after a moment, by its cut timeline, or that are pending.
+
+    Call it after the files were listed: the active timeline is listed again, so that no clean is missed which ran
+    meanwhile.
+
+    Cost:   a listing of the timeline, and once a process one read of each clean since; where no clean before the moment
+            is active any more, also the history.
+    Raises: CorruptData naming the file.
+    """
+    cleans = [one for one in load_timeline(state).instants if one.action is Action.CLEAN]
+    until = moment.until or InstantTime("")
+    found = [_taken_by(state, one) for one in cleans if _is_since(one, until, moment.layout)]
+    has_earlier = any(one.is_completed and moment.point(one) <= until for one in cleans)
+    if None in found or not has_earlier:
+        found.extend(_archived_since(state, until))
+    return Cleaned(
+        files=_merged(one for one in found if one is not None),
+        is_all_known=has_earlier or not cleans or not Past(state, ()).is_unreadable(),
+    )
+
+
+def _is_since(clean: Instant, until: InstantTime, layout: int) -> bool:
+    """Return whether a clean may have taken what was visible; the dates of layout 1 do not say for sure."""
+    return layout == 1 or not clean.is_completed or (clean.completion_time or until) > until
+
+
+def _taken_by(state: TableState, clean: Instant) -> _Files | None:
+    """Read what one clean took, or plans to take; None if it was archived meanwhile."""
+    try:
+        name = clean.file_name
+        if clean.is_completed:
+            return said_once(state, "cleaned", name, lambda: _taken(read_service_metadata(state, clean), name))
+        return _planned(decode_plan(read_plan(state, clean), name), name)
+    except FileMissing:
+        return None
+
+
+def _archived_since(state: TableState, until: InstantTime) -> Iterable[_Files]:
+    """Read what archived cleans took that were completed after a point."""
+    for path in Past(state, ()).files():
+        for done, files in said_once(state, "cleaned", path, partial(_taken_in, state, path)):
+            if not done or done > until:
+                yield files
+
+
+def _taken_in(state: TableState, path: str) -> list[tuple[str | None, _Files]]:
+    """Read what the cleans of one history file took, each with its completion."""
+    found = []
+    for batch in columns_of(state, path, "action", "completionTime", "metadata"):
+        rows = batch.filter(pc.equal(batch.column("action"), Action.CLEAN.value))
+        for done, data in zip(rows.column("completionTime"), rows.column("metadata"), strict=True):
+            found.append((done.as_py(), _taken(decode_plan(data.as_py() or b"", path), path)))
+    return found
+
+
+def _taken(metadata: Mapping[str, Any], path: str) -> _Files:
+    try:
+        return {
+            partition: frozenset(_name(file) for kind in _LISTS for file in said.get(kind) or ())
+            for partition, said in (metadata.get("partitionMetadata") or {}).items()
+        }
+    except (TypeError, AttributeError) as error:
+        raise CorruptData("this is not clean metadata", file=path) from error
+
+
+def _planned(plan: Mapping[str, Any], path: str) -> _Files:
+    """Read a plan: version 2 has paths, earlier ones names."""
+    try:
+        names = plan.get("filesToBeDeletedPerPartition") or {}
+        paths = plan.get("filePathsToBeDeletedPerPartition") or {}
+        return _merged(
+            (
+                {where: frozenset(map(_name, files)) for where, files in names.items()},
+                {where: frozenset(_name(one["filePath"]) for one in files) for where, files in paths.items()},
+            )
+        )
+    except (TypeError, AttributeError, KeyError) as error:
+        raise CorruptData("this is not a plan of a clean", file=path) from error
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _merged(many: Iterable[_Files]) -> _Files:
+    merged: dict[str, set[str]] = {}
+    for files in many:
+        for partition, names in files.items():
+            merged.setdefault(partition, set()).update(names)
+    return {partition: frozenset(names) for partition, names in merged.items()}
