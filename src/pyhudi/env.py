@@ -40,7 +40,7 @@ class Env(Protocol):
         ...
 
     def random_bytes(self, size_bytes: int) -> bytes:
-        """Return bytes nobody else will draw: nonces and sync markers."""
+        """Return bytes that no other process draws: nonces and sync markers."""
         ...
 
     def zone(self) -> tzinfo:

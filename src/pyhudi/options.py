@@ -1,7 +1,7 @@
 """Declare, resolve and check one `hoodie.*` option.
 
 An option is declared once, beside the code that reads it: `SORT_MODE = option("hoodie.bulkinsert.sort.mode", ...)`.
-`Settings` layers what a call, a session and a table say and hands out parsed values. The committed `known_keys.json`
+`Settings` layers what a call, a session and a table say and returns parsed values. The committed `known_keys.json`
 is made from the declarations and from the keys of Apache Hudi that are not read here (`make keys`), so that a typo's
 nearest known key can be named from anywhere without importing everything. Start at `option`, then `Settings.of`.
 """
@@ -28,7 +28,7 @@ DECLARED: dict[str, "Option[object]"] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option(Generic[T]):
-    """One key: how its text is read, what holds when nobody sets it, what it means."""
+    """One key: how its text is read, what holds when it is not set, what it means."""
 
     key: str
     parse: Callable[[str], T]
@@ -132,7 +132,7 @@ def _current_keys(layer: Mapping[str, object]) -> dict[str, str]:
         else:
             _say_once(f"{key} is now called {new_key}")
             renamed[new_key] = text
-    return {**renamed, **current}  # who says both means the current name
+    return {**renamed, **current}  # where both are given, the current name is meant
 
 
 def _entry_of(key: str) -> dict[str, Any]:

@@ -120,6 +120,53 @@ def test_names_say_what_things_are():
     judge("names", find)
 
 
+# --- the words of the glossary
+
+
+UNWANTED = re.compile(
+    r"\b(mend\w*|RestsOn|pulse|remains|lone|twins?|hands|told apart|whoever|somebody|nobody|everybody|anybody)\b",
+    re.IGNORECASE,
+)
+"""Riddles; the terms are: retry in place, read set, heartbeat, orphans, single writer, another writer."""
+OPENINGS = {"Give", "Gives", "Tell", "Tells", "Say", "Says", "Hold", "Holds"}
+"""A docstring begins with Return, Check, Write, Raise, or another verb that says what is done."""
+
+
+def test_the_words_are_those_of_the_field():
+    def find(module: Module) -> Iterator[Violation]:
+        for number, line in enumerate(module.lines, 1):
+            if found := UNWANTED.search(line):
+                yield Violation(f"{module.name}:{number}", detail=f"say it in terms of the field: {found[0]}")
+
+    judge("words", find)
+
+
+def test_docstrings_begin_with_a_plain_verb():
+    def find(module: Module) -> Iterator[Violation]:
+        for name, node in functions(module.tree):
+            text = ast.get_docstring(node) or ""
+            if text.split(" ", 1)[0] in OPENINGS:
+                yield Violation(f"{module.name}:{name}", detail=text.split("\n", 1)[0])
+
+    judge("docstring_verbs", find)
+
+
+SURFACE_NAMES = {"cli"}
+"""Commands are named like the functions that they call."""
+
+
+def test_a_public_name_means_one_thing():
+    places: dict[str, list[str]] = {}
+    for module in modules():
+        if module.name.split(".")[1:2] and module.name.split(".")[1] in SURFACE_NAMES:
+            continue
+        for node in module.tree.body:
+            if isinstance(node, FunctionNode | ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module.name)
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert twice == {}
+
+
 # --- calls
 
 

@@ -1,13 +1,13 @@
 import pytest
 from tests.cli.fake_table import FakeTable
 
-from pyhudi.cli.tables import describe, names_in, one_more, storage_options
+from pyhudi.cli.tables import comma_separated, describe, one_more, storage_options
 from pyhudi.errors import InvalidInput
 
 
 def test_names_are_separated_by_commas():
-    assert names_in(" id, fare,") == ["id", "fare"]
-    assert names_in(" , ") is None
+    assert comma_separated(" id, fare,") == ["id", "fare"]
+    assert comma_separated(" , ") is None
 
 
 def test_one_more_row_than_is_shown_is_read():

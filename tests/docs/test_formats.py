@@ -20,7 +20,7 @@ from tests.new_states import new_state
 from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import base_file_name, marker_path, parse_base_file, parse_marker, write_token
-from pyhudi.formats.bloom import build, decode, encode, might_contain
+from pyhudi.formats.bloom import build, decode_bloom, encode_bloom, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
 from pyhudi.kernels.bucket import bucket_file_id, bucket_of
@@ -246,7 +246,7 @@ EXAMPLES = {
 
 
 def _raw(bloom):
-    return base64.b64decode(encode(bloom))
+    return base64.b64decode(encode_bloom(bloom))
 
 
 def _partition():
@@ -303,7 +303,7 @@ def test_the_binary_examples_are_read_back():
     found = decode_rollback_metadata(whole(encode_rollback_metadata(ROLLBACK, NONCE), "rollback-metadata"), "x")
     assert found == ROLLBACK
     for name, kind in (("bloom-simple", "SIMPLE"), ("bloom-dynamic", "DYNAMIC_V0")):
-        bloom = decode(base64.b64encode(bytes_of(shown[name])), kind)
+        bloom = decode_bloom(base64.b64encode(bytes_of(shown[name])), kind)
         assert might_contain(bloom, KEYS).to_pylist() == [True, True]
         assert might_contain(bloom, pa.array(["c"])).to_pylist() == [False]
 

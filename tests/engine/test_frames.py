@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.engine.frames import LocalFrame, Once, conform
+from pyhudi.engine.frames import LocalFrame, Once, select_and_cast
 
 
 def _chunked(rows_count, chunk_rows):
@@ -63,4 +63,4 @@ def test_a_failure_is_not_kept():
 def test_conform_orders_and_casts_by_name():
     batch = pa.record_batch({"b": pa.array([1], pa.int32()), "a": ["x"]})
     wanted = pa.schema([("a", pa.string()), ("b", pa.int64())])
-    assert conform(batch, wanted).schema == wanted
+    assert select_and_cast(batch, wanted).schema == wanted

@@ -92,14 +92,16 @@ def test_sizes_are_those_hudi_computes() -> None:
 def test_simple_filter_has_hadoops_bytes() -> None:
     built = bloom.build(texts(KEYS), "SIMPLE", entries=10)
     assert (built.bits_count, built.hash_count) == (432, 30)
-    assert bloom.encode(built) == SIMPLE
+    assert bloom.encode_bloom(built) == SIMPLE
 
 
 def test_growing_filter_has_hadoops_bytes() -> None:
     built = bloom.build(texts(KEYS), "DYNAMIC_V0", entries=10, fpp=0.001, max_entries=1000)
     assert (built.bits_count, built.hash_count) == (144, 10)
-    shaped = bloom.decode(_with_entries(bloom.encode(bloom.build(texts([]), "DYNAMIC_V0", 10, 0.001)), 5), "DYNAMIC_V0")
-    assert bloom.encode(bloom.add(shaped, texts(KEYS))) == DYNAMIC
+    shaped = bloom.decode_bloom(
+        _with_entries(bloom.encode_bloom(bloom.build(texts([]), "DYNAMIC_V0", 10, 0.001)), 5), "DYNAMIC_V0"
+    )
+    assert bloom.encode_bloom(bloom.add(shaped, texts(KEYS))) == DYNAMIC
 
 
 def _with_entries(text: str, entries: int) -> str:
@@ -123,8 +125,8 @@ def test_bytes_equal_the_scalar_filter_however_keys_arrive(
     expected = ScalarFilter(first.bits_count, first.hash_count, entries, max_entries, kind == "DYNAMIC_V0")
     for key in keys:
         expected.add(key)
-    stored = bloom.decode(bloom.encode(first), kind, max_entries)
-    assert bloom.encode(bloom.add(stored, texts(keys[cut:]))) == expected.text()
+    stored = bloom.decode_bloom(bloom.encode_bloom(first), kind, max_entries)
+    assert bloom.encode_bloom(bloom.add(stored, texts(keys[cut:]))) == expected.text()
 
 
 @given(
@@ -174,24 +176,24 @@ def test_parameters_that_make_no_filter_are_refused(entries: int, fpp: float) ->
 )
 def test_damaged_filters_are_corrupt_data(change) -> None:
     with pytest.raises(CorruptData):
-        bloom.decode(base64.b64encode(change(base64.b64decode(DYNAMIC))).decode(), "DYNAMIC_V0")
+        bloom.decode_bloom(base64.b64encode(change(base64.b64decode(DYNAMIC))).decode(), "DYNAMIC_V0")
 
 
 def test_other_filters_are_unsupported() -> None:
     jenkins = bytearray(base64.b64decode(SIMPLE))
     jenkins[8] = 0
     with pytest.raises(Unsupported, match="murmur"):
-        bloom.decode(base64.b64encode(jenkins), "SIMPLE")
+        bloom.decode_bloom(base64.b64encode(jenkins), "SIMPLE")
     with pytest.raises(Unsupported, match="type"):
-        bloom.decode(SIMPLE, "RIBBON")
+        bloom.decode_bloom(SIMPLE, "RIBBON")
     with pytest.raises(CorruptData, match="base64"):
-        bloom.decode("not base64!", "SIMPLE")
+        bloom.decode_bloom("not base64!", "SIMPLE")
 
 
 @given(st.binary(max_size=80), st.sampled_from(list(bloom.BloomType)))
 def test_any_bytes_give_a_filter_or_a_typed_error(data: bytes, kind: bloom.BloomType) -> None:
     for text in (base64.b64encode(data), base64.b64encode(struct.pack(">iib", -1, 3, 1) + data)):
         try:
-            bloom.decode(text, kind)
+            bloom.decode_bloom(text, kind)
         except HudiError:
             continue

@@ -11,7 +11,7 @@ from tests.golden.catalogue import kept_tables
 
 from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
 from pyhudi.filegroup.names import parse_file
-from pyhudi.formats.bloom import encode, might_contain
+from pyhudi.formats.bloom import encode_bloom, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, parse_properties, properties_checksum
 from pyhudi.storage.api import FileStatus
@@ -73,6 +73,6 @@ def test_footers_tell_the_keys_and_filters_are_written_back_to_the_byte(unpacked
             bounds = pc.min_max(keys).as_py()
             assert (told.min_key, told.max_key) == (bounds["min"], bounds["max"]), file.name
         assert pc.all(might_contain(bloom, keys)).as_py() is not False
-        assert encode(bloom) == told.bloom_text
+        assert encode_bloom(bloom) == told.bloom_text
         ours = base_file_key_values(bloom=bloom, min_key=told.min_key, max_key=told.max_key)
         assert ours.items() <= footer.key_values.items()

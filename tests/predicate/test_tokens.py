@@ -5,7 +5,7 @@ import pytest
 
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate import literal, parse
-from pyhudi.predicate.tokens import LENGTH_LIMIT, Kind, tokenize
+from pyhudi.predicate.tokens import LENGTH_LIMIT, TokenKind, tokenize
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_what_is_no_word_is_explained(text: str, message: str) -> None:
 
 def test_places_count_from_one_and_the_end_has_one() -> None:
     assert [(token.kind, token.place) for token in tokenize("a = 1")] == [
-        (Kind.WORD, 1),
-        (Kind.MARK, 3),
-        (Kind.NUMBER, 5),
-        (Kind.END, 6),
+        (TokenKind.WORD, 1),
+        (TokenKind.MARK, 3),
+        (TokenKind.NUMBER, 5),
+        (TokenKind.END, 6),
     ]
 
 

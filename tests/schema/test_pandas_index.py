@@ -2,7 +2,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_index
+from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_pandas_index
 
 FRAME = pd.DataFrame({"a": [1, 2]})
 
@@ -15,8 +15,8 @@ def arrow(index):
 def test_a_named_level_is_a_column_where_it_is_kept(index):
     rows = arrow(index)
     assert index_names(rows.schema) == ["n"]
-    assert with_index(rows, {"n"}).to_pydict() == {"a": [1, 2], "n": [5, 3]}
-    assert with_index(rows, {"m"}).to_pydict() == {"a": [1, 2]}
+    assert with_pandas_index(rows, {"n"}).to_pydict() == {"a": [1, 2], "n": [5, 3]}
+    assert with_pandas_index(rows, {"m"}).to_pydict() == {"a": [1, 2]}
 
 
 def test_levels_without_a_name_are_known_by_their_columns():
@@ -30,4 +30,4 @@ def test_levels_without_a_name_are_known_by_their_columns():
 def test_a_description_that_is_none_names_no_index(said):
     rows = pa.table({"a": [1]}).replace_schema_metadata({b"pandas": said})
     assert index_names(rows.schema) == []
-    assert with_index(rows, ()).column_names == ["a"]
+    assert with_pandas_index(rows, ()).column_names == ["a"]

@@ -274,7 +274,9 @@ MUTANTS = (
         "expired-lease-roll-back-twice",
         (("pyhudi.txn.fence._has_rival", always(False)),),
     ),
-    Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish", off),), seed=3),
+    Mutant(
+        "what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish_slot", off),), seed=3
+    ),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.key_filter.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
     Mutant("a commit says another size", "update-update", (("pyhudi.actions.finish._stat", larger),)),

@@ -24,7 +24,7 @@ from tests.txn.clocks import World as Hosts
 
 from pyhudi.errors import ClockBehindTimeline, HudiError, OutcomeUnknown
 from pyhudi.timeline.clock import instant_ms
-from pyhudi.timeline.view import pending
+from pyhudi.timeline.view import pending_instants
 
 JUMPS = (-YEAR_MS, -HOUR_MS, -SECOND_MS, -1, SECOND_MS, HOUR_MS, YEAR_MS) if IS_FULL else (-HOUR_MS, YEAR_MS)
 KINDS = ("6", "9", "9 fenced") if IS_FULL else ("9", "9 fenced")
@@ -123,7 +123,7 @@ def die(world, ahead_ms, fault):
     table = opened(FaultyStorage(world.storage, plan=[fault]), WrongEnv(world.env, ahead_ms))
     with pytest.raises(SimulatedCrash):
         table.upsert([trip("future", "c")], options=options)
-    return max(pending(world.table().timeline), key=lambda one: one.requested_time).requested_time
+    return max(pending_instants(world.table().timeline), key=lambda one: one.requested_time).requested_time
 
 
 def heartbeats(world):
@@ -142,7 +142,7 @@ def test_who_dies_with_a_clock_that_is_ahead_stops_nobody(worlds, kind, fault):
     dead = [die(world, ahead_ms, fault) for ahead_ms in (HOUR_MS, YEAR_MS)]
     after = world.copy(DEAD_MS)
     upsert(after.table())
-    assert pending(after.table().timeline) == ()
+    assert pending_instants(after.table().timeline) == ()
     assert max(one.requested_time for one in after.table().timeline.instants) < dead[0]
     assert after.rows() == before | {("k2", "a"): 22.0, ("k7", "b"): 7.0, ("k8", "c"): 1.0}
     assert heartbeats(after) == dead
@@ -163,7 +163,7 @@ def test_a_foreign_instant_that_is_ahead_can_be_rolled_back_by_name(worlds):
         upsert(after.table())
     after.table().rollback(dead)
     upsert(after.table())
-    assert pending(after.table().timeline) == ()
+    assert pending_instants(after.table().timeline) == ()
     assert heartbeats(after) == [dead]
 
 

@@ -11,7 +11,7 @@ from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, 
 from tests.simulation.world import DEAD_MS, OPTIONS
 
 from pyhudi.errors import HudiError
-from pyhudi.state.properties_file import open_state, table_exists
+from pyhudi.state.properties_file import has_properties, open_state
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table import Table
 
@@ -125,7 +125,7 @@ class Created:
         for files in self.disk.states():
             inside = {path.removeprefix(f"{self.place}/"): data for path, data in files.items()}
             world = world_of(inside, FixedEnv(self.env.now_ms()))
-            found.append(world.rows() if table_exists(world.storage) else None)
+            found.append(world.rows() if has_properties(world.storage) else None)
         return found
 
 

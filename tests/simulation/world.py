@@ -13,7 +13,7 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import Action
-from pyhudi.timeline.view import pending
+from pyhudi.timeline.view import pending_instants
 
 DEAD_MS = 130_000
 """Longer than a heartbeat is believed."""
@@ -84,7 +84,7 @@ def require_clean(table, *, may_times_meet=False):
     """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
     state = table.state
     timeline = load_timeline(state)
-    assert pending(timeline) == (), pending(timeline)
+    assert pending_instants(timeline) == (), pending_instants(timeline)
     require_times_in_order(timeline, may_meet=may_times_meet)
     require_one_rollback_each(state, timeline)
     paths = {status.path for status in state.storage.list("")}

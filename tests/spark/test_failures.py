@@ -14,25 +14,25 @@ from pyhudi.errors import (
     WorkerMismatch,
     WriteConflict,
 )
-from pyhudi.spark.failures import carried, carrying_text, error_of, mapped
+from pyhudi.spark.failures import carried, carrying_text, error_in_spark, spark_errors
 
 
 def test_an_error_comes_out_of_any_text_as_it_went_in():
     error = WriteConflict("someone was first", files=["a", "ü"], number=3)
-    found = error_of(RuntimeError(f"Traceback ...\n {carrying_text(error)}\n\tat java.lang.Thread"))
+    found = error_in_spark(RuntimeError(f"Traceback ...\n {carrying_text(error)}\n\tat java.lang.Thread"))
     assert type(found) is WriteConflict
     assert (found.message, found.values) == (error.message, error.values)
 
 
 def test_values_that_are_no_json_become_text():
-    found = error_of(RuntimeError(carrying_text(CorruptData("stop", data=b"x"))))
+    found = error_in_spark(RuntimeError(carrying_text(CorruptData("stop", data=b"x"))))
     assert found.values == {"data": "b'x'"}
 
 
 def test_a_kind_that_is_not_ours_is_not_made():
     content = json.dumps({"kind": "SystemExit", "message": "m", "values": {}}).encode()
     forged = RuntimeError(f"[[pyhudi-error:{base64.b64encode(content).decode()}]]")
-    assert type(error_of(forged)) is InternalError
+    assert type(error_in_spark(forged)) is InternalError
 
 
 def test_only_errors_of_pyhudi_are_carried():
@@ -56,19 +56,19 @@ def test_only_errors_of_pyhudi_are_carried():
     ],
 )
 def test_sparks_own_errors_are_mapped(text, kind):
-    with pytest.raises(kind) as caught, mapped():
+    with pytest.raises(kind) as caught, spark_errors():
         raise PySparkException(text)
     assert type(caught.value) is kind
     assert isinstance(caught.value.__cause__, PySparkException)
 
 
 def test_a_bug_in_a_task_is_ours():
-    with pytest.raises(InternalError), mapped():
+    with pytest.raises(InternalError), spark_errors():
         raise PythonException("Traceback: ZeroDivisionError")
 
 
 def test_errors_that_are_not_sparks_pass():
-    with pytest.raises(ZeroDivisionError), mapped():
+    with pytest.raises(ZeroDivisionError), spark_errors():
         raise ZeroDivisionError
-    with pytest.raises(CorruptData), mapped():
+    with pytest.raises(CorruptData), spark_errors():
         raise CorruptData("x")

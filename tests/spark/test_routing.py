@@ -18,7 +18,7 @@ from pyhudi.engine.api import (
 )
 from pyhudi.engine.local import LocalEngine
 from pyhudi.predicate import parse
-from pyhudi.spark.routing import route
+from pyhudi.spark.routing import route_in_spark
 from pyhudi.storage.memory import MemoryStorage
 
 PLACES = ["p", "q", "r"]
@@ -63,7 +63,7 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
     )
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
-    routed = route(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
+    routed = route_in_spark(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
     names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
     assert _sorted(routed, names) == _sorted(expected, names)
     assert expected.num_rows > 40

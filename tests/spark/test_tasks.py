@@ -3,7 +3,7 @@ import pytest
 from tests.conformance.engine import double, echo, fail_at_three, fail_in_rows
 
 from pyhudi.errors import CorruptData
-from pyhudi.spark.failures import error_of
+from pyhudi.spark.failures import error_in_spark
 from pyhudi.spark.tasks import map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
 
 
@@ -16,7 +16,7 @@ def test_tasks_travel_as_rows_and_results_come_back_in_order():
 def test_a_failing_task_carries_its_error():
     with pytest.raises(RuntimeError) as caught:
         list(run_tasks(iter(packed_tasks([3]).to_batches()), function=fail_at_three))
-    assert error_of(caught.value).values == {"number": 3}
+    assert error_in_spark(caught.value).values == {"number": 3}
 
 
 def test_rows_are_brought_to_the_schema_that_was_told():
@@ -26,7 +26,7 @@ def test_rows_are_brought_to_the_schema_that_was_told():
     assert next(batches) == pa.record_batch({"n": pa.array([4], pa.int32())})
     with pytest.raises(RuntimeError) as caught:
         next(batches)
-    assert isinstance(error_of(caught.value), CorruptData)
+    assert isinstance(error_in_spark(caught.value), CorruptData)
 
 
 def test_a_mapped_task_sees_nullable_fields_and_no_empty_batches():

@@ -11,9 +11,9 @@ from pyhudi.state.properties_file import (
     PROPERTIES_PATH,
     create_state,
     encode_properties,
+    has_properties,
     load_properties,
     open_state,
-    table_exists,
     update_properties,
 )
 from pyhudi.storage.local import LocalStorage
@@ -67,7 +67,7 @@ def test_while_the_file_is_replaced_its_backup_is_read(storage, env):
     storage.put(BACKUP_PATH, storage.get(PROPERTIES_PATH))
     storage.delete(PROPERTIES_PATH)
     assert load_properties(storage, env)["hoodie.table.name"] == "t"
-    assert table_exists(storage)
+    assert has_properties(storage)
     assert env.slept == []
 
 

@@ -13,7 +13,7 @@ from pyhudi.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from pyhudi.storage.os_errors import error_of, mapped
+from pyhudi.storage.os_errors import error_of_system, storage_errors
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,15 @@ from pyhudi.storage.os_errors import error_of, mapped
     ],
 )
 def test_each_code_says_what_to_do(code: int, reading: type, writing: type):
-    assert type(error_of(OSError(code, "x"), "p")) is reading
-    assert type(error_of(OSError(code, "x"), "p", is_write=True)) is writing
+    assert type(error_of_system(OSError(code, "x"), "p")) is reading
+    assert type(error_of_system(OSError(code, "x"), "p", is_write=True)) is writing
 
 
 def test_the_lower_error_is_the_cause_and_ours_pass_through():
     lower = OSError(errno.EIO, "x")
-    with pytest.raises(StorageUnavailable) as raised, mapped("p"):
+    with pytest.raises(StorageUnavailable) as raised, storage_errors("p"):
         raise lower
     assert raised.value.__cause__ is lower
-    with pytest.raises(HudiError) as raised, mapped("p"):
+    with pytest.raises(HudiError) as raised, storage_errors("p"):
         raise StorageFull("ours")
     assert raised.value.message == "ours"

@@ -22,7 +22,7 @@ from pyhudi.timeline.view import (
     latest_completion,
     latest_write,
     newest_time,
-    pending,
+    pending_instants,
     replaced_file_groups,
     resolve_as_of,
     timeline_of,
@@ -59,7 +59,7 @@ def days(instants: object) -> list[int]:
 def test_the_most_advanced_file_of_an_action_is_its_state():
     seen = timeline("1.commit.requested", "1.inflight", "1_2.commit", "3.commit.requested", "3.inflight")
     assert days(completed_writes(seen)) == [1]
-    assert days(pending(seen)) == [3]
+    assert days(pending_instants(seen)) == [3]
     assert find_instant(seen, day(3)).file_name == f"{day(3)}.inflight"
     assert find_instant(seen, day(9)) is None
 
@@ -67,7 +67,7 @@ def test_the_most_advanced_file_of_an_action_is_its_state():
 def test_a_compaction_is_a_commit_when_it_is_done():
     seen = timeline("1.compaction.requested", "1.compaction.inflight", "1_2.commit", "3.compaction.requested")
     assert days(completed_writes(seen)) == [1]
-    assert days(pending(seen)) == [3]
+    assert days(pending_instants(seen)) == [3]
 
 
 def test_an_instant_is_committed_when_completed_or_archived():

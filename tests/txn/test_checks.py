@@ -25,7 +25,7 @@ from pyhudi.txn.checks import (
     require_same_schema,
     require_same_table,
 )
-from pyhudi.txn.conflicts import ReadSet, Resolution, Rules, footprint
+from pyhudi.txn.conflicts import ConflictRules, ReadSet, Resolution, footprint
 from pyhudi.txn.recovery.heartbeat import Heartbeat
 
 
@@ -98,7 +98,7 @@ CLUSTERING_OF = {
 
 
 def no_service(state, resolution=Resolution.SIMPLE, ours=OURS):
-    require_no_service(state, "20260101000000001", load_timeline(state), ours, Rules(resolution=resolution))
+    require_no_service(state, "20260101000000001", load_timeline(state), ours, ConflictRules(resolution=resolution))
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_plan_that_is_gone_counts_for_everything(state):
     seen = load_timeline(state)
     state.storage.delete(".hoodie/timeline/20260101000000005.clustering.requested")
     with pytest.raises(WriteConflict):
-        require_no_service(state, "20260101000000001", seen, OURS, Rules())
+        require_no_service(state, "20260101000000001", seen, OURS, ConflictRules())
 
 
 def test_a_clean_that_is_planned_is_no_conflict(state):

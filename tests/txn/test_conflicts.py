@@ -7,9 +7,9 @@ from pyhudi.options import Settings
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.conflicts import (
+    ConflictRules,
     ReadSet,
     Resolution,
-    Rules,
     can_retry_in_place,
     files_with_new_keys,
     find_overlaps,
@@ -34,7 +34,7 @@ def touching(operation=WriteOperation.UPSERT, replaced=None, is_log=False, **gro
 
 
 def find_conflict(ours, others, resolution=Resolution.SIMPLE, time="20", **rules):
-    return next(iter(find_overlaps(time, ours, others, Rules(resolution=resolution, **rules))), None)
+    return next(iter(find_overlaps(time, ours, others, ConflictRules(resolution=resolution, **rules))), None)
 
 
 def groups_of(overlap):
@@ -96,7 +96,7 @@ def group(partition, file_id):
 
 def test_every_conflicting_instant_is_found_with_both_sides_groups():
     others = {"11": touching(a="1 2"), "12": touching(b="1"), "13": touching(a="2 9")}
-    found = find_overlaps("20", touching(a="1 2 3"), others, Rules())
+    found = find_overlaps("20", touching(a="1 2 3"), others, ConflictRules())
     assert [one.instant for one in found] == ["11", "13"]
     assert found[1].their_groups == (group("a", "2"),)
 
@@ -193,7 +193,7 @@ def test_writes_that_do_not_block_append_to_one_group_where_completion_tells_the
 
 
 def test_rules_follow_the_options_and_the_tables_version():
-    assert rules_for(Settings({}), new_state(9)) == Rules()
+    assert rules_for(Settings({}), new_state(9)) == ConflictRules()
     assert not rules_for(Settings({}), new_state(6)).has_completion_slicing
     assert rules_for(Settings({"hoodie.index.type": "BUCKET"}), new_state(9)).resolution is Resolution.BUCKET
     mode = {"hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL"}
@@ -229,7 +229,7 @@ def test_an_empty_plan_touches_nothing(action):
 
 
 def mendable(ours, others, time="20"):
-    return can_retry_in_place(time, find_overlaps(time, ours, others, Rules()))
+    return can_retry_in_place(time, find_overlaps(time, ours, others, ConflictRules()))
 
 
 def test_groups_that_earlier_writers_rewrote_can_be_written_again():

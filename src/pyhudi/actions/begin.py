@@ -193,7 +193,7 @@ def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> Writ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """The rows of a call, as it hands them over."""
+    """The rows of a call, as it gives them."""
 
     records: Frame | None
     schema: pa.Schema

@@ -19,7 +19,7 @@ from pyhudi.actions.kept_index import unkept_index, with_index
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tag import untagged
-from pyhudi.actions.tasks.write import Kind, status_batch, to_statuses, write_buckets
+from pyhudi.actions.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, start_write
 from pyhudi.actions.write import insert
 from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
@@ -124,7 +124,7 @@ def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame
         storage=write.call.state.storage,
         spec=spec,
         files=plan.files,
-        kind=Kind.INSERT,
+        kind=RowsKind.INSERT,
         sort_columns=_sort_columns(write.call) if mode in _SORTS else (),
     )
     return engine.map(routed, task, WRITE_STATUS)

@@ -18,7 +18,7 @@ from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import RECONCILE
-from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_index
+from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_pandas_index
 from pyhudi.schema.python_values import is_unicode, to_array
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
@@ -26,7 +26,7 @@ from pyhudi.timeline.instant import InstantTime
 __all__ = ["columns_of_new_table", "key_rows", "keyed_rows", "rows_for_new_table", "rows_of_dicts", "take_records"]
 
 _NO_INSTANT: Final = InstantTime("0")
-"""A generated key that starts with it is nobody's."""
+"""A generated key that starts with it is no row's."""
 _log = logging.getLogger("pyhudi.actions")
 
 
@@ -78,7 +78,7 @@ def _rows_of_pandas(records: object, columns: Callable[[], Collection[str]] | No
     left_out = [name for name in names if name not in known]
     if left_out:
         _log.warning("the index %s of these rows is no column of the table and is left out", ", ".join(left_out))
-    return with_index(rows, known)
+    return with_pandas_index(rows, known)
 
 
 def _stored_names(call: WriteCall) -> Collection[str]:

@@ -1,6 +1,6 @@
 """What became of an instant, and what to do about one that is not finished.
 
-Start at `resolve`; `writer_of` is for people who look at what is pending.
+Start at `resolve`; `writer_of` is for people that look at what is pending.
 """
 
 from typing import Literal
@@ -55,7 +55,7 @@ def _advice(instant: Instant, judged: Liveness) -> str:
 
 
 def _owner(state: TableState, instant: Instant) -> str:
-    """Read who beats for an instant; writers of Apache Hudi do not say."""
+    """Return which process beats for an instant; writers of Apache Hudi leave no name."""
     try:
         return state.storage.get(heartbeat_path(instant.requested_time)).decode(errors="replace")
     except FileMissing:

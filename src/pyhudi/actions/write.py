@@ -20,7 +20,7 @@ from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagged
-from pyhudi.actions.tasks.write import Kind, write_buckets
+from pyhudi.actions.tasks.write import RowsKind, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.engine.api import STORED, Frame, Moves
@@ -63,7 +63,7 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     with begin_write(call, records, WriteOperation.UPSERT) as write:
         write = _one_row_a_key(write)  # noqa: PLW2901 - the same write with fewer rows
         tagged = tag(write)
-        work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), Kind.UPSERT))
+        work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), RowsKind.UPSERT))
         if call.is_dry_run:
             found = stored_keys_count(write)
             return planned(write, work, inserts=max(0, _rows_count(write) - found), updates=found, deletes=0)
@@ -84,7 +84,7 @@ def insert(
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
         found_elsewhere_too = policy != "none" and tagged.index.is_global
         plan = plan_for(write, replace(tagged, rows_by_file={}), is_anywhere=found_elsewhere_too)
-        kind = Kind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else Kind.INSERT
+        kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else RowsKind.INSERT
         rows = _rows_work(write, tagged, plan, kind)
         if policy == "none":
             work = WriteWork(rows=replace(rows, recheck=Recheck.NOTHING))
@@ -105,7 +105,7 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     with begin_write(call, records, WriteOperation.DELETE, has_only_keys=True) as write:
         tagged = tag(write)
         plan = plan_for(write, tagged, has_inserts=False, is_anywhere=tagged.index.is_global)
-        work = _searched(write, _rows_work(write, tagged, plan, Kind.DELETE))
+        work = _searched(write, _rows_work(write, tagged, plan, RowsKind.DELETE))
         if call.is_dry_run:
             return planned(write, work, inserts=0, updates=0, deletes=stored_keys_count(write))
         start_write(write, work)
@@ -119,7 +119,7 @@ def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = 
     with begin_write(call, records, operation) as write:
         stored = visible_slices(write.files, None if is_whole_table else write.rows_by_partition)
         plan = plan_for(replace(write, slices=[]), untagged(write))
-        kind = Kind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else Kind.INSERT
+        kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else RowsKind.INSERT
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))
         if call.is_dry_run:
             return planned(write, work, inserts=_rows_count(write), updates=0)
@@ -154,11 +154,11 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
         return finish(write, work, [])
 
 
-def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: Kind) -> RowsWork:
+def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: RowsKind) -> RowsWork:
     call = write.call
     spec = write_spec(call, write.time, write.schema)
     task = partial(write_buckets, storage=call.state.storage, spec=spec, kind=kind)
-    is_insert = kind in {Kind.INSERT, Kind.INSERT_ONE}
+    is_insert = kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}
     recheck = Recheck.SAME_KEYS if is_insert else recheck_of(write, tagged)
     return RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck)
 

@@ -99,9 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def show(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
     """Show what a table is: type, version, keys, schema, size."""
     from pyhudi.cli.output import print_facts
-    from pyhudi.cli.tables import describe, open_table
+    from pyhudi.cli.tables import describe, open_named
 
-    print_facts(describe(open_table(table, storage_option)), as_json=json)
+    print_facts(describe(open_named(table, storage_option)), as_json=json)
 
 
 @app.command()
@@ -110,28 +110,28 @@ def timeline(
 ) -> None:
     """List the instants: what happened, in which order."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import open_table
+    from pyhudi.cli.tables import open_named
 
-    print_table(open_table(table, storage_option).inspect.timeline(), limit, keep="last", as_json=json)
+    print_table(open_named(table, storage_option).inspect.timeline(), limit, keep="last", as_json=json)
 
 
 @app.command()
 def commits(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None, limit: Limit = 50) -> None:
     """List the commits, newest first: rows inserted, updated, deleted."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import open_table
+    from pyhudi.cli.tables import open_named
 
-    print_table(open_table(table, storage_option).inspect.commits(), limit, as_json=json, details=("extra_metadata",))
+    print_table(open_named(table, storage_option).inspect.commits(), limit, as_json=json, details=("extra_metadata",))
 
 
 @app.command()
 def files(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None, limit: Limit = 100) -> None:
     """List the data files in storage, older versions too."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import open_table
+    from pyhudi.cli.tables import open_named
 
     details = ("partition", "file_id")  # the path says both
-    print_table(open_table(table, storage_option).inspect.files(), limit, as_json=json, details=details)
+    print_table(open_named(table, storage_option).inspect.files(), limit, as_json=json, details=details)
 
 
 @app.command()
@@ -148,10 +148,10 @@ def read(
 ) -> None:
     """Print rows."""
     from pyhudi.cli.output import print_rows
-    from pyhudi.cli.tables import names_in, one_more, open_table
+    from pyhudi.cli.tables import comma_separated, one_more, open_named
 
-    scan = open_table(table, storage_option).scan(
-        columns=names_in(columns), filter=where or None, as_of=as_of or None, limit=one_more(limit), meta=meta
+    scan = open_named(table, storage_option).scan(
+        columns=comma_separated(columns), filter=where or None, as_of=as_of or None, limit=one_more(limit), meta=meta
     )
     print_rows(scan.to_arrow(), limit, as_json=json)
 
@@ -171,12 +171,12 @@ def changes(
 ) -> None:
     """Print the rows that changed between two commits or times, in their latest state."""
     from pyhudi.cli.output import print_rows
-    from pyhudi.cli.tables import names_in, one_more, open_table
+    from pyhudi.cli.tables import comma_separated, one_more, open_named
 
-    scan = open_table(table, storage_option).changes(
+    scan = open_named(table, storage_option).changes(
         after=after or None,
         until=until or None,
-        columns=names_in(columns),
+        columns=comma_separated(columns),
         filter=where or None,
         limit=one_more(limit),
         meta=meta,
@@ -196,9 +196,9 @@ def lookup(
 ) -> None:
     """Print the rows that have these record keys."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import names_in, open_table
+    from pyhudi.cli.tables import comma_separated, open_named
 
-    found = open_table(table, storage_option).lookup(keys, columns=names_in(columns), meta=meta)
+    found = open_named(table, storage_option).lookup(keys, columns=comma_separated(columns), meta=meta)
     print_table(found, 0, as_json=json)
 
 
@@ -214,9 +214,9 @@ def rollback(
 ) -> None:
     """Roll back an unfinished write, whichever writer it belongs to."""
     from pyhudi.cli.output import print_facts
-    from pyhudi.cli.tables import describe_rollback, open_table, option_pairs
+    from pyhudi.cli.tables import describe_rollback, open_named, option_pairs
 
-    opened, options = open_table(table, storage_option), option_pairs(option)
+    opened, options = open_named(table, storage_option), option_pairs(option)
     plan = opened.rollback(instant, options=options, dry_run=dry_run)
     print_facts(describe_rollback(plan, is_done=not dry_run), as_json=json)
 
@@ -226,7 +226,7 @@ def locks(
     table: TablePath,
     *,
     release: Annotated[
-        str, typer.Option("--release", metavar="REASON", help="Take the lock from its owner, who is dead. Say why.")
+        str, typer.Option("--release", metavar="REASON", help="Take the lock from its owner, which is dead. Say why.")
     ] = "",
     option: HoodieOption = None,
     json: AsJson = False,
@@ -234,10 +234,10 @@ def locks(
 ) -> None:
     """Show which lock guards a table, its holder, since when and for how long; release it."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import hoodie_options, open_table
+    from pyhudi.cli.tables import hoodie_options, open_named
     from pyhudi.txn.locks import lock_report, release_lock
 
-    state, settings = open_table(table, storage_option).state, hoodie_options(option)
+    state, settings = open_named(table, storage_option).state, hoodie_options(option)
     if release:
         release_lock(state, settings, release)
     print_table(lock_report(state, settings), 0, as_json=json)
@@ -247,9 +247,9 @@ def locks(
 def pending(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
     """List what is not finished: how old it is, whose it is, and what to do."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import open_table
+    from pyhudi.cli.tables import open_named
 
-    print_table(open_table(table, storage_option).inspect.pending(), 0, as_json=json)
+    print_table(open_named(table, storage_option).inspect.pending(), 0, as_json=json)
 
 
 @app.command()

@@ -11,18 +11,18 @@ from pyhudi.errors import InvalidInput
 from pyhudi.options import Settings
 
 __all__ = [
+    "comma_separated",
     "describe",
     "describe_rollback",
     "hoodie_options",
-    "names_in",
     "one_more",
-    "open_table",
+    "open_named",
     "option_pairs",
     "storage_options",
 ]
 
 
-def open_table(path: str, options: Sequence[str] | None) -> Any:  # noqa: ANN401 - a Table; named lazily by pyhudi
+def open_named(path: str, options: Sequence[str] | None) -> Any:  # noqa: ANN401 - a Table; named lazily by pyhudi
     """Open the table a command names."""
     return pyhudi.open_table(path, storage_options=storage_options(options))
 
@@ -38,7 +38,7 @@ def storage_options(options: Sequence[str] | None) -> dict[str, str]:
 def hoodie_options(options: Sequence[str] | None) -> Settings:
     """Read the `hoodie.key=value` texts of `--option`.
 
-    Raises: InvalidInput for a text without `=`; OptionError for a key nobody knows.
+    Raises: InvalidInput for a text without `=`; OptionError for an unknown key.
     """
     return Settings.of(option_pairs(options))
 
@@ -86,7 +86,7 @@ def describe_rollback(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa
     }
 
 
-def names_in(text: str) -> list[str] | None:
+def comma_separated(text: str) -> list[str] | None:
     """Read names separated by commas; None where there are none."""
     return [name.strip() for name in text.split(",") if name.strip()] or None
 

@@ -1,4 +1,4 @@
-"""Somebody else's reader looks at the table: hudi-rs, which shares no code with us."""
+"""Another project's reader looks at the table: hudi-rs, which shares no code with us."""
 
 from importlib.util import find_spec
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import pyhudi
+from pyhudi.demo.engines import DemoRows, engine_of
 from pyhudi.demo.flights import KEY, SCHEMA, Flights, load_flights
-from pyhudi.demo.hands import Hands, hands_for
 from pyhudi.demo.judge import differing_rows, has_hudi_rs, read_with_hudi_rs
 from pyhudi.demo.report import Report
 from pyhudi.env import SystemEnv
@@ -45,7 +45,7 @@ class Demo:
     """What the parts of the demo share."""
 
     table: Any
-    hands: Hands
+    on: DemoRows
     flights: Flights
     report: Report
     steps: list[Step] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Demo:
     def write(self, name: str, months: Sequence[int], write: Callable[[Any], Any], rows: pa.Table) -> Any:  # noqa: ANN401
         """Do one write and remember when and how long."""
         start = _CLOCK.monotonic_s()
-        result = write(self.hands.give(rows))
+        result = write(self.on.give(rows))
         step = Step(
             name=name,
             months=tuple(months),
@@ -81,12 +81,12 @@ def run_demo(*, engine: str, path: str, months: int = 12, as_json: bool = False)
     start = _CLOCK.monotonic_s()
     report = Report(as_json=as_json)
     _make_room(path)
-    with hands_for(engine) as (hands, reason):
+    with engine_of(engine) as (on, reason):
         if reason:
             report.say(f"[yellow]{reason}[/]\n[yellow]going on with the local engine[/]")
         ready = _CLOCK.monotonic_s()
-        demo = Demo(_create(path), hands, load_flights(months), report)
-        report.say(f"[bold]Flights out of New York, 2013[/], into a Hudi table by the {hands.name} engine: {path}")
+        demo = Demo(_create(path), on, load_flights(months), report)
+        report.say(f"[bold]Flights out of New York, 2013[/], into a Hudi table by the {on.name} engine: {path}")
         for part in (_load, _snapshot, _travel, _follow, _judge, _where_time_went):
             part(demo)
         table_s = sum(step.seconds for step in demo.steps) + sum(seconds for _, seconds in demo.reads)
@@ -95,7 +95,7 @@ def run_demo(*, engine: str, path: str, months: int = 12, as_json: bool = False)
         f"\n{table_s:.1f} s for {len(demo.steps)} commits and {len(demo.reads)} reads, "
         f"{checks_s:.1f} s to load and check the source, {ready - start:.1f} s to start the engine"
     )
-    report.close(engine=hands.name, path=path, table_s=table_s, commits=len(demo.steps))
+    report.close(engine=on.name, path=path, table_s=table_s, commits=len(demo.steps))
     return report.is_right
 
 
@@ -146,7 +146,7 @@ def _load(demo: Demo) -> None:
 def _snapshot(demo: Demo) -> None:
     demo.report.head("2. Read the latest snapshot")
     with demo.reading("snapshot"):
-        got = demo.hands.by_month(demo.table.scan(columns=["month", "dep_delay"]))
+        got = demo.on.by_month(demo.table.scan(columns=["month", "dep_delay"]))
     rows, is_right = [], 0
     for row in got.to_pylist():
         facts = demo.flights.facts([row["month"]])
@@ -162,7 +162,7 @@ def _travel(demo: Demo) -> None:
     demo.report.head(f"3. Travel to before the updates of month {month}")
     then = next(step for step in demo.steps if step.name == "insert" and step.months == (month,))
     with demo.reading("time travel"):
-        rows = demo.hands.rows(demo.table.scan(columns=["month", "dep_time"], as_of=then.instant))
+        rows = demo.on.rows(demo.table.scan(columns=["month", "dep_time"], as_of=then.instant))
     earlier = [step for step in demo.steps if step.instant <= then.instant]
     expected = sum(demo.flights.facts(step.months).planned for step in earlier if step.name == "insert")
     expected -= sum(demo.flights.facts(step.months).never_left for step in earlier if step.name == "delete")
@@ -178,7 +178,7 @@ def _follow(demo: Demo) -> None:
     since = demo.steps[-3].instant
     demo.report.head("4. Follow the changes of the last two commits")
     with demo.reading("incremental"):
-        changed = demo.hands.rows(demo.table.changes(after=since))
+        changed = demo.on.rows(demo.table.changes(after=since))
     shown = [[step.instant, step.name, ", ".join(map(str, step.months)), round(step.seconds, 2)] for step in last_two]
     demo.report.table("last commits", ["instant", "operation", "months", "seconds"], shown)
     updated = [month for step in last_two if step.name == "upsert" for month in step.months]

@@ -1,6 +1,6 @@
 """How the core runs its functions over tasks and rows: in this process, or on Spark.
 
-The core hands an engine pure, module-level functions (or `functools.partial` of them) and frozen tasks; both must
+The core gives an engine pure, module-level functions (or `functools.partial` of them) and frozen tasks; both must
 pickle. What an engine does natively (scans, joins, routing) it is told, not sent as Python, because each wide crossing
 between the JVM and Python costs about a fifth of an upsert. A `Frame` is opaque to the core: Arrow tables locally, a
 DataFrame on Spark. Start at `Engine`; `engine_for` finds the one that fits a frame.

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.errors import InvalidInput
 
-__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "conform"]
+__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "select_and_cast"]
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -125,7 +125,7 @@ class LocalFrame:
         return pa.table(ordered, schema=self.schema)
 
 
-def conform(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+def select_and_cast(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
     """Return rows the columns of a schema by name, in its order and types."""
     if batch.schema.equals(schema):
         return batch

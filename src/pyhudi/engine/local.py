@@ -31,7 +31,7 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, conform
+from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, select_and_cast
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route
 from pyhudi.engine.scanning import scan_file
@@ -84,7 +84,7 @@ class LocalEngine:
 
     @contextmanager
     def describe(self, step: str) -> Iterator[None]:
-        """Log the step, and tell who listens."""
+        """Log the step, and tell the progress."""
         _log.debug(step)
         with self._progress.step(step):
             yield
@@ -167,7 +167,7 @@ class LocalEngine:
         """Concatenate frames without copying them."""
         if len({tuple(frame.schema.names) for frame in frames}) > 1:
             raise InternalError("frames of a union must have the same columns")
-        tables = Once(lambda: pa.concat_tables([conform(frame.table(), frames[0].schema) for frame in frames]))
+        tables = Once(lambda: pa.concat_tables([select_and_cast(frame.table(), frames[0].schema) for frame in frames]))
         return LocalFrame(schema=frames[0].schema, source=tables)
 
     def count(self, frame: LocalFrame, by: Sequence[str]) -> pa.Table:
@@ -270,7 +270,7 @@ def _results(futures: deque[Future[Result]]) -> list[Result]:
 
 
 def _drain(function: Callable[[Task], Iterator[pa.RecordBatch]], schema: pa.Schema, task: Task) -> list[pa.RecordBatch]:
-    return [conform(batch, schema) for batch in function(task)]
+    return [select_and_cast(batch, schema) for batch in function(task)]
 
 
 def _map_task(

@@ -1,7 +1,7 @@
 """Show on a terminal how far long work is, and nothing anywhere else.
 
-An engine tells its `Progress` which step it does and how many of the step's tasks are done; who makes an engine chooses
-who listens. Nothing is shared: every engine has its own. Start at `progress_for`.
+An engine tells its `Progress` which step it does and how many of the step's tasks are done; its maker chooses
+what shows it. Nothing is shared: every engine has its own. Start at `progress_for`.
 """
 
 import re
@@ -23,7 +23,7 @@ _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u206
 
 
 class Progress(Protocol):
-    """Who listens to an engine."""
+    """What shows how far an engine is."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """Take the name of the work inside."""
@@ -39,7 +39,7 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Nobody listens."""
+    """Shows nothing."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """Do nothing."""
@@ -104,7 +104,7 @@ class ProgressLine:
         return f"{self._name}: {done} of {count} tasks, {rate:.1f} a second, {(count - done) / rate:.0f} s left"
 
     def _write(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody may look any more, and the work goes on
+        with suppress(OSError, ValueError):  # the terminal may be gone, and the work goes on
             self._terminal.write(text)
             self._terminal.flush()
 
@@ -118,7 +118,7 @@ def printable(text: str) -> str:
 
 
 def progress_for(env: Env) -> Progress:
-    """Listen where somebody may look: a line on stderr if that is a terminal now."""
+    """Return a line on stderr if that is a terminal now."""
     if sys.stderr is not None and sys.stderr.isatty():
         return ProgressLine(env, sys.stderr)
     return NoProgress()

@@ -1,6 +1,6 @@
 """Where a table's partitions are, asked of storage: a directory is one when it holds partition metadata.
 
-Start at `partitions_below`; who wants files asks `filegroup.file_index`.
+Start at `partitions_below`; files are asked of `filegroup.file_index`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ __all__ = [
     "encode_partition_metadata",
     "ensure_partition_metadata",
     "partitions_below",
-    "walk",
+    "walk_directories",
 ]
 
 Place = TypeVar("Place", bound=str)
@@ -39,11 +39,11 @@ def partitions_below(state: TableState, top: str = "") -> Iterator[tuple[Partiti
 
     Cost:   one directory listing for each directory on the way, several at once.
     """
-    found = walk(state, top, ends_at=lambda path, content: not path and _is_partition(content))
+    found = walk_directories(state, top, ends_at=lambda path, content: not path and _is_partition(content))
     return ((path, content) for path, content in found if _is_partition(content))
 
 
-def walk(
+def walk_directories(
     state: TableState, top: str = "", *, ends_at: Callable[[str, Directory], bool] = lambda *_: False
 ) -> Iterator[tuple[PartitionPath, Directory]]:
     """Return every directory from one on, partition or not, with what it holds, level by level; never `.hoodie`."""

@@ -125,7 +125,7 @@ def _sort_out(
 def _chosen(
     partition: PartitionPath, file_id: str, pair: tuple[_Base, _Base], committed_path: CommittedPath | None
 ) -> _Base:
-    """Keep the file that the commit names; where nobody knows, the greater write token, the same for every reader."""
+    """Keep the file that the commit names; where none does, the greater write token, the same for every reader."""
     named = committed_path(InstantTime(pair[0].time), partition, FileId(file_id)) if committed_path else None
     name = (named or "").rsplit("/", 1)[-1]
     for one in pair:

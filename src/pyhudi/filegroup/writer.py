@@ -139,7 +139,7 @@ def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa
     bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
     batches = iter(laid_out.to_batches())
     content = _Content(batches=_counted(batches, spec, tally), tally=tally, bloom=lambda: bloom)
-    return _publish(storage, spec, task, content)
+    return _write_marked(storage, spec, task, content)
 
 
 def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
@@ -166,7 +166,7 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
             return filter_.with_keys(fresh.keys.filter(pa.array(~state.seen & ~fresh.is_delete)))
 
         content = _Content(batches=_counted(merged, spec, tally, filter_), tally=tally, bloom=bloom)
-        return _publish(storage, spec, task, content)
+        return _write_marked(storage, spec, task, content)
 
 
 def rewrite_base_file(
@@ -207,7 +207,7 @@ def rewrite_base_file(
             return filter_.with_keys(pa.chunked_array(inserted, pa.string()))
 
         content = _Content(batches=_counted(appended(), spec, tally, filter_), tally=tally, bloom=bloom)
-        return _publish(storage, spec, task, content)
+        return _write_marked(storage, spec, task, content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +267,7 @@ def _counted(
         yield batch
 
 
-def _publish(
+def _write_marked(
     storage: Storage,
     spec: WriteSpec,
     task: FileTask,

@@ -1,7 +1,7 @@
 """Hudi's bloom filters of record keys: SIMPLE and DYNAMIC_V0, to the byte.
 
 A filter is an immutable value; `build` and `add` hash keys as whole columns. Same keys, order and parameters give the
-same text as Hudi's own. Start at `build`; `decode` reads what a base file's footer holds.
+same text as Hudi's own. Start at `build`; `decode_bloom` reads what a base file's footer holds.
 """
 
 import base64
@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
 from pyhudi.hashing import U32, Index, MurmurBlock, murmur_blocks
 
-__all__ = ["BloomFilter", "BloomType", "add", "build", "decode", "encode", "might_contain"]
+__all__ = ["BloomFilter", "BloomType", "add", "build", "decode_bloom", "encode_bloom", "might_contain"]
 
 Bits: TypeAlias = npt.NDArray[np.uint8]
 
@@ -130,7 +130,7 @@ def might_contain(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> pa.Bo
     return pa.array(found)
 
 
-def encode(bloom: BloomFilter) -> str:
+def encode_bloom(bloom: BloomFilter) -> str:
     """Write a filter as a footer holds it.
 
     Bytes: base64 of [header][growth if dynamic] then per row [header][bits], big-endian; SIMPLE: [header][bits].
@@ -145,7 +145,7 @@ def encode(bloom: BloomFilter) -> str:
     return base64.b64encode(b"".join(parts)).decode("ascii")
 
 
-def decode(text: str | bytes, type_code: BloomType | str, max_entries: int = 100_000) -> BloomFilter:
+def decode_bloom(text: str | bytes, type_code: BloomType | str, max_entries: int = 100_000) -> BloomFilter:
     """Read a filter from a footer's text.
 
     Raises: CorruptData where text and format differ; LimitExceeded beyond 512 MiB; Unsupported for another

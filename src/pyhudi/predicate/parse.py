@@ -33,7 +33,7 @@ from pyhudi.predicate.model import (
     require_shallow,
 )
 from pyhudi.predicate.temporal import date_of, timestamp_of
-from pyhudi.predicate.tokens import Kind, Token, number, tokenize
+from pyhudi.predicate.tokens import Token, TokenKind, number, tokenize
 from pyhudi.predicate.types import AGGREGATES, ALIASES, FUNCTIONS, nearest, type_named
 
 __all__ = ["parse"]
@@ -69,7 +69,7 @@ def parse(text: str) -> Expression:
     """
     reader = _Reader(tokenize(text))
     expression = reader.boolean()
-    if reader.next.kind is not Kind.END:
+    if reader.next.kind is not TokenKind.END:
         raise reader.unexpected("an operator or the end")
     return require_shallow(expression)
 
@@ -100,8 +100,8 @@ class _Reader:
 
     def unexpected(self, wanted: str) -> ExpressionError:
         token = self.next
-        why = _UNSUPPORTED.get(token.value) if token.kind is Kind.WORD else None
-        found = token.text or Kind.END.value
+        why = _UNSUPPORTED.get(token.value) if token.kind is TokenKind.WORD else None
+        found = token.text or TokenKind.END.value
         return ExpressionError(why or f"expected {wanted}", found=found, position=token.place)
 
     def _conjunction(self) -> Expression:
@@ -152,7 +152,7 @@ class _Reader:
 
     def _list(self) -> tuple[Expression, ...]:
         self._require("(")
-        if self.next.value == "select" and self.next.kind is Kind.WORD:
+        if self.next.value == "select" and self.next.kind is TokenKind.WORD:
             raise self.unexpected("a value")
         return self._listed()
 
@@ -166,7 +166,7 @@ class _Reader:
     def _item(self) -> Expression:
         # Lists of very many strings are common; one that stands alone needs no rule.
         token = self.next
-        if token.kind is Kind.STRING and self._tokens[self._place + 1].value in (",", ")"):
+        if token.kind is TokenKind.STRING and self._tokens[self._place + 1].value in (",", ")"):
             return self._text()
         return self.boolean()
 
@@ -184,7 +184,7 @@ class _Reader:
         if level == len(_LEVELS):
             return self._signed()
         left = self._operation(level + 1)
-        while self.next.kind in (Kind.MARK, Kind.WORD) and self.next.value in _LEVELS[level]:
+        while self.next.kind in (TokenKind.MARK, TokenKind.WORD) and self.next.value in _LEVELS[level]:
             operator = self._take().value
             right = self._operation(level + 1)
             left = call("concat", left, right) if operator == "||" else binary(operator, left, right)
@@ -192,9 +192,9 @@ class _Reader:
 
     def _signed(self) -> Expression:
         is_negative: list[bool] = []
-        while self.next.kind is Kind.MARK and self.next.value in ("+", "-"):
+        while self.next.kind is TokenKind.MARK and self.next.value in ("+", "-"):
             is_negative.append(self._take().value == "-")
-        if is_negative and is_negative[-1] and self.next.kind is Kind.NUMBER:
+        if is_negative and is_negative[-1] and self.next.kind is TokenKind.NUMBER:
             is_negative.pop()
             value: Expression = number(self._take(), is_negative=True)
         else:
@@ -206,20 +206,20 @@ class _Reader:
     def _primary(self) -> Expression:
         token = self.next
         following = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
-        if token.kind is Kind.NUMBER:
+        if token.kind is TokenKind.NUMBER:
             return number(self._take(), is_negative=False)
-        if token.kind is Kind.STRING:
+        if token.kind is TokenKind.STRING:
             return self._text()
         if self._takes("("):
-            if self.next.value in ("select", "with") and self.next.kind is Kind.WORD:
+            if self.next.value in ("select", "with") and self.next.kind is TokenKind.WORD:
                 raise self.unexpected("a value")
             (inner,) = self._single()
             return inner
-        if token.kind is Kind.WORD and following.kind is Kind.MARK and following.value == "(":
+        if token.kind is TokenKind.WORD and following.kind is TokenKind.MARK and following.value == "(":
             return self._called()
-        if token.kind is Kind.WORD and following.kind is Kind.STRING and following.text.startswith("'"):
+        if token.kind is TokenKind.WORD and following.kind is TokenKind.STRING and following.text.startswith("'"):
             return self._temporal()
-        if token.kind in (Kind.WORD, Kind.NAME):
+        if token.kind in (TokenKind.WORD, TokenKind.NAME):
             return self._word()
         raise self.unexpected("a value, a column or (")
 
@@ -253,7 +253,7 @@ class _Reader:
 
     def _word(self) -> Expression:
         token = self.next
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             if token.value == "case":
                 return self._case()
             if token.value in ("true", "false", "null"):
@@ -267,10 +267,10 @@ class _Reader:
         return Column(parts=tuple(parts))
 
     def _part(self) -> str:
-        if self.next.kind not in (Kind.WORD, Kind.NAME):
+        if self.next.kind not in (TokenKind.WORD, TokenKind.NAME):
             raise self.unexpected("a name")
         token = self._take()
-        return token.text if token.kind is Kind.WORD else token.value
+        return token.text if token.kind is TokenKind.WORD else token.value
 
     def _case(self) -> Expression:
         self._take()
@@ -322,12 +322,12 @@ class _Reader:
             raise ExpressionError(error.message, **error.values, position=token.place) from error
 
     def _size(self) -> str:
-        if self.next.kind is not Kind.NUMBER or not re.fullmatch(r"\d{1,4}", self.next.text):
+        if self.next.kind is not TokenKind.NUMBER or not re.fullmatch(r"\d{1,4}", self.next.text):
             raise self.unexpected("a whole number")
         return self._take().text
 
     def _string(self, wanted: str) -> str:
-        if self.next.kind is not Kind.STRING or not self.next.text.startswith("'"):
+        if self.next.kind is not TokenKind.STRING or not self.next.text.startswith("'"):
             raise self.unexpected(wanted)
         return self._take().value
 
@@ -337,7 +337,7 @@ class _Reader:
         return token
 
     def _takes(self, value: str) -> bool:
-        if self.next.kind in (Kind.WORD, Kind.MARK) and self.next.value == value:
+        if self.next.kind in (TokenKind.WORD, TokenKind.MARK) and self.next.value == value:
             self._place += 1
             return True
         return False

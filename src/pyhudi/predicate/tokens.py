@@ -13,13 +13,13 @@ import pyarrow as pa
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.model import Literal, literal
 
-__all__ = ["LENGTH_LIMIT", "Kind", "Token", "number", "tokenize"]
+__all__ = ["LENGTH_LIMIT", "Token", "TokenKind", "number", "tokenize"]
 
 LENGTH_LIMIT = 8_000_000
 """Characters of one expression."""
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     """What a token is; the text says so in an error."""
 
     WORD = "word"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 class Token:
     """One word, its value (a word in lower case, a string without quotes) and its place, counted from 1."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     value: str
     place: int
@@ -91,7 +91,7 @@ def tokenize(text: str) -> list[Token]:
         if found.lastgroup != "space":
             tokens.append(_token(found))
         place = found.end()
-    return [*tokens, Token(Kind.END, "", "", len(text) + 1)]
+    return [*tokens, Token(TokenKind.END, "", "", len(text) + 1)]
 
 
 def number(token: Token, *, is_negative: bool) -> Literal:
@@ -121,17 +121,17 @@ def _token(found: re.Match[str]) -> Token:
     text, place = found.group(), found.start() + 1
     match found.lastgroup:
         case "string":
-            return Token(Kind.STRING, text, _ESCAPE.sub(_unescape, text[1:-1]), place)
+            return Token(TokenKind.STRING, text, _ESCAPE.sub(_unescape, text[1:-1]), place)
         case "bytes":
-            return Token(Kind.STRING, text, text[2:-1], place)
+            return Token(TokenKind.STRING, text, text[2:-1], place)
         case "name":
-            return Token(Kind.NAME, text, text[1:-1].replace("``", "`"), place)
+            return Token(TokenKind.NAME, text, text[1:-1].replace("``", "`"), place)
         case "word":
-            return Token(Kind.WORD, text, text.lower(), place)
+            return Token(TokenKind.WORD, text, text.lower(), place)
         case "number":
-            return Token(Kind.NUMBER, text, text, place)
+            return Token(TokenKind.NUMBER, text, text, place)
         case _:
-            return Token(Kind.MARK, text, {"==": "=", "!=": "<>"}.get(text, text), place)
+            return Token(TokenKind.MARK, text, {"==": "=", "!=": "<>"}.get(text, text), place)
 
 
 def _unescape(found: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.instant import Instant
-from pyhudi.timeline.view import completed_writes, is_committed, pending
+from pyhudi.timeline.view import completed_writes, is_committed, pending_instants
 
 __all__ = ["Inspect"]
 
@@ -152,7 +152,7 @@ class Inspect:
                     now_ms - instant_ms(one.requested_time, zone),
                     *self.writer_of(one),
                 )
-                for one in pending(load_timeline(self.state))
+                for one in pending_instants(load_timeline(self.state))
             ),
         )
 

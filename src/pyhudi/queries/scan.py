@@ -15,7 +15,7 @@ from pyhudi.engine.api import Engine
 from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.snapshot import ReadPlan, read_plan
+from pyhudi.queries.snapshot import ReadPlan, run_read
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,7 +70,7 @@ class Scan:
         if self.limit is not None:
             return pa.Table.from_batches(self.to_batches(), self.schema)
         with self._kept():
-            table: pa.Table = self.engine.collect(read_plan(self.plan, self.engine))
+            table: pa.Table = self.engine.collect(run_read(self.plan, self.engine))
         return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -134,14 +134,14 @@ class Scan:
 
     def to_spark(self, spark: Any) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
         """Return a lazy Spark DataFrame over the same files."""
-        frame = read_plan(self.plan, self.engine_on(spark))
+        frame = run_read(self.plan, self.engine_on(spark))
         return frame if self.limit is None else frame.limit(self.limit)
 
     def count(self) -> int:
         """Count the rows; only the columns that the filter needs are read, and one of Hudi's, which are small."""
         first = replace(self.plan, columns=tuple(self.plan.schema.names[:1]))
         with self._kept():
-            counted = self.engine.count(read_plan(first, self.engine), [])
+            counted = self.engine.count(run_read(first, self.engine), [])
         count = int(counted.column("rows")[0].as_py())
         return count if self.limit is None else min(count, self.limit)
 

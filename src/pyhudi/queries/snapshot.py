@@ -1,7 +1,7 @@
 """Latest committed state of each record, now or as of an instant; and what changed between two.
 
 A read is planned first (timeline, partitions, file slices: `ReadPlan`), then carried out by an engine. A plan is
-pinned: whatever is committed later, it reads the same. Start at `plan_snapshot` and `read_plan`.
+pinned: whatever is committed later, it reads the same. Start at `plan_snapshot` and `run_read`.
 
 Spec: Reader Expectations 1-5.
 """
@@ -30,7 +30,7 @@ from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time, parse_time
 from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "file_reader", "pin", "pin_requested", "plan_snapshot", "read_plan"]
+__all__ = ["Moment", "ReadPlan", "file_reader", "pin", "pin_requested", "plan_snapshot", "run_read"]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -147,7 +147,7 @@ def plan_snapshot(
     )
 
 
-def read_plan(plan: ReadPlan, engine: Engine) -> Frame:
+def run_read(plan: ReadPlan, engine: Engine) -> Frame:
     """Read what was planned."""
     if plan.path_values is None:
         return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["index_names", "is_unnamed_index", "with_index"]
+__all__ = ["index_names", "is_unnamed_index", "with_pandas_index"]
 
 _UNNAMED = re.compile(r"__index_level_\d+__")
 
@@ -27,7 +27,7 @@ def index_names(schema: pa.Schema) -> list[str]:
     return [name for name in map(_name, _levels(schema)) if name is not None]
 
 
-def with_index(rows: pa.Table, kept: Collection[str]) -> pa.Table:
+def with_pandas_index(rows: pa.Table, kept: Collection[str]) -> pa.Table:
     """Return the rows of a pandas frame with the named index levels that are kept, and without the others.
 
     Shape: n rows -> n rows.

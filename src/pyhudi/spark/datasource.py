@@ -89,7 +89,7 @@ class HudiReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Yield the rows of one file."""
-        from pyhudi.engine.frames import conform
+        from pyhudi.engine.frames import select_and_cast
         from pyhudi.queries.snapshot import file_reader
         from pyhudi.spark.types import from_spark
 
@@ -98,7 +98,7 @@ class HudiReader(DataSourceReader):
             return
         target = from_spark(self._schema)
         for batch in file_reader(self._plan)(file):
-            yield conform(batch, target)
+            yield select_and_cast(batch, target)
 
 
 def _planned(options: Mapping[str, str]) -> "ReadPlan":

@@ -31,7 +31,7 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import LocalFrame, arrow_table, conform
+from pyhudi.engine.frames import LocalFrame, arrow_table, select_and_cast
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import scan_file
@@ -41,10 +41,10 @@ from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
 from pyhudi.predicate.model import Opaque, walk
-from pyhudi.spark.failures import mapped
+from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
-from pyhudi.spark.routing import route
+from pyhudi.spark.routing import route_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, session_options
 from pyhudi.spark.shaping import conformed, newest
@@ -100,7 +100,7 @@ class SparkEngine:
         """Return how many tasks Spark runs at once, as far as it tells."""
         if not is_connect(self._spark):
             return int(self._spark.sparkContext.defaultParallelism)
-        with mapped():
+        with spark_errors():
             # A range has one partition a slot, and that is the one thing a Connect client can see.
             return int(self._spark.range(0, 10_000).select(F.spark_partition_id()).distinct().count())
 
@@ -112,7 +112,7 @@ class SparkEngine:
     @cached_property
     def session_options(self) -> Mapping[str, str]:
         """Return the session's configuration that begins with `hoodie.` or `spark.hoodie.`."""
-        with mapped():
+        with spark_errors():
             return session_options(self._spark)
 
     @contextmanager
@@ -138,7 +138,7 @@ class SparkEngine:
         """Run a function over tasks in workers; one job."""
         if not tasks:
             return []
-        with mapped():
+        with spark_errors():
             work = self._work(tasks).mapInArrow(partial(run_tasks, function=function), to_spark(WORK))
             return unpacked_results(work.toArrow())
 
@@ -150,7 +150,7 @@ class SparkEngine:
             return self.frame(schema.empty_table())
         target = to_spark(schema)
         work = partial(row_tasks, function=function, schema=from_spark(target))
-        with mapped():
+        with spark_errors():
             return self._work(tasks).mapInArrow(work, target)
 
     def scan(
@@ -169,7 +169,7 @@ class SparkEngine:
             read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
             return self.rows(read, files, wanted)
         extra = [] if predicate is None else [name for name in fields_of(predicate, schema) if name not in names]
-        with mapped():
+        with spark_errors():
             rows = native_scan(
                 self._spark, self._storage, files, pa.schema([*wanted, *(schema.field(name) for name in extra)])
             )
@@ -180,41 +180,41 @@ class SparkEngine:
         if isinstance(rows, DataFrame):
             return rows
         table = arrow_table(rows)
-        sent = conform(table, from_spark(to_spark(table.schema)))
-        with mapped():
+        sent = select_and_cast(table, from_spark(to_spark(table.schema)))
+        with spark_errors():
             return self._spark.createDataFrame(sent, to_spark(table.schema))
 
     def schema(self, frame: DataFrame | LocalFrame) -> pa.Schema:
         """Return the Arrow schema in which tasks see a DataFrame."""
         if isinstance(frame, LocalFrame):
             return frame.schema
-        with mapped():
+        with spark_errors():
             return from_spark(frame.schema)
 
     def select(self, frame: DataFrame, columns: Mapping[str, Expression]) -> DataFrame:
         """Compute each column by Spark."""
-        with mapped():
+        with spark_errors():
             return frame.select(*(F.expr(to_sql(value)).alias(name) for name, value in columns.items()))
 
     def conform(self, frame: DataFrame, schema: pa.Schema) -> DataFrame:
         """Cast columns to a schema by name, natively."""
-        with mapped():
+        with spark_errors():
             return conformed(frame, schema)
 
     def newest(self, frame: DataFrame, spec: MergeSpec) -> DataFrame:
         """Keep one row a KEY by a window; rows are shuffled once, within the JVM."""
-        with mapped():
+        with spark_errors():
             return newest(frame, spec)
 
     def with_keys(self, frame: DataFrame, spec: KeySpec) -> DataFrame:
         """Add KEY and PARTITION, natively where Spark spells values as Hudi does, and ORDER."""
-        with mapped():
+        with spark_errors():
             return with_keys(frame, spec)
 
     def union(self, frames: Sequence[DataFrame]) -> DataFrame:
         """Put DataFrames after each other, columns by name."""
         whole = frames[0]
-        with mapped():
+        with spark_errors():
             for frame in frames[1:]:
                 whole = whole.unionByName(frame)
             return whole
@@ -223,10 +223,10 @@ class SparkEngine:
         """Count rows by columns; one job, or none for what a look-up found."""
         if isinstance(frame, LocalFrame):
             return self._local.count(frame, by)
-        with mapped():
+        with spark_errors():
             counted = frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows"))
             table = self.collect(counted)
-        return conform(table, nullable(table.schema))
+        return select_and_cast(table, nullable(table.schema))
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Bring narrow columns to the driver in one job, if the rows were counted and are few."""
@@ -235,7 +235,7 @@ class SparkEngine:
             return rows
         if rows.rows_at_most is None or rows.rows_at_most > self._few_rows:
             return rows
-        with mapped():
+        with spark_errors():
             return replace(rows, keys=self.collect(rows.frame.select(*map(named, names))))
 
     def scan_keys(
@@ -246,7 +246,7 @@ class SparkEngine:
         read: Callable[[tuple[int, ScanFile]], Iterator[pa.RecordBatch]],
     ) -> DataFrame:
         """Read key columns by Spark's own scan; in tasks where Spark has no file system for the storage."""
-        with mapped():
+        with spark_errors():
             if self._is_native(files[0]):
                 return key_scan(self._spark, self._storage, files, spec, stored)
             return self.rows(read, list(enumerate(files)), located_schema(stored))
@@ -254,29 +254,29 @@ class SparkEngine:
     def match_keys(self, stored: DataFrame, rows: KeyedRows, *, by_partition: bool) -> DataFrame:
         """Join the keys within Spark: a semi join, so duplicates among the rows do not multiply."""
         on = [KEY, PARTITION] if by_partition else [KEY]
-        with mapped():
+        with spark_errors():
             found = stored.join(rows.frame.select(*on), on, "left_semi").select(*map(named, stored.columns))
             return found.dropDuplicates(LOCATED.names)
 
     def route(self, rows: KeyedRows, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
         """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here."""
-        with mapped():
+        with spark_errors():
             if isinstance(located, LocalFrame) and rows.keys is not None:
                 here = replace(rows, frame=LocalFrame.of(rows.keys))
                 return self._routed(rows.frame, self._local.route(here, located, routes))
             if isinstance(located, LocalFrame):
                 located = F.broadcast(self.frame(located.table()))
-            return route(rows.frame, located, routes)
+            return route_in_spark(rows.frame, located, routes)
 
     def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
         """Shuffle rows once to exactly the task that is said, and sort them there."""
-        with mapped():
+        with spark_errors():
             return by_number(frame, tasks_count, TASK).sortWithinPartitions(BUCKET, ORDER)
 
     def range_sort(self, frame: DataFrame, columns: Sequence[str], tasks_count: int) -> DataFrame:
         """Sort by ranges that Spark samples."""
         keys = [named(name) for name in columns]
-        with mapped():
+        with spark_errors():
             return frame.repartitionByRange(max(tasks_count, 1), *keys).sortWithinPartitions(*keys)
 
     def map(
@@ -291,7 +291,7 @@ class SparkEngine:
         """
         self._check_workers()
         target = to_spark(schema)
-        with mapped():
+        with spark_errors():
             source = nullable(from_spark(frame.schema))
             work = partial(map_task, function=function, source=source, target=from_spark(target))
             return frame.mapInArrow(work, target)
@@ -307,7 +307,7 @@ class SparkEngine:
         if isinstance(frame, LocalFrame):
             yield frame
             return
-        with mapped():
+        with spark_errors():
             is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
             held = frame if is_cached else frame.localCheckpoint(eager=False)
         yield held
@@ -316,8 +316,8 @@ class SparkEngine:
         """Return a DataFrame as Arrow in this process; one job."""
         if isinstance(frame, LocalFrame):
             return frame.table()
-        with mapped():
-            return conform(frame.toArrow(), from_spark(frame.schema))
+        with spark_errors():
+            return select_and_cast(frame.toArrow(), from_spark(frame.schema))
 
     @cached_property
     def _few_rows(self) -> int:

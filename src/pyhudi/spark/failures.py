@@ -1,7 +1,7 @@
 """Raise errors from Spark's workers, and Spark's own, to the caller as errors of pyhudi.
 
 An error of a task travels in the text of Spark's exception as kind, message and values in JSON, never as a pickle:
-that text can also hold rows. Start at `carried` (in workers) and `mapped` (on the driver).
+that text can also hold rows. Start at `carried` (in workers) and `spark_errors` (on the driver).
 """
 
 import base64
@@ -25,7 +25,7 @@ from pyhudi.errors import (
     WorkerMismatch,
 )
 
-__all__ = ["carried", "carrying_text", "error_of", "mapped"]
+__all__ = ["carried", "carrying_text", "error_in_spark", "spark_errors"]
 
 _MARK = re.compile(r"\[\[pyhudi-error:([A-Za-z0-9+/=]+)\]\]")
 _LONGEST_TEXT = 2_000
@@ -59,7 +59,7 @@ def carried() -> Iterator[None]:
 
 
 @contextmanager
-def mapped() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Turn what Spark raises into errors of pyhudi.
 
     Raises: the error of the task, if one was carried; else WorkerMismatch, PackageMissing, FileMissing, CorruptData,
@@ -72,17 +72,17 @@ def mapped() -> Iterator[None]:
     except Exception as error:
         if not _is_sparks(error):
             raise
-        raise error_of(error) from error
+        raise error_in_spark(error) from error
 
 
 def carrying_text(error: HudiError) -> str:
-    """Format an error so that `error_of` finds it in any text around."""
+    """Format an error so that `error_in_spark` finds it in any text around."""
     content = {"kind": type(error).__name__, "message": error.message, "values": error.values}
     packed = base64.b64encode(json.dumps(content, default=str).encode()).decode()
     return f"{error} [[pyhudi-error:{packed}]]"
 
 
-def error_of(error: BaseException) -> HudiError:
+def error_in_spark(error: BaseException) -> HudiError:
     """Read an error of pyhudi out of one of Spark's."""
     text = str(error)
     if (found := _MARK.search(text)) is not None:

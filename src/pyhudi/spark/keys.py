@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from pyhudi.engine.api import KEY, ORDER, PARTITION
-from pyhudi.engine.frames import conform
+from pyhudi.engine.frames import select_and_cast
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing
 from pyhudi.kernels.keys import (
     KeyFunction,
@@ -78,11 +78,11 @@ def user_keys(
     register_key_generator(spec.function, function)
     with carried():
         for batch in batches:
-            rows = pa.Table.from_batches([conform(batch, source)])
+            rows = pa.Table.from_batches([select_and_cast(batch, source)])
             keys, paths = keys_and_paths(spec, rows)
             for name, values in ((KEY, keys), (PARTITION, paths)):
                 rows = rows.drop_columns([name] if name in rows.schema.names else []).append_column(name, values)
-            yield from conform(rows, target).to_batches()
+            yield from select_and_cast(rows, target).to_batches()
 
 
 def _key(schema: spark.StructType, spec: KeySpec) -> Column:

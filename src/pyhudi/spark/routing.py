@@ -1,7 +1,7 @@
 """Decide which bucket every row goes to, as Spark expressions: Spark's rendering of `Routes`.
 
 The plan's small tables travel as literals. A row crosses to Python nowhere here, but for the narrow keys of the bucket
-index. Start at `route`.
+index. Start at `route_in_spark`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from pyhudi.spark.keys import named
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["route"]
+__all__ = ["route_in_spark"]
 
 _FOUND = "_pyhudi_found"
 _FILE = "_pyhudi_found_file"
@@ -31,7 +31,7 @@ _FEW = 16
 """Up to so many partitions are spelled as a `case`; more are joined."""
 
 
-def route(frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
+def route_in_spark(frame: DataFrame, located: DataFrame | None, routes: Routes) -> DataFrame:
     """Add BUCKET, TASK and IS_MOVED, and rows for what is deleted elsewhere; PARTITION becomes where a row goes."""
     columns = frame.columns
     targeted = _untargeted(frame) if located is None else _targeted(frame, located, routes)

@@ -1,6 +1,6 @@
 """Start Spark in this process, sized for a small machine: for the demo and for trying things.
 
-Who has a cluster has a session already; nothing in pyhudi starts one by itself.
+With a cluster there is a session already; nothing in pyhudi starts one by itself.
 """
 
 import sys

@@ -12,7 +12,7 @@ from pyspark import TaskContext
 from pyspark.serializers import CloudPickleSerializer
 
 from pyhudi.engine.api import Attempt
-from pyhudi.engine.frames import conform
+from pyhudi.engine.frames import select_and_cast
 from pyhudi.spark.failures import carried
 
 __all__ = ["INDEX", "PAYLOAD", "WORK", "map_task", "packed_tasks", "row_tasks", "run_tasks", "unpacked_results"]
@@ -51,7 +51,7 @@ def row_tasks(batches: Batches, *, function: Callable[[Any], Batches], schema: p
     for _, task in _tasks(batches):
         with carried():
             for batch in function(task):
-                yield conform(batch, schema)
+                yield select_and_cast(batch, schema)
 
 
 def map_task(
@@ -63,10 +63,10 @@ def map_task(
         task=context.partitionId() if context is not None else 0,
         attempt=context.attemptNumber() if context is not None else 0,
     )
-    rows = (conform(batch, source) for batch in batches if batch.num_rows)
+    rows = (select_and_cast(batch, source) for batch in batches if batch.num_rows)
     with carried():
         for batch in function(attempt, rows):
-            yield conform(batch, target)
+            yield select_and_cast(batch, target)
 
 
 def _tasks(batches: Batches) -> Iterator[tuple[int, Any]]:

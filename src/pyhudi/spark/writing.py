@@ -22,12 +22,12 @@ from pyhudi.schema.evolution import require_names_apart
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.failures import mapped
+from pyhudi.spark.failures import spark_errors
 from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_spec, names_of
 from pyhudi.state.creation import NAME, new_table
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.layout import layout_of
-from pyhudi.state.properties_file import create_state, open_state, table_exists
+from pyhudi.state.properties_file import create_state, has_properties, open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
@@ -104,7 +104,7 @@ def write(
     engine = SparkEngine.of(df, storage)
     settings, extra = _settings(engine, options or {}, partition_by)
     chosen = _operation(operation, settings)
-    save_mode, exists = _save_mode(mode, chosen), table_exists(storage)
+    save_mode, exists = _save_mode(mode, chosen), has_properties(storage)
     if exists and save_mode == "ignore":
         return None
     if exists and save_mode == "errorifexists":
@@ -146,7 +146,7 @@ def _settings(
 
 
 def _operation(given: str | None, settings: Settings) -> str:
-    """Return the operation: the argument, else the option; empty where nobody chose."""
+    """Return the operation: the argument, else the option; empty where none was chosen."""
     if given is None and not settings.has(OPERATION):
         return ""
     chosen = settings.get(OPERATION) if given is None else Settings({OPERATION.key: given}).get(OPERATION)
@@ -182,7 +182,7 @@ def _properties(
 
 
 def _created(storage: Storage, properties: Mapping[str, str]) -> Table:
-    """Create the table; if somebody else was quicker, theirs is the table."""
+    """Create the table; if another writer was quicker, theirs is the table."""
     try:
         return Table(create_state(storage, SystemEnv(), properties))
     except TableExists:
@@ -210,7 +210,7 @@ def _kept(
 
 def _require_elsewhere(df: DataFrame, storage: Storage) -> None:
     """Refuse to drop what the rows are read from, where Spark tells."""
-    with mapped():
+    with spark_errors():
         files = df.inputFiles()
     place = _place(storage.url).rstrip("/") + "/"
     read = next((file for file in files if _place(file).startswith(place)), None)

@@ -224,10 +224,10 @@ def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
 
     Settings tell what tables may not store: the types of CUSTOM partition fields (version 6) and how their times are
     spelled (Apache Hudi never says), whether timestamps are written as text, and whether a single-field complex key
-    leaves its field name out. What the stored keys show of the last goes before the option; the caller, who reads them,
-    replaces `has_prefixed_single_key`, and `key_prefix` for generated keys.
+    leaves its field name out. What the stored keys show of the last goes before the option; the caller, which reads
+    them, replaces `has_prefixed_single_key`, and `key_prefix` for generated keys.
 
-    Raises: OptionError for a CUSTOM field whose type nobody tells; CorruptData for a type that does not exist.
+    Raises: OptionError for a CUSTOM field whose type is not given; CorruptData for a type that does not exist.
     Spec:   format/files 8.
     """
     options = settings or Settings()
@@ -257,7 +257,7 @@ def custom_fields(text: str) -> dict[str, str]:
 
 
 def key_generator_of(name: str) -> KeyGenerator | None:
-    """Map a class name or a type name, of either twin, to our generator.
+    """Map a class name or a type name, of either variant, to our generator.
 
     None for a wrapper, whose work the fields tell. Any other class is the user's own.
     """

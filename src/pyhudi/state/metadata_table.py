@@ -20,7 +20,7 @@ METADATA_TABLE_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.
 def drop_metadata_table(state: TableState) -> TableState:
     """Record in the properties that there is no metadata table, then delete it; returns the table as it is now.
 
-    In this order a crash leaves files that nobody reads, which the next call deletes.
+    In this order a crash leaves files that no reader reads, which the next call deletes.
 
     Locks: the table lock is held.
     """

@@ -24,9 +24,9 @@ __all__ = [
     "PROPERTIES_PATH",
     "create_state",
     "encode_properties",
+    "has_properties",
     "load_properties",
     "open_state",
-    "table_exists",
     "update_properties",
 ]
 
@@ -43,7 +43,7 @@ _DIRECTORIES: Final = (
 )
 
 
-def table_exists(storage: Storage) -> bool:
+def has_properties(storage: Storage) -> bool:
     """Return whether there is a table, whole or half updated."""
     return any(_get(storage, path) is not None for path in (PROPERTIES_PATH, BACKUP_PATH))
 
@@ -66,14 +66,14 @@ def create_state(storage: Storage, env: Env, properties: Mapping[str, str]) -> T
     """
     config = TableConfig.of(properties)
     layout = _layout(config)
-    if table_exists(storage):
+    if has_properties(storage):
         raise TableExists("there is a table already; open it, or choose another path", path=storage.url)
     for directory in (*_DIRECTORIES, layout.timeline_path, layout.history_path):
         storage.make_directory(directory)
     try:
         storage.put(PROPERTIES_PATH, encode_properties(properties, env, "Properties saved on"), PutMode.CREATE)
     except PreconditionFailed as error:
-        raise TableExists("somebody else created this table meanwhile; open it", path=storage.url) from error
+        raise TableExists("another writer created this table meanwhile; open it", path=storage.url) from error
     return open_state(storage, env)
 
 

@@ -15,7 +15,7 @@ __all__ = ["Address", "StoreKind", "hadoop_url", "parse_address"]
 
 
 class StoreKind(StrEnum):
-    """Who keeps the bytes; the value is the scheme of the normal spelling."""
+    """What keeps the bytes; the value is the scheme of the normal spelling."""
 
     LOCAL = "file"
     MEMORY = "memory"

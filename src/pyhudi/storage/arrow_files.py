@@ -51,7 +51,7 @@ class _Files(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow has no type
         except FileMissing:
             return fs.FileInfo(path, fs.FileType.NotFound)
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401 - whatever Arrow hands over
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401 - whatever Arrow passes
         raise Unsupported("this file system only opens files", table=self._storage.url)
 
     get_file_info_selector = create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse

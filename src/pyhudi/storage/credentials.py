@@ -86,7 +86,7 @@ class Credentials:
 def read_options(kind: StoreKind, options: Mapping[str, object] | None) -> Credentials:
     """Read `storage_options` as deltalake, fsspec, obstore or Hadoop spell them.
 
-    Raises: OptionError for a key nobody knows; its value is not repeated.
+    Raises: OptionError for an unknown key; its value is not repeated.
     """
     values: dict[str, str] = {}
     for key, value in (options or {}).items():

@@ -18,7 +18,7 @@ from pyhudi.storage.address import Address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.os_errors import mapped
+from pyhudi.storage.os_errors import storage_errors
 
 __all__ = ["HadoopStorage", "open_hadoop"]
 
@@ -60,7 +60,7 @@ class HadoopStorage:
 
     def get(self, path: str) -> bytes:
         """Read a whole file."""
-        with self.open_input(path) as file, mapped(path):
+        with self.open_input(path) as file, storage_errors(path):
             data: bytes = file.read()
             return data
 
@@ -74,12 +74,12 @@ class HadoopStorage:
     def get_range(self, path: str, offset: int, length: int) -> bytes:
         """Read exactly `length` bytes."""
         check_range(path, offset, length)
-        with self.open_input(path) as file, mapped(path):
+        with self.open_input(path) as file, storage_errors(path):
             return require_length(file.read_at(length, offset) if length else b"", path, offset, length)
 
     def head(self, path: str) -> FileStatus:
         """Describe one file."""
-        with mapped(path):
+        with storage_errors(path):
             found = self._filesystem.get_file_info(self._at(check_file(path)))
         if found.type != fs.FileType.File:
             raise FileMissing("no such file", path=path)
@@ -117,23 +117,23 @@ class HadoopStorage:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        with suppress(FileMissing), mapped(path):
+        with suppress(FileMissing), storage_errors(path):
             self._filesystem.delete_file(self._at(check_file(path)))
 
     def delete_tree(self, prefix: str) -> None:
         """Remove a directory and everything below it."""
-        with suppress(FileMissing), mapped(prefix):
+        with suppress(FileMissing), storage_errors(prefix):
             self._filesystem.delete_dir(self._at(check_path(prefix)))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it."""
-        with mapped(path, is_write=True):
+        with storage_errors(path, is_write=True):
             self._filesystem.create_dir(self._at(check_file(path)), recursive=True)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open a file for random reads."""
         self.head(path)  # says plainly what Arrow says in a text: that this is a directory
-        with mapped(path):
+        with storage_errors(path):
             return self._filesystem.open_input_file(self._at(path))
 
     @contextmanager
@@ -143,14 +143,14 @@ class HadoopStorage:
         A file that is replaced is missing for a moment: HDFS renames onto nothing.
         """
         target, temporary = self._at(check_file(path)), self._at(f"{_TEMPORARY}/{self._env.uuid().hex}")
-        with mapped(path, is_write=True):
+        with storage_errors(path, is_write=True):
             for directory in (self._at(_TEMPORARY), target.rpartition("/")[0]):
                 self._filesystem.create_dir(directory, recursive=True)
             sink = self._filesystem.open_output_stream(temporary)
         try:
             with sink:
                 yield sink
-            with mapped(path, is_write=True):
+            with storage_errors(path, is_write=True):
                 self._publish(temporary, target, path, mode)
         finally:
             with suppress(OSError, HudiError):
@@ -173,7 +173,7 @@ class HadoopStorage:
 
     def _found(self, prefix: str, *, is_deep: bool) -> Sequence[fs.FileInfo]:
         base = self._at(check_path(prefix)) if prefix else self._root
-        with mapped(prefix):
+        with storage_errors(prefix):
             found = self._filesystem.get_file_info(fs.FileSelector(base, recursive=is_deep, allow_not_found=True))
         hidden = self._at(_TEMPORARY)
         return [info for info in found if info.path != hidden and not info.path.startswith(f"{hidden}/")]

@@ -1,6 +1,6 @@
 """The model store: files in a dictionary. Every other store is tested against it.
 
-`MemoryStorage()` is private to whoever made it; `shared_memory` gives one content per name and process, which is what
+`MemoryStorage()` is private to its maker; `shared_memory` gives one content per name and process, which is what
 `memory://name` means. Never pickled: another process could not see the same bytes. Start at `MemoryStorage`.
 """
 

@@ -1,6 +1,6 @@
 """Map what the operating system says to what the caller should do.
 
-Holds the table of `errno` values, and nothing that touches a disk. Start at `mapped`.
+Holds the table of `errno` values, and nothing that touches a disk. Start at `storage_errors`.
 """
 
 import errno
@@ -17,7 +17,7 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 
-__all__ = ["error_of", "mapped"]
+__all__ = ["error_of_system", "storage_errors"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -25,7 +25,7 @@ _SHAPE = {errno.EISDIR, errno.ENOTDIR, errno.EEXIST}
 _NAME = {errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ}
 
 
-def error_of(error: OSError, path: str, *, is_write: bool = False) -> HudiError:
+def error_of_system(error: OSError, path: str, *, is_write: bool = False) -> HudiError:
     """Return our error for one of the operating system's.
 
     A read that meets a directory, or a file where a directory should be, finds no file there; a write that does is told
@@ -54,11 +54,11 @@ def error_of(error: OSError, path: str, *, is_write: bool = False) -> HudiError:
 
 
 @contextmanager
-def mapped(path: str, *, is_write: bool = False) -> Iterator[None]:
+def storage_errors(path: str, *, is_write: bool = False) -> Iterator[None]:
     """Turn any `OSError` inside into ours; ours pass through."""
     try:
         yield
     except HudiError:
         raise
     except OSError as error:
-        raise error_of(error, path, is_write=is_write) from error
+        raise error_of_system(error, path, is_write=is_write) from error

@@ -1,4 +1,4 @@
-"""Who we are, for people who find what we hold. Start at `process_name`."""
+"""The name of this process, for people that find what it holds. Start at `process_name`."""
 
 import os
 import socket

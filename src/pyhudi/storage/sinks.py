@@ -75,4 +75,4 @@ class MemorySink(io.BytesIO):
         return super().write(data)  # type: ignore[arg-type]
 
     def close(self) -> None:
-        """Keep the bytes: whoever opened the sink takes them when the context is left."""
+        """Keep the bytes: the opener of the sink takes them when the context is left."""

@@ -18,7 +18,7 @@ from pyhudi.state.config import PARTITION_FIELDS, names_of
 from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY, new_table
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.properties_file import create_state, open_state
-from pyhudi.state.properties_file import table_exists as is_table
+from pyhudi.state.properties_file import has_properties as is_table
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table.table import Table
@@ -122,7 +122,7 @@ def create_table(
     declared = lock_declaration(settings) | fence_declaration(settings)
     try:
         return Table(create_state(storage, world, new_properties(new) | declared))
-    except TableExists:  # somebody else was quicker
+    except TableExists:  # another writer was quicker
         return _there(storage, world, if_exists)
 
 
@@ -203,7 +203,7 @@ def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> p
 
 
 def locks(path: str, *, options: Options | None = None, storage_options: Mapping[str, str] | None = None) -> pa.Table:
-    """Return which lock guards the table at a path, and who holds it: since when, how long yet, and what to do.
+    """Return which lock guards the table at a path, and its holder: since when, how long yet, and what to do.
 
     Args:
         path: as in `open_table`.

@@ -1,4 +1,4 @@
-"""The types of what a user hands to a table and gets back, for type checkers. Start at `Records`."""
+"""The types of what a user gives to a table and gets back, for type checkers. Start at `Records`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict

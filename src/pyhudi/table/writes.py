@@ -396,7 +396,7 @@ class WriteVerbs:
 
 
 def _condition(where: Filter) -> Expression:
-    """Take a condition; one that excludes nothing is refused, because rows would go that nobody named."""
+    """Take a condition; one that excludes nothing is refused, because rows would go that were not named."""
     condition = to_expression(where)
     if condition is None:
         raise InvalidInput("the condition is empty; say which rows are meant", where=where)

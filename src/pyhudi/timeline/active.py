@@ -1,7 +1,7 @@
 """The active timeline: read it, and move an instant from requested to inflight to completed.
 
 The only module that writes instants. Nothing on the timeline is ever replaced: each state is a file of its own,
-created once; who comes second is told so. Times are issued by `timeline.clock`, under the table lock, by the caller.
+created once; the second writer is told so. Times are issued by `timeline.clock`, under the table lock, by the caller.
 Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 """
 
@@ -102,7 +102,7 @@ def load_timeline(state: TableState) -> Timeline:
 
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
-    calls a replacecommit, is told apart by its plan. A completed write that a rollback has taken off the timeline is
+    calls a replacecommit, is known by its plan. A completed write that a rollback has taken off the timeline is
     left out: its put landed when it was rolled back already.
 
     Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
@@ -203,7 +203,7 @@ def start(state: TableState, instant: Instant, profile: CommitMetadata | None = 
     `profile` says what is planned for which file group, without paths; None, for services and bulk inserts, leaves the
     file empty.
 
-    Raises: InstantNotFound if the request is gone: somebody rolled it back. PreconditionFailed if it was started.
+    Raises: InstantNotFound if the request is gone: another writer rolled it back. PreconditionFailed if it was started.
     """
     requested = _named(replace(instant, state=State.REQUESTED, completion_time=None), state)
     try:
@@ -229,14 +229,14 @@ def complete(
     *,
     claim: Callable[[str, bytes], None] | None = None,
 ) -> Instant:
-    """Publish an instant: what it wrote is visible from here on, for everybody, or not at all.
+    """Publish an instant: what it wrote is visible from here on, to all readers, or not at all.
 
-    `nonce` is 16 bytes nobody else draws; they make the file provably ours, so that a lost reply is settled by reading
-    back, and a second call with the same arguments finds it and succeeds. `claim` is called with path and bytes right
-    before. Gives the instant as the next listing shows it.
+    `nonce` is 16 bytes that no other writer draws; they make the file provably ours, so that a lost reply is settled by
+    reading back, and a second call with the same arguments finds it and succeeds. `claim` is called with path and bytes
+    right before. Gives the instant as the next listing shows it.
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
-    Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 somebody
+    Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 another
             else completed this instant. CommitUnknown if storage did not say and reading back did not settle it, and
             for whatever goes wrong once the claim was made.
     Spec:   Writer Expectations 4; format/timeline 2.6.
@@ -247,13 +247,13 @@ def complete(
     if claim is not None:
         claim(_path(state, done.file_name), data)
     try:
-        _publish(state, done, data)
+        _create_file(state, done, data)
     except (PreconditionFailed, CommitUnknown):
         raise
     except HudiError as error:
         if claim is None:
             raise
-        raise _unknown(done) from error  # decided already: somebody else publishes it
+        raise _unknown(done) from error  # decided already: another writer publishes it
     return _as_stored(state, done)
 
 
@@ -318,7 +318,7 @@ def _create_pending(state: TableState, path: str, data: bytes) -> None:
         raise
 
 
-def _publish(state: TableState, instant: Instant, data: bytes) -> None:
+def _create_file(state: TableState, instant: Instant, data: bytes) -> None:
     """Create the completed file; whatever storage answers, end with a definite result or CommitUnknown."""
     path = _path(state, instant.file_name)
     try:

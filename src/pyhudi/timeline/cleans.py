@@ -17,7 +17,7 @@ from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_plan, read_service_metadata
 from pyhudi.timeline.codec import decode_plan
-from pyhudi.timeline.history import Past, columns_of, said_once
+from pyhudi.timeline.history import Past, history_columns, said_once
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.view import Timeline
 
@@ -88,7 +88,7 @@ def _archived_since(state: TableState, until: InstantTime) -> Iterable[_Files]:
 def _taken_in(state: TableState, path: str) -> list[tuple[str | None, _Files]]:
     """Read what the cleans of one history file took, each with its completion."""
     found = []
-    for batch in columns_of(state, path, "action", "completionTime", "metadata"):
+    for batch in history_columns(state, path, "action", "completionTime", "metadata"):
         rows = batch.filter(pc.equal(batch.column("action"), Action.CLEAN.value))
         for done, data in zip(rows.column("completionTime"), rows.column("metadata"), strict=True):
             found.append((done.as_py(), _taken(decode_plan(data.as_py() or b"", path), path)))

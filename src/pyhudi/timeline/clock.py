@@ -109,7 +109,7 @@ def next_instant_time(env: Env, newest: InstantTime | None, zone: tzinfo) -> Ins
 
 
 def wait_until_past(env: Env, issued: InstantTime, zone: tzinfo) -> None:
-    """Wait until the clock shows a later time than the one issued, so that nobody can issue it again.
+    """Wait until the clock shows a later time than the one issued, so that it cannot be issued again.
 
     Raises: ClockBehindTimeline where that would take more than a second.
     """

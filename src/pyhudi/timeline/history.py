@@ -25,7 +25,7 @@ from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 
-__all__ = ["Past", "columns_of", "find_archived", "said_once"]
+__all__ = ["Past", "find_archived", "history_columns", "said_once"]
 
 _MANIFEST: Final = "manifest_"
 _MOST_CACHED: Final = 10_000
@@ -137,7 +137,7 @@ class Past:
         """Read what the rollbacks and restores of one history file took back."""
 
         def read() -> _Undone:
-            batches = columns_of(self.state, path, "action", "metadata")
+            batches = history_columns(self.state, path, "action", "metadata")
             return frozenset(undone for batch in batches for undone in _undone_by_rows(batch, path))
 
         return said_once(self.state, "undone", path, read)
@@ -146,7 +146,7 @@ class Past:
         """Read when the writes of one history file were completed."""
 
         def read() -> dict[InstantTime, InstantTime]:
-            batches = columns_of(self.state, path, "instantTime", "completionTime", "action")
+            batches = history_columns(self.state, path, "instantTime", "completionTime", "action")
             return {time: done for batch in batches for time, done in _completions(batch)}
 
         return said_once(self.state, "completions", path, read)
@@ -156,7 +156,7 @@ class Past:
 
         def read() -> dict[tuple[str, str], InstantTime]:
             found: dict[tuple[str, str], InstantTime] = {}
-            for batch in columns_of(self.state, path, "instantTime", "action", "metadata"):
+            for batch in history_columns(self.state, path, "instantTime", "action", "metadata"):
                 is_it = pc.equal(batch.column("action"), Action.REPLACECOMMIT.value)
                 rows = batch.filter(pc.and_(is_it, pc.greater(batch.column("instantTime"), after)))
                 for time, data in zip(rows.column("instantTime"), rows.column("metadata"), strict=True):
@@ -188,7 +188,7 @@ class Past:
         return [f"{self.state.layout.history_path}/{name}" for name in names]
 
 
-def columns_of(state: TableState, path: str, *names: str) -> list[pa.RecordBatch]:
+def history_columns(state: TableState, path: str, *names: str) -> list[pa.RecordBatch]:
     """Read some columns of a history file, in which a row is an instant."""
     with state.storage.open_input(path) as source:
         return list(iter_batches(source, names))

@@ -39,7 +39,7 @@ __all__ = [
     "latest_write",
     "newest_schema",
     "newest_time",
-    "pending",
+    "pending_instants",
     "replaced_file_groups",
     "resolve_as_of",
     "schema_changes",
@@ -154,14 +154,14 @@ def completed_writes(timeline: Timeline) -> tuple[Instant, ...]:
     return tuple(timeline.completed.values())
 
 
-def pending(timeline: Timeline) -> tuple[Instant, ...]:
+def pending_instants(timeline: Timeline) -> tuple[Instant, ...]:
     """Return every action that is not completed, by requested time."""
     return tuple(one for one in timeline.instants if not one.is_completed)
 
 
 def hidden_writes(timeline: Timeline) -> frozenset[InstantTime]:
     """Return the requested times of the completed writes that a cut put out of sight."""
-    return timeline.pending_times - {one.requested_time for one in pending(timeline)}
+    return timeline.pending_times - {one.requested_time for one in pending_instants(timeline)}
 
 
 def first_pending_write(timeline: Timeline) -> Instant | None:

@@ -28,14 +28,14 @@ from pyhudi.timeline.view import (
     find_instant,
     is_committed,
     newest_schema,
-    pending,
+    pending_instants,
 )
 from pyhudi.txn.conflicts import (
+    ConflictRules,
     Footprint,
     Overlap,
     ReadSet,
     Resolution,
-    Rules,
     files_with_new_keys,
     find_overlaps,
     find_read_changes,
@@ -83,7 +83,7 @@ class Proposal:
 
 
 def require_alive(state: TableState, time: InstantTime, before: Timeline, now: Timeline) -> None:
-    """C1: our pending instant is still there, nobody rolls it back, and what we read was not taken back.
+    """C1: our pending instant is still there, it is not being rolled back, and what we read was not taken back.
 
     Raises: HeartbeatExpired, WriteConflict.
     """
@@ -102,7 +102,7 @@ def require_alive(state: TableState, time: InstantTime, before: Timeline, now: T
 def read_concurrent(
     state: TableState, time: InstantTime, before: Timeline, now: Timeline
 ) -> dict[InstantTime, CommitMetadata]:
-    """Read what everybody says who completed between two readings of the timeline: whom C2 to C7 are about.
+    """Read the metadata of all that completed between two readings of the timeline: what C2 to C7 are about.
 
     What was pending in the first and is gone from the second was rolled back, or completed and archived.
 
@@ -123,7 +123,7 @@ def read_concurrent(
 
 
 def require_same_table(state: TableState, time: InstantTime | None = None) -> None:
-    """C7: the table is still what it was opened as: nobody changed its properties in a way that matters.
+    """C7: the table is still what it was opened as: its properties were not changed in a way that matters.
 
     Raises: WriteConflict; NotBuilt.
     """
@@ -136,7 +136,7 @@ def require_same_table(state: TableState, time: InstantTime | None = None) -> No
 def require_same_schema(
     state: TableState, time: InstantTime, before: Timeline, now: Timeline, metadata: CommitMetadata
 ) -> None:
-    """C7: nobody changed the table's columns meanwhile, unless to what we have: the newest commit says what they are.
+    """C7: the table's columns were not changed meanwhile, unless to what we have: the newest commit says what they are.
 
     In layout 1 that may stay another's: readers go by when a commit was requested. Then it has to have our columns.
 
@@ -154,12 +154,14 @@ def require_same_schema(
         raise WriteConflict("a later commit would hide this write's columns; write again", instant=time, other=other)
 
 
-def require_no_service(state: TableState, time: InstantTime, now: Timeline, ours: Footprint, rules: Rules) -> None:
+def require_no_service(
+    state: TableState, time: InstantTime, now: Timeline, ours: Footprint, rules: ConflictRules
+) -> None:
     """C3, C4: no compaction or clustering is planned of what we touch, and nothing that changes what a commit must do.
 
     Raises: WriteConflict.
     """
-    services = [one for one in pending(now) if one.action in _SERVICES]
+    services = [one for one in pending_instants(now) if one.action in _SERVICES]
     if not services:
         return
     plans = {}
@@ -180,7 +182,7 @@ def overlap_conflict(time: InstantTime, overlap: Overlap) -> WriteConflict:
 
 
 def require_reads_unchanged(time: InstantTime, read_set: ReadSet, concurrent: Mapping[InstantTime, Footprint]) -> None:
-    """Serializable isolation: nobody who completed meanwhile changed what we read, or put rows where we looked.
+    """Serializable isolation: no commit of the meantime changed what we read, or put rows where we looked.
 
     Raises: WriteConflict naming both sides.
     """
@@ -196,7 +198,7 @@ def require_new_keys(
     *,
     ours: Collection[FileGroupId],
 ) -> None:
-    """C5: nobody who completed meanwhile put one of our keys into another file group.
+    """C5: no commit of the meantime put one of our keys into another file group.
 
     `rewritten` are file groups that are going to be written again on top of theirs. Which of `ours` holds the key is
     not looked up: an error names those of its partition, or all.
@@ -237,7 +239,7 @@ def require_older_targets(time: InstantTime, metadata: CommitMetadata) -> None:
 
 
 def require_heartbeat(time: InstantTime, heartbeat: Heartbeat) -> None:
-    """C8: our heartbeat got through lately enough that nobody may have taken us for dead.
+    """C8: our heartbeat got through lately enough that no writer may have taken us for dead.
 
     Raises: HeartbeatExpired.
     """

@@ -1,9 +1,9 @@
 """Begin and commit one action: the spec's critical sections, in order.
 
 `begin` issues the instant under the table lock: snapshot first, then a time later than everything in it, heartbeat,
-requested file. `Txn.commit` takes the lock again, looks who finished meanwhile, and publishes by one atomic create.
-Between the two nothing is held. A failed action is rolled back by its owner; what cannot be known is said
-(`CommitUnknown`), never guessed. Start at `begin`.
+requested file. `Txn.commit` takes the lock again, compares with the commits of the meantime, and publishes by one
+atomic create. Between the two nothing is held. A failed action is rolled back by its owner; what cannot be known is
+said (`CommitUnknown`), never guessed. Start at `begin`.
 
 Spec: Writer Expectations; format/timeline 2.6, 8.
 """
@@ -53,8 +53,8 @@ from pyhudi.txn.checks import (
 )
 from pyhudi.txn.concurrency_mode import is_pessimistic, require_single_writer, require_supported_mode
 from pyhudi.txn.conflicts import (
+    ConflictRules,
     Overlap,
-    Rules,
     can_retry_in_place,
     files_with_new_keys,
     find_overlaps,
@@ -132,8 +132,8 @@ class Txn:
         After an unknown outcome nothing is undone: the commit may stand. A dying process (no `Exception`) undoes
         nothing either; the next writer does.
 
-        Raises: in place of FileMissing what made the file go: HeartbeatExpired where somebody else had rolled the
-                action back, WriteConflict where others have committed since, after whom a cleaner may have come.
+        Raises: in place of FileMissing what made the file go: HeartbeatExpired where another writer had rolled the
+                action back, WriteConflict where others have committed since, and a cleaner may have run.
         """
         is_dying = error is not None and not isinstance(error, Exception)
         if is_dying or isinstance(error, CommitUnknown) or self.instant.is_completed:
@@ -156,7 +156,7 @@ class Txn:
                 del reason  # it holds this frame
 
     def _reason(self, is_taken_back: bool) -> HudiError | None:
-        """Return why a file of this action, or one that it reads, is gone; None if nobody else has done anything."""
+        """Return why a file of this action, or one that it reads, is gone; None if no other writer did anything."""
         if is_taken_back:
             return _taken_for_dead(self.time)
         others = completed_after(load_timeline(self.state), frozenset(self.snapshot.completed))
@@ -172,7 +172,7 @@ class Txn:
         locked from here to the end of the write, however often it is begun; where conflicts are looked for early, they
         are looked for here.
 
-        Raises: HeartbeatExpired if somebody rolled the request back; WriteConflict, LockNotAcquired.
+        Raises: HeartbeatExpired if another writer rolled the request back; WriteConflict, LockNotAcquired.
         """
         is_early = self.settings.get(EARLY_DETECTION)
         if is_pessimistic(self.settings):
@@ -247,7 +247,7 @@ class Txn:
         return Superseded(timeline=now, groups=groups, revision=self.revision, conflict=conflict)
 
     @property
-    def _rules(self) -> Rules:
+    def _rules(self) -> ConflictRules:
         return rules_for(self.settings, self.state)
 
     def _concurrent(self, now: Timeline) -> dict[InstantTime, CommitMetadata]:
@@ -326,7 +326,7 @@ def begin(
     times = times_for(state, settings)
     alive = ExitStack()
     with ExitStack() as unheld:
-        unheld.push(alive)  # nobody else would end it, should the lock fail to let go
+        unheld.push(alive)  # nothing else would end it, should the lock fail to let go
         with lock_for(state, settings).hold() as lease, ExitStack() as on_error:
             on_error.push(alive)
             require_lease(lease)  # to wait for the lock may have taken longer than it is given for

@@ -12,7 +12,7 @@ from pyhudi.errors import LockNotAcquired, NotBuilt, OptionError, Unsupported
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.probe import probe_writes
-from pyhudi.timeline.view import Timeline, pending
+from pyhudi.timeline.view import Timeline, pending_instants
 from pyhudi.txn.recovery.heartbeat import FailedWrites, failed_writes, is_abandoned
 
 __all__ = ["is_non_blocking", "is_pessimistic", "require_single_writer", "require_supported_mode"]
@@ -77,7 +77,11 @@ def require_single_writer(state: TableState, snapshot: Timeline, settings: Setti
             mode=settings.get(CONCURRENCY_MODE),
             reason=capability.reason,
         )
-    others = [one.requested_time for one in pending(snapshot) if not is_abandoned(state, one.requested_time, settings)]
+    others = [
+        one.requested_time
+        for one in pending_instants(snapshot)
+        if not is_abandoned(state, one.requested_time, settings)
+    ]
     if others:
         raise LockNotAcquired(
             "another write is under way, and this store bears one writer at a time",

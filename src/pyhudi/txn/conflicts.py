@@ -1,4 +1,4 @@
-"""Did somebody touch what we touch? Pure decisions over what actions say of themselves.
+"""Did another action touch what we touch? Pure decisions over what actions say of themselves.
 
 A footprint is what one action touches, taken from its commit metadata or its plan; `find_overlaps` lays ours beside
 those of others. What counts as the same place is the table's conflict resolution, named as Apache Hudi names it. Start
@@ -24,11 +24,11 @@ from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.concurrency_mode import is_non_blocking
 
 __all__ = [
+    "ConflictRules",
     "Footprint",
     "Overlap",
     "ReadSet",
     "Resolution",
-    "Rules",
     "can_retry_in_place",
     "files_with_new_keys",
     "find_overlaps",
@@ -79,7 +79,7 @@ def resolution_for(settings: Settings, config: TableConfig) -> Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class ConflictRules:
     """When two actions touch the same place, and when they may."""
 
     resolution: Resolution = Resolution.SIMPLE
@@ -89,9 +89,9 @@ class Rules:
     """Two writes may append to one file group: readers merge both."""
 
 
-def rules_for(settings: Settings, state: TableState) -> Rules:
+def rules_for(settings: Settings, state: TableState) -> ConflictRules:
     """Choose by the options, and by how the table's version tells which file slice a log belongs to."""
-    return Rules(
+    return ConflictRules(
         resolution=resolution_for(settings, state.config),
         has_completion_slicing=state.layout.has_completion_times,
         is_non_blocking=is_non_blocking(settings),
@@ -190,7 +190,7 @@ def plan_footprint(action: Action, plan: Mapping[str, Any]) -> Footprint:
 
 
 def find_overlaps(
-    time: InstantTime, ours: Footprint, others: Mapping[InstantTime, Footprint], rules: Rules
+    time: InstantTime, ours: Footprint, others: Mapping[InstantTime, Footprint], rules: ConflictRules
 ) -> tuple[Overlap, ...]:
     """Compare our action, requested at `time`, with others, in order of their instants.
 
@@ -218,7 +218,7 @@ def find_overlaps(
 
 
 def _meeting(
-    time: InstantTime, ours: Footprint, instant: InstantTime, theirs: Footprint, rules: Rules
+    time: InstantTime, ours: Footprint, instant: InstantTime, theirs: Footprint, rules: ConflictRules
 ) -> frozenset[FileGroupId]:
     """Return those of our groups to which the other did what must not be done beside us."""
     rewritten, their_rewritten = ours.groups - ours.appended, theirs.groups - theirs.appended
@@ -231,7 +231,7 @@ def _meeting(
 
 
 def _open_to_logs(
-    time: InstantTime, action: Footprint, appended_at: InstantTime, rules: Rules
+    time: InstantTime, action: Footprint, appended_at: InstantTime, rules: ConflictRules
 ) -> frozenset[FileGroupId]:
     """Return the groups of an action on which log files of a write that was requested at `appended_at` stay visible.
 
@@ -278,7 +278,7 @@ def find_read_changes(read_set: ReadSet, others: Mapping[InstantTime, Footprint]
 
 
 def files_with_new_keys(concurrent: Mapping[InstantTime, CommitMetadata]) -> dict[BaseFile, InstantTime]:
-    """List the base files that may hold keys which the table had not before, with who put them there: for C5.
+    """List the base files that may hold keys which the table had not before, each with its commit: for C5.
 
     Of a file group that several wrote to, the newest file is listed: it has what is left of all of them.
     """

@@ -16,7 +16,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import WRITE_ACTIONS, Instant, InstantTime, State
-from pyhudi.timeline.view import Timeline, pending
+from pyhudi.timeline.view import Timeline, pending_instants
 from pyhudi.txn.checks import conflict_of, overlap_conflict, read_concurrent
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, rules_for
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
@@ -34,7 +34,7 @@ EARLY_DETECTION: Final = option(
 def require_untouched(
     state: TableState, time: InstantTime, before: Timeline, groups: Collection[FileGroupId], settings: Settings
 ) -> None:
-    """Refuse to start on file groups that somebody wrote since we looked.
+    """Refuse to start on file groups that another commit wrote since we looked.
 
     Cost:   one listing of the timeline.
     Raises: WriteConflict.
@@ -46,7 +46,7 @@ def require_untouched(
 
 
 def require_no_rival(state: TableState, time: InstantTime, groups: Collection[FileGroupId], settings: Settings) -> None:
-    """Refuse to start on file groups that a living writer, who began before us, is writing.
+    """Refuse to start on file groups that a living writer, which began before us, is writing.
 
     Cost:   one listing of the timeline, and for each such writer its announcement and a listing of markers.
     Raises: WriteConflict; its value `pending` is the other's instant.
@@ -61,7 +61,9 @@ def require_no_rival(state: TableState, time: InstantTime, groups: Collection[Fi
 def _rivals(state: TableState, time: InstantTime, settings: Settings) -> list[Instant]:
     """Return the living writers that began before us: of two rivals only the later gives way."""
     earlier = [
-        one for one in pending(load_timeline(state)) if one.action in WRITE_ACTIONS and one.requested_time < time
+        one
+        for one in pending_instants(load_timeline(state))
+        if one.action in WRITE_ACTIONS and one.requested_time < time
     ]
     return [one for one in earlier if liveness(state, one.requested_time, settings) is Liveness.ALIVE]
 

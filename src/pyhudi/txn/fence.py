@@ -1,7 +1,7 @@
 """The claim-slot fence: commits and rollbacks of a table claim numbered slots, one after the other.
 
 A lock can end under a holder that stands still, and no lock can tell him. With the fence he is stopped where it counts:
-a commit is decided by the create of its slot, which holds all that is needed to publish it, and whoever comes next
+a commit is decided by the create of its slot, which holds all that is needed to publish it, and the next writer
 publishes what the last one left. Commit and rollback of one instant want the same slot, so one of them wins; and so do
 two rollbacks of it. Only pyhudi's writers claim slots. Start at `fence_of`.
 
@@ -54,7 +54,7 @@ FENCE: Final = option(
     FENCE_KEY,
     "off",
     "on: commits are decided by numbered slots, also if a lock ends under its holder. Kept in the table's properties; "
-    "protects pyhudi's writers from each other, and from nobody else.",
+    "protects pyhudi's writers from each other, and from no other program.",
     parse=one_of("on", "off"),
 )
 
@@ -83,7 +83,7 @@ class Fence:
     def claim_commit(self, path: str, data: bytes) -> None:
         """Decide our commit; these bytes will be published under this path, by us or by others.
 
-        Raises: WriteConflict if somebody else got the slot; CommitUnknown if storage did not say.
+        Raises: WriteConflict if another writer got the slot; CommitUnknown if storage did not say.
         """
         name = path.rsplit("/", 1)[-1]
         try:
@@ -99,7 +99,7 @@ class Fence:
             ) from error
 
     def claim_rollback(self, target: InstantTime, rollback: InstantTime) -> bool:
-        """Decide that an instant is rolled back, and by which rollback; False if somebody else got the slot."""
+        """Decide that an instant is rolled back, and by which rollback; False if another writer got the slot."""
         try:
             self._claim({"rollback": target, "by": rollback})
         except PreconditionFailed:
@@ -123,13 +123,13 @@ def fence_of(state: TableState) -> Fence | None:
         return None
     numbers = [int(name) for name in state.storage.list_names(SLOTS) if name.isdigit()]
     newest = max(numbers, default=-1)
-    if newest >= 0:  # whoever claimed it had published all before it
-        _publish(state, newest)
+    if newest >= 0:  # its claimer had published all before it
+        _publish_slot(state, newest)
     return Fence(state=state, number=newest + 1)
 
 
 def decided_timeline(state: TableState) -> Timeline:
-    """Read the timeline with all that the fence has decided: who issues a time has to see every time that was given.
+    """Read the timeline with all that the fence has decided: a time is issued later than every time that was given.
 
     Locks:  the table lock is held.
     Cost:   what `fence_of` costs, and the timeline.
@@ -194,7 +194,7 @@ def remember_fence(state: TableState, settings: Settings) -> TableState:
     return replace(state, config=TableConfig.of(stored))
 
 
-def _publish(state: TableState, number: int) -> None:
+def _publish_slot(state: TableState, number: int) -> None:
     """Create the completed instant that a slot holds, unless it is there."""
     path = _path(number)
     said = _read(state, path)
@@ -213,7 +213,7 @@ def _publish(state: TableState, number: int) -> None:
         with suppress(PreconditionFailed):
             state.storage.put(target, data, PutMode.CREATE)
             return
-        stored = state.storage.get(target)  # somebody else was first
+        stored = state.storage.get(target)  # another writer was first
     if stored != data:
         raise CorruptData("a completed instant is not what its slot of the fence says", path=target)
 

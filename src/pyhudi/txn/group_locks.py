@@ -1,7 +1,7 @@
 """Locks on file groups, for writers that would rather wait than do their work in vain.
 
 They are kept by whatever keeps the table lock. A table has a fixed number of them, which its file groups share, so that
-nothing is left behind for each group; they are taken in one order, so that nobody waits in a circle. The checks at
+nothing is left behind for each group; they are taken in one order, so that no writers wait in a circle. The checks at
 commit stay as they are: a lock that is lost costs work, never rows. Start at `GroupLocks`.
 
 Spec: consistency model, pessimistic locking.
@@ -30,7 +30,7 @@ _DIRECTORY: Final = ".hoodie/.locks/groups"
 
 
 class GroupLocks:
-    """The locks of one write: they stay while it is done again, so that nobody comes before it a second time."""
+    """The locks of one write: they stay while it is done again, so that none comes before it a second time."""
 
     def __init__(self) -> None:
         self._held = ExitStack()

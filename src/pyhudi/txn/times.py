@@ -1,6 +1,6 @@
 """Where instants come from: rules by which the holder of the table lock issues a time later than all others.
 
-`WallTimes` is for tables that Apache Hudi writes too, which takes its own clock's word and looks at nobody's times:
+`WallTimes` is for tables that Apache Hudi writes too, which takes its own clock's word and ignores the times of others:
 never ahead of the clock, and the lock is kept until no clock can show the time again. `HybridTimes` is for pyhudi's
 own writers: the clock where it is ahead of the timeline, the next millisecond where it is not. `CounterTimes` asks a
 counter outside the timeline, which gives no number twice even if two hold the lock. Start at `times_for`.
@@ -86,7 +86,7 @@ class WallTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridTimes:
-    """The clock, or one more than the timeline; nobody waits for a millisecond to pass."""
+    """The clock, or one more than the timeline; no writer waits for a millisecond to pass."""
 
     env: Env
     zone: tzinfo
@@ -139,7 +139,7 @@ class CounterTimes:
                 else:
                     self.storage.cas(self.path, issued.encode(), version)
             except PreconditionFailed:
-                continue  # somebody else drew; a create whose answer was lost costs one number
+                continue  # another writer drew; a create whose answer was lost costs one number
             return issued
 
     def settle(self, issued: InstantTime) -> None:

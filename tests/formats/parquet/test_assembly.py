@@ -120,7 +120,7 @@ def test_equal_columns_are_found_however_their_memory_lies() -> None:
     marked = pa.StringArray.from_buffers(100, *text.buffers()[1:], all_valid)
     assert marked.nbytes > text.nbytes
     rows = pa.table({"key": pa.chunked_array([text]), "id": pa.chunked_array([marked.slice(0, 40), marked.slice(40)])})
-    assert assembly._twins(rows, False, True) == {"id": "key"}
+    assert assembly._equal_columns(rows, False, True) == {"id": "key"}
 
 
 def test_what_fails_in_a_thread_leaves_no_readable_file(monkeypatch: pytest.MonkeyPatch) -> None:

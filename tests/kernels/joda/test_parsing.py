@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pyhudi.errors import InvalidInput, OptionError
-from pyhudi.kernels.joda import format_time, joda_pattern, parse_time
+from pyhudi.kernels.joda import format_time, joda_pattern, parse_text_time
 
 READ = [
     ("yyyy-MM-dd", "2024-1-5", 1704412800000, "+00:00"),
@@ -55,7 +55,7 @@ REFUSED = [
 
 
 def read(*patterns, text, zone=None):
-    return parse_time([joda_pattern(pattern) for pattern in patterns], text, zone)
+    return parse_text_time([joda_pattern(pattern) for pattern in patterns], text, zone)
 
 
 @pytest.mark.parametrize(("pattern", "text", "ms", "offset"), READ)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.predicate.trees import is_like
 
 from pyhudi.errors import ExpressionError
-from pyhudi.predicate.arrow.comparing import compare, fits, is_among, like_parts
+from pyhudi.predicate.arrow.comparing import compare, is_among, like_parts, matches_pattern
 from pyhudi.predicate.model import Operator
 
 COMPARISONS = [operator for operator in Operator if operator.is_comparison]
@@ -52,11 +52,11 @@ def test_nested_values_do_not_compare() -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text("ab.é\n*", max_size=5), st.text("ab.é\n*%_", max_size=5))
 def test_patterns_fit_as_a_slow_matcher_says(text: str, pattern: str) -> None:
-    assert fits(pa.array([text, None]), pattern, "\\").to_pylist() == [is_like(text, pattern), None]
+    assert matches_pattern(pa.array([text, None]), pattern, "\\").to_pylist() == [is_like(text, pattern), None]
 
 
 def test_an_escape_makes_signs_ordinary() -> None:
-    assert fits(pa.array(["50%", "500"]), "50!%", "!").to_pylist() == [True, False]
+    assert matches_pattern(pa.array(["50%", "500"]), "50!%", "!").to_pylist() == [True, False]
     assert like_parts(r"a\_%b", "\\") == ["=a_", "%", "=b"]
     for pattern in (r"a\b", "a\\"):
         with pytest.raises(ExpressionError, match="escape only"):
@@ -65,5 +65,5 @@ def test_an_escape_makes_signs_ordinary() -> None:
 
 def test_only_text_fits() -> None:
     with pytest.raises(ExpressionError, match="text only"):
-        fits(pa.array([1]), "1", "\\")
-    assert fits(pa.nulls(1), "x", "\\").to_pylist() == [None]
+        matches_pattern(pa.array([1]), "1", "\\")
+    assert matches_pattern(pa.nulls(1), "x", "\\").to_pylist() == [None]

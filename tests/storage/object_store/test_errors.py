@@ -5,7 +5,7 @@ from obstore import exceptions
 
 from pyhudi import errors
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.object_store.errors import error_of
+from pyhudi.storage.object_store.errors import error_of_store
 
 SECRET = Credentials((("secret_access_key", "SENTINEL"),))
 
@@ -43,7 +43,7 @@ def reply(status: int, code: str = "X") -> Exception:
     ],
 )
 def test_each_error_says_what_to_do_and_shows_no_secret(lower: Exception, ours: type):
-    error = error_of(lower, "p", SECRET, is_conditional=True)
+    error = error_of_store(lower, "p", SECRET, is_conditional=True)
     assert type(error) is ours
     assert error.__cause__ is not None
     assert "SENTINEL" not in repr(error) + str(error) + repr(error.values) + repr(error.__cause__)
@@ -51,4 +51,4 @@ def test_each_error_says_what_to_do_and_shows_no_secret(lower: Exception, ours: 
 
 @pytest.mark.parametrize("lower", [exceptions.AlreadyExistsError("x"), exceptions.PreconditionError("x")])
 def test_no_condition_has_failed_where_there_was_none(lower: Exception):
-    assert type(error_of(lower, "p", SECRET)) is errors.StorageUnavailable
+    assert type(error_of_store(lower, "p", SECRET)) is errors.StorageUnavailable

@@ -14,7 +14,7 @@ from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import create_table, open_table
 from pyhudi.txn.locks import GUARD_PATH, lock_for
-from pyhudi.txn.locks.guard import GuardLock, LoneLock
+from pyhudi.txn.locks.guard import GuardLock, UnsharedLock
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
 
@@ -39,7 +39,7 @@ class TestLone(LockTests):
     @pytest.fixture
     def make(self):
         storage = MemoryStorage()
-        return lambda wait_ms: LoneLock(storage=storage, env=QuickEnv(), wait_ms=wait_ms)
+        return lambda wait_ms: UnsharedLock(storage=storage, env=QuickEnv(), wait_ms=wait_ms)
 
 
 class Traits(MemoryStorage):
@@ -216,9 +216,9 @@ def test_a_java_lock_file_is_waited_for():
 
 def test_lone_locks_of_different_tables_do_not_meet():
     first, second = MemoryStorage(), MemoryStorage()
-    with LoneLock(storage=first, env=QuickEnv(), wait_ms=0).hold():
+    with UnsharedLock(storage=first, env=QuickEnv(), wait_ms=0).hold():
         done = threading.Event()
-        with LoneLock(storage=second, env=QuickEnv(), wait_ms=0).hold():
+        with UnsharedLock(storage=second, env=QuickEnv(), wait_ms=0).hold():
             done.set()
     assert done.is_set()
 

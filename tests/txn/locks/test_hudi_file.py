@@ -219,7 +219,7 @@ def test_only_what_was_seen_is_released(world, storage):
     sight = one.look()
     world.pass_ms(10)
     storage.put(".hoodie/lock", b"")
-    with pytest.raises(LockNotAcquired, match="changed hands"):
+    with pytest.raises(LockNotAcquired, match="holder has changed"):
         one.release(sight)
     one.release(one.look())
     assert paths(storage) == []

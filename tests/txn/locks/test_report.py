@@ -84,7 +84,7 @@ def test_a_release_is_kept_with_its_reason(state, world):
 
 
 def test_a_release_needs_a_reason_and_an_owner(state):
-    with pytest.raises(NotFound, match="nobody holds"):
+    with pytest.raises(NotFound, match="lock is free"):
         release_lock(state, FILE, "x")
     state.storage.put(".hoodie/lock", b"")
     with pytest.raises(InvalidInput, match="say why"):
@@ -117,5 +117,5 @@ def test_a_storage_lock_that_was_renewed_meanwhile_is_not_released(state, world)
     with lock.hold():
         sight = lock.look()
         world.pass_ms(30_000)
-        with pytest.raises(LockNotAcquired, match="renewed or changed hands"):
+        with pytest.raises(LockNotAcquired, match="renewed or its holder changed"):
             lock.release(sight)

@@ -75,7 +75,7 @@ def test_only_what_was_seen_is_released(zookeeper, path):
         client.create(f"{path}/_c_java-lock-", b"java", ephemeral=True, sequence=True, makepath=True)
         sight = one.look()
         one.release(sight)
-        with pytest.raises(LockNotAcquired, match="changed hands"):
+        with pytest.raises(LockNotAcquired, match="holder has changed"):
             one.release(sight)
         assert client.get_children(path) == []
 

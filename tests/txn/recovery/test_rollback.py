@@ -24,7 +24,7 @@ from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
 from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.locks.api import ProcessLease
-from pyhudi.txn.locks.guard import LoneLock
+from pyhudi.txn.locks.guard import UnsharedLock
 from pyhudi.txn.recovery.rollback import plan_rollback, recover_failed_writes, roll_back_own
 from pyhudi.txn.times import COUNTER_PATH
 
@@ -288,7 +288,9 @@ def test_a_rollback_that_somebody_else_finished_meanwhile_is_not_completed_twice
     """The lock ended under the first, in the middle of its deletes."""
     state = new_state(version)
     instant = left_behind(state, "a", "b")
-    monkeypatch.setattr("pyhudi.actions.rollback.lock_for", lambda *_: LoneLock(storage=MemoryStorage(), env=state.env))
+    monkeypatch.setattr(
+        "pyhudi.actions.rollback.lock_for", lambda *_: UnsharedLock(storage=MemoryStorage(), env=state.env)
+    )
 
     class Slow(FaultyStorage):
         def delete(self, path):

@@ -26,10 +26,10 @@ from pyhudi.kernels.merge import deleted_rows, newer_rows, probe
 from pyhudi.kernels.order import sort_rows
 from pyhudi.storage.api import Storage
 
-__all__ = ["Kind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
+__all__ = ["RowsKind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
 
 
-class Kind(StrEnum):
+class RowsKind(StrEnum):
     """What a bucket's rows mean."""
 
     UPSERT = "upsert"
@@ -49,7 +49,7 @@ def write_buckets(
     storage: Storage,
     spec: WriteSpec,
     files: tuple[FileTask, ...],
-    kind: Kind,
+    kind: RowsKind,
     sort_columns: tuple[str, ...] = (),
     only: frozenset[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -66,19 +66,19 @@ def write_buckets(
         yield status_batch(write_bucket(storage, spec, files[bucket], rows, kind))
 
 
-def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: Kind) -> WriteStatus:
+def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: RowsKind) -> WriteStatus:
     """Write one bucket's rows to its file group."""
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
-    deletes = deleted_rows(rows, spec.merge) | moved | (kind is Kind.DELETE)
-    if kind is not Kind.INSERT:
-        ordering = () if kind is Kind.DELETE else [rows.column(name) for name in spec.merge.ordering]
+    deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
+    if kind is not RowsKind.INSERT:
+        ordering = () if kind is RowsKind.DELETE else [rows.column(name) for name in spec.merge.ordering]
         kept = newer_rows(rows.column(KEY), ordering, deletes)
         if kept is not None:
             rows, deletes, moved = rows.take(pa.array(kept)), deletes[kept], moved[kept]
-    if kind in {Kind.INSERT, Kind.INSERT_ONE}:
+    if kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}:
         return _insert(storage, spec, file, rows.filter(pa.array(~deletes)))
-    unordered = deletes if kind is Kind.DELETE else moved
-    if kind is Kind.DELETE:
+    unordered = deletes if kind is RowsKind.DELETE else moved
+    if kind is RowsKind.DELETE:
         rows = _widen(rows, spec)
     updates = probe(rows, rows.column(KEY), deletes, spec.merge, unordered=unordered)
     return merge_base_file(storage, spec, file, updates)

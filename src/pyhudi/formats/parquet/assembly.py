@@ -81,14 +81,14 @@ class AssemblingWriter:
         """Write all columns as one row group, and take them out of `columns` as they go, to free their memory."""
         start, groups, chunks = self._at, [], []
         names = list(columns)
-        twins = self._twins(columns)
+        copies = self._equal_columns(columns)
         kept: dict[str, _Encoded] = {}
         with ThreadPoolExecutor(self._threads, thread_name_prefix="pyhudi-encode") as pool:
-            alone = (self._table_of(name, columns.pop(name)) for name in names if name not in twins)
+            alone = (self._table_of(name, columns.pop(name)) for name in names if name not in copies)
             apart = _ahead(pool, self._encoded, alone, count=self._threads)
             for name in names:
-                encoded = _renamed(kept[twins[name]], name) if name in twins else next(apart)
-                if name in twins.values():
+                encoded = _renamed(kept[copies[name]], name) if name in copies else next(apart)
+                if name in copies.values():
                     kept[name] = encoded
                 chunks += [_placed(chunk, self._at - len(_MAGIC)) for chunk in encoded.chunks]
                 groups.append(encoded.group)
@@ -125,13 +125,13 @@ class AssemblingWriter:
         self._sink.write(data)
         self._at += len(data)
 
-    def _twins(self, columns: dict[str, pa.ChunkedArray]) -> dict[str, str]:
+    def _equal_columns(self, columns: dict[str, pa.ChunkedArray]) -> dict[str, str]:
         """Find columns that equal another, and drop their memory."""
         table = pa.table(columns, schema=self._schema)
-        twins = _twins(table, self._options["use_dictionary"], self._options["write_statistics"])
-        for name in twins:
+        copies = _equal_columns(table, self._options["use_dictionary"], self._options["write_statistics"])
+        for name in copies:
             del columns[name]
-        return twins
+        return copies
 
     def _table_of(self, name: str, column: pa.ChunkedArray) -> pa.Table:
         return pa.table([column], schema=pa.schema([self._schema.field(name)]))
@@ -180,28 +180,28 @@ def _chunk_of(data: memoryview, about: Struct) -> _Chunk:
     return _Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
 
 
-def _twins(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
+def _equal_columns(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
     """Find columns of text that equal another; give for each the first that is the same.
 
-    Two columns that one of `listings` (names, or all, or none) tells apart are no twins. Dictionaries are cheap, and
+    Two columns that one of `listings` (names, or all, or none) tells apart are not equal. Dictionaries are cheap, and
     left out.
 
     Cost: one comparison of values, which ends at the first that differs.
     """
     alike: dict[object, list[str]] = defaultdict(list)
-    twins: dict[str, str] = {}
+    copies: dict[str, str] = {}
     for field in table.schema:
         if not (pa.types.is_string(field.type) or pa.types.is_binary(field.type)):
             continue
         column = table[field.name]
         listed = tuple(names if isinstance(names, bool) else field.name in names for names in listings)
         others = alike[field.type, field.nullable, listed]
-        twin = next((name for name in others if table[name].equals(column)), None)
-        if twin is None:
+        first = next((name for name in others if table[name].equals(column)), None)
+        if first is None:
             others.append(field.name)
         else:
-            twins[field.name] = twin
-    return twins
+            copies[field.name] = first
+    return copies
 
 
 def _placed(chunk: _Chunk, shift: int) -> _Chunk:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
-from pyhudi.formats.bloom import BloomFilter, BloomType, decode, encode
+from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
 from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
 
 __all__ = [
@@ -75,7 +75,7 @@ class BaseFileFooter:
 
         Raises: CorruptData, Unsupported.
         """
-        return decode(self.bloom_text, self.bloom_type or "SIMPLE") if self.bloom_text else None
+        return decode_bloom(self.bloom_text, self.bloom_type or "SIMPLE") if self.bloom_text else None
 
 
 def read_footer(source: pa.NativeFile) -> Footer:
@@ -161,7 +161,7 @@ def base_file_key_values(
     """
     entries: dict[str, str] = {}
     if bloom is not None:
-        entries[_BLOOM] = encode(bloom)
+        entries[_BLOOM] = encode_bloom(bloom)
         if bloom.type_code is not BloomType.SIMPLE:  # which is what a filter without a kind is
             entries[_BLOOM_TYPE] = bloom.type_code.value
     if min_key is not None and max_key is not None:

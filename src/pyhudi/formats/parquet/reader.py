@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from pyhudi.formats.parquet.equal_columns import equal_columns
 from pyhudi.formats.parquet.footer import (
     INSTANT,
     Footer,
@@ -16,7 +17,6 @@ from pyhudi.formats.parquet.footer import (
     read_footer,
     require_rows,
 )
-from pyhudi.formats.parquet.twins import twin_columns
 
 __all__ = ["iter_batches"]
 
@@ -47,8 +47,8 @@ def iter_batches(
         file = open_file(source, (footer or read_footer(source)).metadata, read_dictionary=read_dictionary)
         wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
-        twins = twin_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
-        once = [name for name in wanted if name not in twins]
+        copies = equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
+        once = [name for name in wanted if name not in copies]
         batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)
         instants = int96_columns(file.metadata)
     rows_count = 0
@@ -58,14 +58,14 @@ def iter_batches(
         if batch is None:
             break
         rows_count += batch.num_rows
-        yield _with_zones(_with_twins(batch, wanted, twins) if twins else batch, instants)
+        yield _with_zones(_with_copies(batch, wanted, copies) if copies else batch, instants)
     require_rows(rows_count, file.metadata, groups)
 
 
-def _with_twins(batch: pa.RecordBatch, names: Sequence[str], twins: Mapping[str, str]) -> pa.RecordBatch:
-    stored = [twins.get(name, name) for name in names]
-    fields = [batch.schema.field(twin).with_name(name) for name, twin in zip(names, stored, strict=True)]
-    return pa.RecordBatch.from_arrays([batch.column(twin) for twin in stored], schema=pa.schema(fields))
+def _with_copies(batch: pa.RecordBatch, names: Sequence[str], copies: Mapping[str, str]) -> pa.RecordBatch:
+    stored = [copies.get(name, name) for name in names]
+    fields = [batch.schema.field(first).with_name(name) for name, first in zip(names, stored, strict=True)]
+    return pa.RecordBatch.from_arrays([batch.column(first) for first in stored], schema=pa.schema(fields))
 
 
 def _with_zones(batch: pa.RecordBatch, instants: tuple[str, ...]) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ Start at `format_time`.
 
 from datetime import UTC, datetime, timedelta
 
-from pyhudi.kernels.joda.pattern import JodaPattern, Token
+from pyhudi.kernels.joda.pattern import JodaPattern, PatternToken
 from pyhudi.kernels.joda.zones import zone_text
 
 __all__ = ["DAYS", "MONTHS", "format_time"]
@@ -25,7 +25,7 @@ def format_time(pattern: JodaPattern, moment: datetime) -> str:
     return "".join(_spell(token, moment) if token.letter else token.text for token in pattern.tokens)
 
 
-def _spell(token: Token, moment: datetime) -> str:
+def _spell(token: PatternToken, moment: datetime) -> str:
     if token.letter in "GEazZ" or (token.letter == "M" and token.count >= 3):
         return _word(token, moment)
     if token.letter == "S":
@@ -58,7 +58,7 @@ def _number(letter: str, moment: datetime) -> int:
     return numbers[letter]
 
 
-def _word(token: Token, moment: datetime) -> str:
+def _word(token: PatternToken, moment: datetime) -> str:
     match token.letter:
         case "G":
             return "AD"

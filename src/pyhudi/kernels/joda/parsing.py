@@ -1,7 +1,7 @@
 """Times read by a Joda pattern, in English, as leniently as Joda reads them.
 
 A number may have fewer digits than its pattern has letters; a month may be spelled short or long. Start at
-`parse_time`.
+`parse_text_time`.
 """
 
 import re
@@ -11,17 +11,17 @@ from functools import lru_cache
 
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.kernels.joda.output import DAYS, MONTHS
-from pyhudi.kernels.joda.pattern import JodaPattern, Token
-from pyhudi.kernels.joda.zones import zone_of
+from pyhudi.kernels.joda.pattern import JodaPattern, PatternToken
+from pyhudi.kernels.joda.zones import zone_named
 
-__all__ = ["parse_time"]
+__all__ = ["parse_text_time"]
 
 _ZONE_HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 _FIRST_YEAR = 1946
 """Two digits of a year mean this year or one of the 99 after it. Joda's window moves with the clock, ours must not."""
 
 
-def parse_time(patterns: Sequence[JodaPattern], text: str, zone: tzinfo | None) -> datetime:
+def parse_text_time(patterns: Sequence[JodaPattern], text: str, zone: tzinfo | None) -> datetime:
     """Read a time by the first pattern that fits all of the text.
 
     A text without an offset is in `zone`, or UTC. The answer is in `zone`, or in the offset the text gives.
@@ -53,7 +53,7 @@ def _regex(pattern: JodaPattern) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL | re.ASCII)
 
 
-def _expression(token: Token, *, is_tight: bool) -> str:
+def _expression(token: PatternToken, *, is_tight: bool) -> str:
     """Make the expression of one field; a number right before another takes no more digits than it has letters."""
     match token.letter:
         case "y" | "Y" | "x" if token.count == 2:
@@ -178,7 +178,7 @@ def _own_zone(fields: Mapping[str, str]) -> tzinfo | None:
         return timezone(timedelta(hours=_ZONE_HOURS[fields["z"]])) if fields["z"] in _ZONE_HOURS else UTC
     text = fields.get("Z", "")
     if text[:1] not in {"+", "-"}:
-        return zone_of(text.upper() if len(text) == 1 else text)
+        return zone_named(text.upper() if len(text) == 1 else text)
     digits = text[1:].replace(":", "").ljust(6, "0")
     size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4]), seconds=int(digits[4:6]))
     return timezone(size if text[0] == "+" else -size)

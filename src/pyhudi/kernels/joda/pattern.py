@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pyhudi.errors import OptionError
 
-__all__ = ["JodaPattern", "Token", "joda_pattern"]
+__all__ = ["JodaPattern", "PatternToken", "joda_pattern"]
 
 _LETTERS = frozenset("GCYxwEeyDMdaKhHkmsSzZ")
 _FINEST_MS = (("S", 1), ("s", 1_000), ("m", 60_000), ("HhKka", 3_600_000))
@@ -16,7 +16,7 @@ _DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class PatternToken:
     """A field (`letter` repeated `count` times), or text that stands for itself."""
 
     letter: str = ""
@@ -34,7 +34,7 @@ class JodaPattern:
     """A pattern and its tokens."""
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[PatternToken, ...]
 
     @property
     def has_zone(self) -> bool:
@@ -56,7 +56,7 @@ def joda_pattern(text: str) -> JodaPattern:
     Raises: OptionError for a letter that Joda does not know, or one that only a locale could answer.
     Spec:   format/files 8.4.
     """
-    tokens: list[Token] = []
+    tokens: list[PatternToken] = []
     position = 0
     while position < len(text):
         token, position = _token_at(text, position)
@@ -64,12 +64,12 @@ def joda_pattern(text: str) -> JodaPattern:
     return JodaPattern(text=text, tokens=tuple(tokens))
 
 
-def _token_at(text: str, start: int) -> tuple[Token, int]:
+def _token_at(text: str, start: int) -> tuple[PatternToken, int]:
     letter = text[start]
     if letter == "'":
         return _quoted(text, start + 1)
     if not (letter.isascii() and letter.isalpha()):
-        return Token(text=letter), start + 1
+        return PatternToken(text=letter), start + 1
     end = start
     while end < len(text) and text[end] == letter:
         end += 1
@@ -77,13 +77,13 @@ def _token_at(text: str, start: int) -> tuple[Token, int]:
         raise OptionError(
             "time pattern has a letter pyhudi cannot spell; quote it if it is text", letter=letter, pattern=text
         )
-    return Token(letter=letter, count=end - start), end
+    return PatternToken(letter=letter, count=end - start), end
 
 
-def _quoted(text: str, start: int) -> tuple[Token, int]:
+def _quoted(text: str, start: int) -> tuple[PatternToken, int]:
     """Read text behind a quote; two quotes are one quote, inside as outside."""
     if text.startswith("'", start):
-        return Token(text="'"), start + 1
+        return PatternToken(text="'"), start + 1
     made, position = "", start
     while position < len(text):
         end = text.find("'", position)
@@ -92,4 +92,4 @@ def _quoted(text: str, start: int) -> tuple[Token, int]:
         if not text.startswith("'", position):
             break
         made, position = made + "'", position + 1
-    return Token(text=made), position
+    return PatternToken(text=made), position

@@ -1,6 +1,6 @@
 """Time zones by the names that Java gives them.
 
-Start at `zone_of`.
+Start at `zone_named`.
 """
 
 import re
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyhudi.errors import OptionError
 
-__all__ = ["zone_of", "zone_text"]
+__all__ = ["zone_named", "zone_text"]
 
 _OFFSET = re.compile(r"(?:GMT)([+-])(\d{1,2})(?::?(\d{2}))?")
 _GREENWICH = frozenset({"UTC", "GMT", "UT", "Z", "Zulu", "Etc/UTC", "Etc/GMT"})
@@ -44,7 +44,7 @@ _SHORT = {
 }
 
 
-def zone_of(name: str) -> tzinfo | None:
+def zone_named(name: str) -> tzinfo | None:
     """Find a zone: a place, an old three-letter name as Joda reads it, `GMT+8`; empty: none.
 
     Raises: OptionError for a name Java does not know either. (Java itself would silently take GMT.)

@@ -31,7 +31,7 @@ def register_key_generator(name: str, function: KeyFunction) -> None:
 def registered_key_generator(name: str) -> KeyFunction:
     """Find a registered function.
 
-    Raises: OptionError for a name nobody registered in this process.
+    Raises: OptionError for a name that is not registered in this process.
     """
     function = _FUNCTIONS.get(name)
     if function is None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.kernels.distinct import over_distinct, over_distinct_texts
-from pyhudi.kernels.joda import JodaPattern, format_time, joda_pattern, parse_time, zone_of
+from pyhudi.kernels.joda import JodaPattern, format_time, joda_pattern, parse_text_time, zone_named
 from pyhudi.kernels.keys.spec import TimestampSpec
 
 __all__ = ["timestamp_texts"]
@@ -70,11 +70,11 @@ def _from_texts(spec: TimestampSpec, column: pa.ChunkedArray) -> pa.ChunkedArray
         )
     inputs = [joda_pattern(text.strip()) for text in spec.input_formats]
     output = joda_pattern(spec.output_format)
-    source, target = zone_of(spec.input_zone), zone_of(spec.output_zone)
+    source, target = zone_named(spec.input_zone), zone_named(spec.output_zone)
     missing = format_time(inputs[0], _moment(1).astimezone(source or target or UTC))
 
     def respell(text: str) -> str:
-        moment = parse_time(inputs, text, source)
+        moment = parse_text_time(inputs, text, source)
         return format_time(output, moment.astimezone(target) if target else moment)
 
     return over_distinct_texts(pc.fill_null(column, missing), respell)
@@ -114,7 +114,7 @@ def _to_ms(spec: TimestampSpec, numbers: Int64s) -> Int64s:
 
 def _from_millis(spec: TimestampSpec, millis: Int64s) -> pa.ChunkedArray:
     output = joda_pattern(spec.output_format)
-    zone = zone_of(spec.output_zone) or UTC
+    zone = zone_named(spec.output_zone) or UTC
     day = 86_400_000  # a zone may move a time by less than that
     outside = (millis < _FIRST_MS + day) | (millis > _LAST_MS - day)
     if outside.any():

@@ -1,6 +1,6 @@
 """Comparisons as Spark makes them: NaN equals NaN and is larger than any number, and 0.0 equals -0.0.
 
-Pure kernels. Start at `compare`; `is_among` is `in`, `fits` is `like`.
+Pure kernels. Start at `compare`; `is_among` is `in`, `matches_pattern` is `like`.
 """
 
 import re
@@ -15,7 +15,7 @@ from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.values import Value, common_type, is_float
 from pyhudi.predicate.model import Operator
 
-__all__ = ["compare", "fits", "is_among", "like_parts"]
+__all__ = ["compare", "is_among", "like_parts", "matches_pattern"]
 
 _COMPARED = {
     Operator.EQUAL: pc.equal,
@@ -67,7 +67,7 @@ def is_among(value: Value, options: Sequence[Value]) -> Value:
     return pc.if_else(pc.is_null(value), pa.scalar(None, _BOOL), pc.if_else(found, pa.scalar(True), otherwise))
 
 
-def fits(value: Value, pattern: str, escape: str) -> Value:
+def matches_pattern(value: Value, pattern: str, escape: str) -> Value:
     """Return whether a text fits a pattern.
 
     Nulls:  null if the text is.

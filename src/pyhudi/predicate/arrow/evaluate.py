@@ -15,7 +15,7 @@ import pyarrow.types as pt
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.arithmetic import arithmetic, negative
 from pyhudi.predicate.arrow.casting import cast
-from pyhudi.predicate.arrow.comparing import compare, fits, is_among
+from pyhudi.predicate.arrow.comparing import compare, is_among, matches_pattern
 from pyhudi.predicate.arrow.functions import apply
 from pyhudi.predicate.arrow.rows import Rows, back, fields_of
 from pyhudi.predicate.arrow.values import Value, common_type, is_integer, plain
@@ -143,7 +143,7 @@ def _tested(expression: IsNull | InList | Between | Like, rows: Rows) -> Value:
         case IsNull():
             return pc.is_null(value)
         case Like():
-            return fits(value, expression.pattern, expression.escape)
+            return matches_pattern(value, expression.pattern, expression.escape)
         case Between():
             return _between(expression, value, rows)
         case InList():

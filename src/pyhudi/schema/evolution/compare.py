@@ -14,14 +14,14 @@ import pyarrow.types as t
 from pyhudi.errors import SchemaMismatch
 
 __all__ = [
+    "FitRules",
     "MayBecome",
-    "Rules",
     "alike_names",
     "differences",
-    "fits",
+    "fits_values",
+    "hint_at",
     "is_text",
     "mismatch",
-    "nearest",
     "plain_type",
     "promotes",
     "widens",
@@ -36,7 +36,7 @@ _EXACT = ((pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class FitRules:
     """What a comparison lets pass."""
 
     may_become: MayBecome
@@ -53,7 +53,7 @@ def mismatch(message: str, problems: Sequence[str]) -> SchemaMismatch:
     return SchemaMismatch(f"{message}: {'; '.join(problems[:_SHOWN])}{more}", problems=len(problems))
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def hint_at(name: str, names: Iterable[str]) -> str:
     """Hint at the name that was meant, if there is one like it."""
     known = list(names)
     same = [other for other in known if other.lower() == name.lower()]
@@ -70,7 +70,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def differences(source: Sequence[pa.Field], target: Sequence[pa.Field], rules: Rules, path: str = "") -> list[str]:
+def differences(source: Sequence[pa.Field], target: Sequence[pa.Field], rules: FitRules, path: str = "") -> list[str]:
     """Return what keeps fields from becoming the target's, one text a problem."""
     problems: list[str] = []
     given: dict[str, pa.Field] = {}
@@ -86,11 +86,11 @@ def differences(source: Sequence[pa.Field], target: Sequence[pa.Field], rules: R
             problems.append(f"{path}{field.name}: missing, {'' if field.nullable else 'not null '}{field.type}")
     if not rules.drops_unknown:
         unknown = [name for name in given if name not in wanted]
-        problems += [f"{path}{name}: unknown column{nearest(name, wanted)}" for name in unknown]
+        problems += [f"{path}{name}: unknown column{hint_at(name, wanted)}" for name in unknown]
     return problems
 
 
-def _difference(source: pa.DataType, target: pa.DataType, rules: Rules, path: str) -> list[str]:
+def _difference(source: pa.DataType, target: pa.DataType, rules: FitRules, path: str) -> list[str]:
     source = plain_type(source)
     if source == target or t.is_null(source):
         return []
@@ -127,7 +127,7 @@ def _alike_inside(kind: pa.DataType, path: str) -> list[str]:
     return []
 
 
-def fits(source: pa.DataType, target: pa.DataType) -> bool:
+def fits_values(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a user's values of one type may be stored as another, each value permitting."""
     if t.is_integer(target) and (t.is_floating(source) or t.is_decimal(source)):
         return True

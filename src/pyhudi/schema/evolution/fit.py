@@ -14,9 +14,9 @@ import pyarrow.types as t
 
 from pyhudi.errors import InternalError, NotBuilt, SchemaMismatch
 from pyhudi.schema.evolution.compare import (
-    Rules,
+    FitRules,
     differences,
-    fits,
+    fits_values,
     is_text,
     mismatch,
     plain_type,
@@ -48,7 +48,7 @@ def conform(rows: Rows, schema: pa.Schema, *, fills_missing: bool = False) -> Ro
             refused.
     Raises: SchemaMismatch with one line a problem; for a value, with its column and the first row that has one.
     """
-    rules = Rules(may_become=fits, fills_missing=fills_missing, drops_unknown=False)
+    rules = FitRules(may_become=fits_values, fills_missing=fills_missing, drops_unknown=False)
     problems = differences(list(rows.schema), list(schema), rules)
     if problems:
         raise mismatch("rows do not fit the table", problems)
@@ -65,7 +65,7 @@ def project(rows: Rows, schema: pa.Schema, *, keeps_dictionaries: bool = False) 
     Raises: SchemaMismatch where the file's type cannot become the schema's; NotBuilt for floats read as text.
     Spec:   format/files 4.5.
     """
-    rules = Rules(may_become=promotes, fills_missing=True, drops_unknown=True)
+    rules = FitRules(may_become=promotes, fills_missing=True, drops_unknown=True)
     problems = differences(list(rows.schema), list(schema), rules)
     if problems:
         raise mismatch("file does not fit the table's schema", problems)
@@ -154,7 +154,7 @@ def _fit(array: pa.Array, field: pa.Field, cast: Cast, path: str) -> pa.Array:
 
 
 def _asked(source: pa.DataType, kind: pa.DataType) -> str:
-    """Say how a column becomes of the rows' type, where it may on request only."""
+    """Return how a column becomes of the rows' type, where it may on request only."""
     source = plain_type(source)
     is_on_request = widens(kind, source) and not widens_exactly(kind, source)
     return f"; {RECONCILE.key}=true makes the column {source}" if is_on_request else ""
@@ -187,7 +187,7 @@ def _fit_struct(array: pa.Array, kind: pa.DataType, cast: Cast, path: str) -> pa
             children.append(pa.nulls(len(array), field.type))
             continue
         child = array.field(at)
-        if not field.nullable and child.null_count:  # a null beneath a null struct is nobody's
+        if not field.nullable and child.null_count:  # a null beneath a null struct belongs to no row
             visible = array.filter(array.is_valid()).field(at)
             if visible.null_count:
                 raise SchemaMismatch("column must not be null", column=inner, nulls=visible.null_count)

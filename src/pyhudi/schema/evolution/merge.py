@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from pyhudi.options import option
-from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits, mismatch, widens, widens_exactly
+from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits_values, mismatch, widens, widens_exactly
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
@@ -121,7 +121,7 @@ def _merge_types(table: pa.DataType, writer: pa.DataType, path: str, merging: _M
     if is_plain and merging.may_change(table, writer):
         return writer
     is_wider = widens(writer, table) and table not in (pa.string(), pa.binary())
-    if is_plain and (fits(writer, table) or is_wider):
+    if is_plain and (fits_values(writer, table) or is_wider):
         return table
     asked = f"; {RECONCILE.key}=true makes the column {writer}" if is_plain and widens(table, writer) else ""
     merging.problems.append(f"{path}: table has {table}, rows have {writer}{asked}")

@@ -7,7 +7,7 @@ from pyhudi.errors import FileMissing
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.storage.local import posix
 from pyhudi.storage.local.publish import DIRECTORY
-from pyhudi.storage.os_errors import mapped
+from pyhudi.storage.os_errors import storage_errors
 
 __all__ = ["file_status", "find_files", "name_files"]
 
@@ -22,7 +22,7 @@ def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatu
         return [], []
     files: list[FileStatus] = []
     directories: list[str] = []
-    with suppress(FileMissing), mapped(prefix), posix.enter(root, parts) as fd:
+    with suppress(FileMissing), storage_errors(prefix), posix.enter(root, parts) as fd:
         waiting = _read_directory(fd, prefix, files)
         directories += waiting
         while is_deep and waiting:
@@ -41,7 +41,7 @@ def name_files(root: str, prefix: str) -> list[str]:
     parts = tuple(check_path(prefix).split("/")) if prefix else ()
     if parts[:2] == DIRECTORY:
         return []
-    with suppress(FileMissing), mapped(prefix), posix.enter(root, parts) as fd, os.scandir(fd) as entries:
+    with suppress(FileMissing), storage_errors(prefix), posix.enter(root, parts) as fd, os.scandir(fd) as entries:
         return [entry.name for entry in entries if _is_file(entry)]
     return []
 

@@ -13,7 +13,7 @@ from pyhudi.env import Env
 from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.local import posix
-from pyhudi.storage.os_errors import mapped
+from pyhudi.storage.os_errors import storage_errors
 
 __all__ = ["ABANDONED_MS", "DIRECTORY", "TemporaryFile", "TemporaryFiles"]
 
@@ -21,7 +21,7 @@ DIRECTORY = (".hoodie", ".tmp")
 """Where temporary files live below the base path: one place to sweep, one for listings to leave out."""
 
 ABANDONED_MS = 3_600_000
-"""How long a temporary file that nobody holds is left alone."""
+"""How long a temporary file without a lock is left alone."""
 
 _SWAP_LOCK = "swap.lock"
 
@@ -42,7 +42,7 @@ class TemporaryFiles:
         if not self._is_swept:
             self._is_swept = True
             self.sweep()
-        with mapped(path, is_write=True):
+        with storage_errors(path, is_write=True):
             temporary = TemporaryFile(self, path, *self._created())
         try:
             yield temporary
@@ -57,7 +57,7 @@ class TemporaryFiles:
         Units: ms since the last write to them.
         """
         swept = 0
-        with suppress(FileMissing), mapped("/".join(DIRECTORY)), posix.enter(self.root, DIRECTORY) as fd:
+        with suppress(FileMissing), storage_errors("/".join(DIRECTORY)), posix.enter(self.root, DIRECTORY) as fd:
             with os.scandir(fd) as entries:
                 names = [entry.name for entry in entries if entry.name != _SWAP_LOCK]
             for name in names:
@@ -114,7 +114,7 @@ class TemporaryFile:
 
         Raises: StorageFull, StorageUnavailable.
         """
-        with mapped(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True):
             posix.write_all(self.fd, data)
 
     def publish(self, mode: PutMode) -> None:
@@ -122,7 +122,7 @@ class TemporaryFile:
 
         Raises: PreconditionFailed if the name is taken and `mode` is CREATE.
         """
-        with mapped(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True):
             os.fsync(self.fd)
             if mode is PutMode.CREATE:
                 self._name(_link)
@@ -132,7 +132,7 @@ class TemporaryFile:
 
     def replace_if(self, check: Callable[[], None]) -> None:
         """Replace the file if `check` does not raise, with every other replacement kept out meanwhile."""
-        with mapped(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True):
             os.fsync(self.fd)
             with self._files.swap_lock(fcntl.LOCK_EX):
                 check()

@@ -29,7 +29,7 @@ from pyhudi.storage.local import posix
 from pyhudi.storage.local.listing import file_status, find_files, name_files
 from pyhudi.storage.local.own_descriptors import OwnDescriptor
 from pyhudi.storage.local.publish import ABANDONED_MS, TemporaryFiles
-from pyhudi.storage.os_errors import error_of, mapped
+from pyhudi.storage.os_errors import error_of_system, storage_errors
 from pyhudi.storage.sinks import DescriptorSink
 
 __all__ = ["LocalStorage"]
@@ -90,7 +90,7 @@ class LocalStorage:
     def head(self, path: str) -> FileStatus:
         """Describe one file, without a version: that would mean reading it."""
         *parents, name = check_file(path).split("/")
-        with mapped(path), posix.enter(self._root, parents) as parent_fd:
+        with storage_errors(path), posix.enter(self._root, parents) as parent_fd:
             found = os.stat(name, dir_fd=parent_fd, follow_symlinks=False)
             posix.require_plain(found.st_mode, name)
             if stat.S_ISDIR(found.st_mode):
@@ -137,7 +137,7 @@ class LocalStorage:
     def delete(self, path: str) -> None:
         """Remove a file."""
         *parents, name = check_file(path).split("/")
-        with suppress(FileMissing), mapped(path), posix.enter(self._root, parents) as parent_fd:
+        with suppress(FileMissing), storage_errors(path), posix.enter(self._root, parents) as parent_fd:
             if not stat.S_ISDIR(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode):
                 with self._temporaries.swap_lock(fcntl.LOCK_SH):
                     posix.remove_checksum(parent_fd, name)
@@ -148,12 +148,12 @@ class LocalStorage:
         parts = check_path(prefix).split("/") if prefix else []
         root, name = os.path.split(self._root)
         base, parents, leaf = (self._root, parts[:-1], parts[-1]) if parts else (root, [], name)
-        with suppress(FileMissing), mapped(prefix), posix.enter(base, parents) as parent_fd:
+        with suppress(FileMissing), storage_errors(prefix), posix.enter(base, parents) as parent_fd:
             posix.remove_tree(parent_fd, leaf)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it."""
-        with mapped(path, is_write=True), posix.enter(self._root, check_file(path).split("/"), is_created=True):
+        with storage_errors(path, is_write=True), posix.enter(self._root, check_file(path).split("/"), is_created=True):
             return
 
     def open_input(self, path: str) -> pa.NativeFile:
@@ -167,7 +167,7 @@ class LocalStorage:
     def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> Iterator[IO[bytes]]:
         """Stream to the temporary file; publish it when the context is left well."""
         with self._temporaries.open(check_file(path)) as temporary:
-            raw = DescriptorSink(temporary.fd, lambda error: error_of(error, path, is_write=True))
+            raw = DescriptorSink(temporary.fd, lambda error: error_of_system(error, path, is_write=True))
             sink = io.BufferedWriter(raw, _SINK_BYTES)
             try:
                 yield sink
@@ -202,7 +202,7 @@ class LocalStorage:
     @contextmanager
     def _reading(self, path: str) -> Iterator[int]:
         *parents, name = check_file(path).split("/")
-        with mapped(path), posix.enter(self._root, parents) as parent_fd:
+        with storage_errors(path), posix.enter(self._root, parents) as parent_fd:
             fd = posix.open_regular(parent_fd, name)
             try:
                 yield fd
@@ -221,7 +221,7 @@ class LocalStorage:
         """Try once; a lock on a file that was replaced meanwhile is no lock."""
         *parents, name = path.split("/")
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with mapped(path, is_write=True), posix.enter(self._root, parents, is_created=True) as parent_fd:
+        with storage_errors(path, is_write=True), posix.enter(self._root, parents, is_created=True) as parent_fd:
             lock = OwnDescriptor(lambda: os.open(name, flags, 0o666, dir_fd=parent_fd))
             with suppress(BlockingIOError, FileNotFoundError):
                 fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Map what obstore says to what the caller should do, with every secret taken out. Start at `error_of`."""
+"""Map what obstore says to what the caller should do, with every secret taken out. Start at `error_of_store`."""
 
 import re
 
@@ -19,7 +19,7 @@ from pyhudi.errors import (
 )
 from pyhudi.storage.credentials import Credentials
 
-__all__ = ["error_of"]
+__all__ = ["error_of_store"]
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -36,7 +36,7 @@ _DENIED_CODES = {
 _NO_CONTAINER = {"NoSuchBucket", "ContainerNotFound"}
 
 
-def error_of(error: Exception, path: str, credentials: Credentials, *, is_conditional: bool = False) -> HudiError:
+def error_of_store(error: Exception, path: str, credentials: Credentials, *, is_conditional: bool = False) -> HudiError:
     """Return our error for obstore's; its cause is obstore's own, rebuilt from the redacted text.
 
     A store also answers 409 to a request without a condition, beside which another one is under way: it has to be sent

@@ -32,12 +32,12 @@ class ConditionalPut:
 
 
 def settle(put: ConditionalPut, env: Env, timeout_s: float) -> str:
-    """Send until it is known who wrote; give the new version.
+    """Send until it is known which writer wrote; returns the new version.
 
     Our bytes stored: we did. Other bytes: another writer. What was there before: nothing happened yet, so send again.
-    Empty bytes are the same for everybody: another writer's if the first reply says so, else nobody can tell.
+    Empty bytes are the same for all: another writer's if the first reply says so, else it cannot be known.
 
-    Raises: PreconditionFailed; PutUnknown after `timeout_s`, and at once for empty bytes that may be anybody's; the
+    Raises: PreconditionFailed; PutUnknown after `timeout_s`, and at once for empty bytes that may be any writer's; the
             store's own refusal where nothing can have happened.
     """
     deadline_s, pause_s = env.monotonic_s() + timeout_s, _FIRST_PAUSE_S

@@ -2,7 +2,7 @@
 
 Two handles on one address: one that retries, for reads, listings and plain puts, which may be repeated; one that never
 does, for conditional puts, whose every error is settled by reading back what is stored. A lower library that retries a
-conditional put reports its own success as somebody else's. Start at `ObjectStorage.put`.
+conditional put reports its own success as another writer's. Start at `ObjectStorage.put`.
 """
 
 import io
@@ -23,7 +23,7 @@ from pyhudi.storage.address import Address, StoreKind
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.object_store.errors import error_of
+from pyhudi.storage.object_store.errors import error_of_store
 from pyhudi.storage.object_store.handles import open_handle
 from pyhudi.storage.object_store.input import BLOCK_BYTES, ObjectInput
 from pyhudi.storage.object_store.settle import ConditionalPut, settle
@@ -207,7 +207,7 @@ class ObjectStorage:
             raw.abandon()
 
     def _settle(self, path: str, data: bytes | memoryview, mode: object, version: str | None) -> str:
-        """Put once on a condition, and find out who wrote whenever the reply is an error."""
+        """Put once on a condition, and find out which writer wrote whenever the reply is an error."""
 
         def send() -> str:
             return self._version(obstore.put(self._once, path, data, mode=mode, use_multipart=False))
@@ -277,7 +277,7 @@ class ObjectStorage:
         except HudiError:
             raise
         except Exception as error:
-            failed = error_of(error, path, self._credentials, is_conditional=is_conditional)
+            failed = error_of_store(error, path, self._credentials, is_conditional=is_conditional)
         try:
             raise failed
         finally:

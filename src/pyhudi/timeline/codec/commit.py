@@ -65,8 +65,8 @@ _SCALARS: Final = {**_STAT_FIELDS, **_LOG_FIELDS, **_AVRO_ONLY}
 def encode_commit(metadata: CommitMetadata, timeline_layout: int, nonce: bytes = b"") -> bytes:
     """Format commit or replace metadata for a completed or inflight file.
 
-    `nonce` is 16 bytes nobody else draws: the container's sync marker, or in layout 1 a key of extraMetadata (left out
-    where empty, as in inflight files).
+    `nonce` is 16 bytes that no other writer draws: the container's sync marker, or in layout 1 a key of extraMetadata
+    (left out where empty, as in inflight files).
 
     Bytes:  layout 1: Jackson's pretty JSON. Layout 2: one Avro record; `version` and `totalLogFiles` are null.
     Spec:   format/timeline 2.4, 2.5, 3.1-3.3.

@@ -84,7 +84,7 @@ def _commit_fields(extra: Schema) -> list[Schema]:
     ]
 
 
-# Java's schema has a default inside this map, which means nothing there; its twin has not.
+# Java's schema has a default inside this map, which means nothing there; its sibling has not.
 COMMIT_METADATA: Final = _root(_record("HoodieCommitMetadata", *_commit_fields({**_map(_TEXT), "default": None})))
 REPLACE_COMMIT_METADATA: Final = _root(
     _record(

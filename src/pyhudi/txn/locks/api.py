@@ -62,13 +62,13 @@ class LockProvider(Protocol):
         ...
 
     def look(self) -> LockSight | None:
-        """See who has it now; None if nobody."""
+        """Return its holder now; None if it is free."""
         ...
 
     def release(self, sight: LockSight) -> None:
-        """Take it away from whoever was seen to have it, and from nobody else.
+        """Take it away from the holder that was seen, and from no other.
 
-        Raises: InvalidInput where that cannot be done; Conflict if it has changed hands.
+        Raises: InvalidInput where that cannot be done; Conflict if its holder has changed.
         """
         ...
 
@@ -89,7 +89,7 @@ class TimedLease:
     env: Env
     owner: str
     version: str
-    """Of what is stored: only who knows it may renew."""
+    """Of what is stored: a renewal has to name it."""
     deadline_s: float
     """On the monotonic clock: a jump of the wall clock must not stretch the lease."""
     valid_until_ms: int = 0
@@ -97,7 +97,7 @@ class TimedLease:
     is_lost: bool = False
 
     def remaining_ms(self) -> int | None:
-        """Return how long nobody may take it over."""
+        """Return how long no other writer may take it over."""
         if self.is_lost:
             return 0
         return max(0, int((self.deadline_s - self.env.monotonic_s()) * 1000) - DRIFT_MS)

@@ -1,8 +1,8 @@
 """Which lock guards a table: what the table declares, what the options name, else what fits its storage.
 
 Locks are named by Apache Hudi's class names, so that both sides can be told the same thing. A lock that Apache Hudi
-knows is remembered in the table's properties by whoever first names it, and holds for every writer from then on; what
-tells how to reach a service is never taken from a table. Start at `lock_for`.
+knows is remembered in the table's properties by the writer that first names it, and holds for every writer from then
+on; what tells how to reach a service is never taken from a table. Start at `lock_for`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.txn.locks.api import LockProvider
 from pyhudi.txn.locks.dynamodb import dynamodb_lock
-from pyhudi.txn.locks.guard import HUDI_LOCK_PATH, GuardLock, LoneLock
+from pyhudi.txn.locks.guard import HUDI_LOCK_PATH, GuardLock, UnsharedLock
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
 from pyhudi.txn.locks.zookeeper import zookeeper_lock
@@ -169,7 +169,7 @@ def _guard(state: TableState, settings: Settings) -> LockProvider:
 
 
 def _lone(state: TableState, settings: Settings) -> LockProvider:
-    return LoneLock(storage=state.storage, env=state.env, wait_ms=settings.get(WAIT_MS))
+    return UnsharedLock(storage=state.storage, env=state.env, wait_ms=settings.get(WAIT_MS))
 
 
 def _storage(state: TableState, settings: Settings) -> LockProvider:
@@ -231,7 +231,7 @@ def _implied_dynamodb(state: TableState, settings: Settings) -> LockProvider:
 
 
 def _implied_by(state: TableState) -> str:
-    """Hash the base path, where everybody spells it alike."""
+    """Hash the base path, as all writers spell it."""
     if not state.storage.traits.is_shared:
         raise OptionError("a lock that the path implies is for object stores; name one", storage=state.storage.url)
     return path_hash(state.storage.url)

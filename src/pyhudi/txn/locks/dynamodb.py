@@ -1,7 +1,8 @@
 """A lock in DynamoDB, as Apache Hudi's writers keep it through AWS's lock client.
 
-One item a lock: who, for how long, and a version that every renewal draws anew. Nobody compares clocks: who finds a
-holder watches its version, and takes over once it stood still for the holder's own lease. Start at `dynamodb_lock`.
+One item a lock: its holder, for how long, and a version that every renewal draws anew. No clocks are compared: a writer
+that finds a holder watches its version, and takes over once it stood still for the holder's own lease. Start at
+`dynamodb_lock`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -86,7 +87,7 @@ class DynamoDbLock:
             self._give_back(lease)
 
     def look(self) -> LockSight | None:
-        """Read the item. When a lease ends is not in it: that depends on who watches."""
+        """Read the item. When a lease ends is not in it: that depends on the watcher."""
         found = self._get()
         if found is None or "isReleased" in found:
             return None
@@ -104,7 +105,7 @@ class DynamoDbLock:
             self._delete(sight.owner, sight.token)
         except PreconditionFailed as error:
             raise LockNotAcquired(
-                "the lock was renewed or changed hands since it was looked at; look again", key=self.key
+                "the lock was renewed or its holder changed since it was looked at; look again", key=self.key
             ) from error
 
     def _acquire(self) -> TimedLease:
@@ -129,7 +130,7 @@ class DynamoDbLock:
             self.env.sleep(_RETRY_S)
 
     def _claim(self, owner: str, found: Mapping[str, str] | None, watched: _Watched | None) -> TimedLease | None:
-        """Put our item over what was found, if that is free; None if it is not, or somebody else was quicker."""
+        """Put our item over what was found, if that is free; None if it is not, or another writer was quicker."""
         started_s = self.env.monotonic_s()
         is_mine = found is not None and found["ownerName"] == owner  # an answer was lost
         is_over = watched is not None and started_s - watched.since_s >= watched.lease_ms / 1000
@@ -162,7 +163,7 @@ class DynamoDbLock:
             lease.version = lease.version if found is None else found["recordVersionNumber"]
 
     def _give_back(self, lease: TimedLease) -> None:
-        """Delete our item; one that stays is over once somebody has watched it for its lease."""
+        """Delete our item; one that stays is over once another writer has watched it for its lease."""
         with suppress(HudiError):
             self._find_out(lease)
             if not lease.is_lost:
@@ -241,7 +242,7 @@ def _watched(found: Mapping[str, str], now_s: float) -> _Watched:
 def _client(region: str, endpoint: str) -> Any:  # noqa: ANN401
     """Open one client a process; credentials come from where AWS's tools look for them."""
     try:
-        import boto3  # an extra, loaded by those who lock with it
+        import boto3  # an extra, loaded only to lock with it
     except ImportError as error:
         raise PackageMissing("boto3 is not installed: pip install 'pyhudi[aws]'") from error
     return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint or None)
@@ -260,7 +261,7 @@ def _is_active(client: Any, table: str) -> bool:  # noqa: ANN401
     try:
         return bool(client.describe_table(TableName=table)["Table"]["TableStatus"] == "ACTIVE")
     except client.exceptions.ResourceNotFoundException:
-        with suppress(client.exceptions.ResourceInUseException):  # somebody else makes it
+        with suppress(client.exceptions.ResourceInUseException):  # another process makes it
             client.create_table(
                 TableName=table,
                 KeySchema=[{"AttributeName": _KEY, "KeyType": "HASH"}],

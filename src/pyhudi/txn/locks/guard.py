@@ -1,6 +1,6 @@
-"""Locks that end with this process, so that nobody ever has to guess whether a holder is alive.
+"""Locks that end with this process, so that it is never guessed whether a holder is alive.
 
-`GuardLock` is flock on local paths and a mutex in memory; `LoneLock` only orders the threads of this process, for
+`GuardLock` is flock on local paths and a mutex in memory; `UnsharedLock` only orders the threads of this process, for
 stores that can keep no lock. Start at `GuardLock`.
 """
 
@@ -15,7 +15,7 @@ from pyhudi.errors import FileMissing, InvalidInput, LockNotAcquired
 from pyhudi.storage.api import Storage
 from pyhudi.txn.locks.api import LockSight, ProcessLease
 
-__all__ = ["GUARD_PATH", "HUDI_LOCK_PATH", "GuardLock", "LoneLock"]
+__all__ = ["GUARD_PATH", "HUDI_LOCK_PATH", "GuardLock", "UnsharedLock"]
 
 GUARD_PATH: Final = ".hoodie/.locks/pyhudi.flock"
 HUDI_LOCK_PATH: Final = ".hoodie/lock"
@@ -40,7 +40,7 @@ class GuardLock:
     @property
     def name(self) -> str:
         """Describe the lock in one line."""
-        return f"flock on {GUARD_PATH}: pyhudi's processes on this host, and nobody else"
+        return f"flock on {GUARD_PATH}: only pyhudi's processes on this host"
 
     @property
     def is_shared(self) -> bool:
@@ -78,7 +78,7 @@ class GuardLock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoneLock:
+class UnsharedLock:
     """For stores that can keep no lock: it only orders the threads of this process."""
 
     storage: Storage
@@ -92,7 +92,7 @@ class LoneLock:
 
     @property
     def is_shared(self) -> bool:
-        """Nobody outside this process can know of it."""
+        """Return false: no other process can know of it."""
         return False
 
     @contextmanager
@@ -111,7 +111,7 @@ class LoneLock:
             lock.release()
 
     def look(self) -> LockSight | None:
-        """See nobody: there is nothing to look at."""
+        """Return None: there is nothing to look at."""
         return None
 
     def release(self, sight: LockSight) -> None:

@@ -72,7 +72,7 @@ class FileLock:
 
     @contextmanager
     def hold(self) -> Iterator[FileLease]:
-        """Keep pyhudi's other processes out by flock, then everybody else by the file.
+        """Keep pyhudi's other processes out by flock, then all others by the file.
 
         Raises: LockNotAcquired.
         """
@@ -107,7 +107,7 @@ class FileLock:
         """Delete the file, if it still is the one that was seen."""
         now = self.look()
         if now is None or now.token != sight.token:
-            raise LockNotAcquired("the lock has changed hands since it was looked at; look again", path=self.path)
+            raise LockNotAcquired("the lock's holder has changed since it was looked at; look again", path=self.path)
         self.storage.delete(self.path)
 
     def read(self) -> bytes | None:

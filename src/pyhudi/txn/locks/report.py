@@ -36,25 +36,25 @@ _REPORT: Final = pa.schema(
 def lock_report(state: TableState, settings: Settings) -> pa.Table:
     """Return which lock is in force, its holder, since when, and for how long yet.
 
-    Nulls: an owner is null where nobody has the lock; an age or validity where the lock does not tell.
+    Nulls: an owner is null where the lock is free; an age or validity where the lock does not tell.
     """
     now_ms = state.env.now_ms()
     return pa.Table.from_pylist([_row(lock, now_ms) for lock in _locks(state, settings)], schema=_REPORT)
 
 
 def release_lock(state: TableState, settings: Settings, reason: str) -> LockSight:
-    """Take the lock away from whoever has it, and keep in the table who did so, from whom and why.
+    """Take the lock away from its holder, and keep in the table which process did so, from which, and why.
 
     A holder that still lives then commits without the lock, unless it looks first: this is for one that is dead.
 
-    Raises: InvalidInput without a reason, or for a lock that ends with its process; NotFound where nobody has it;
-            LockNotAcquired if it changed hands meanwhile.
+    Raises: InvalidInput without a reason, or for a lock that ends with its process; NotFound where it is free;
+            LockNotAcquired if its holder changed meanwhile.
     """
     if not reason.strip():
         raise InvalidInput("say why the lock is released")
     held = [(lock, sight) for lock in _locks(state, settings) if (sight := lock.look()) is not None]
     if not held:
-        raise NotFound("nobody holds the table's lock")
+        raise NotFound("the table's lock is free")
     lock, sight = held[-1]
     lock.release(sight)
     now_ms = state.env.now_ms()

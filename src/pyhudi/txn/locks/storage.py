@@ -1,7 +1,7 @@
 """Hudi's lock file on object stores: a lease, claimed and renewed by compare-and-swap, shared with Java writers.
 
-A claim that landed although its reply was lost is still ours: the owner in the file says so, and nobody else has that
-name. The file is never deleted. Start at `StorageLock.hold`.
+A claim that landed although its reply was lost is still ours: the owner in the file says so, and no other writer has
+that name. The file is never deleted. Start at `StorageLock.hold`.
 
 Spec: format/timeline 8.5, RFC-91.
 """
@@ -40,7 +40,7 @@ class _Claim:
     owner: str
 
     def is_held_against(self, owner: str, now_ms: int) -> bool:
-        """Return whether somebody else holds the lock."""
+        """Return whether another writer holds the lock."""
         return self.owner != owner and not self.is_expired and now_ms <= self.valid_until_ms + DRIFT_MS
 
 
@@ -77,7 +77,7 @@ class StorageLock:
             with self.env.every(self.renewal_s, lambda: self._renew(lease)):
                 yield lease
         finally:
-            self._release(lease)  # after the last beat: a renewal that came later would hold it for nobody
+            self._release(lease)  # after the last beat: a renewal that came later would hold it for no writer
 
     def look(self) -> LockSight | None:
         """Read the file; a holder's first moment is not in it."""
@@ -106,7 +106,7 @@ class StorageLock:
             self.storage.cas(self.path, _encode(claim), sight.token)
         except PreconditionFailed as error:
             raise LockNotAcquired(
-                "the lock was renewed or changed hands since it was looked at; look again", path=self.path
+                "the lock was renewed or its holder changed since it was looked at; look again", path=self.path
             ) from error
 
     def _acquire(self) -> TimedLease:
@@ -129,7 +129,7 @@ class StorageLock:
             ) from failure
 
     def _try_acquire(self, owner: str) -> TimedLease | None:
-        """Claim it once; None while somebody else holds it."""
+        """Claim it once; None while another writer holds it."""
         started_s, now_ms = self.env.monotonic_s(), self.env.now_ms()
         valid_until_ms = now_ms + self.validity_s * 1000
         claim = _encode(_Claim(is_expired=False, valid_until_ms=valid_until_ms, owner=owner))
@@ -153,7 +153,7 @@ class StorageLock:
         )
 
     def _renew(self, lease: TimedLease) -> None:
-        """Push the validity on; a lock that changed hands is lost for good."""
+        """Push the validity on; a lock whose holder changed is lost for good."""
         if lease.is_lost:
             return
         started_s, valid_until_ms = self.env.monotonic_s(), self.env.now_ms() + self.validity_s * 1000
@@ -167,7 +167,7 @@ class StorageLock:
             lease.valid_until_ms, lease.deadline_s = valid_until_ms, started_s + self.validity_s
 
     def _release(self, lease: TimedLease) -> None:
-        """Mark it expired; whoever took it over meanwhile keeps it, and one that stays is over by itself."""
+        """Mark it expired; a writer that took it over meanwhile keeps it, and one that stays is over by itself."""
         if not lease.is_lost:
             with suppress(HudiError):
                 self._swap(lease, _Claim(is_expired=True, valid_until_ms=lease.valid_until_ms, owner=lease.owner))
@@ -176,7 +176,7 @@ class StorageLock:
     def _swap(self, lease: TimedLease, claim: _Claim) -> None:
         """Replace our claim, also one that an earlier attempt left without our knowing.
 
-        Raises: PreconditionFailed once somebody else has the file.
+        Raises: PreconditionFailed once another writer has the file.
         """
         data = _encode(claim)
         try:

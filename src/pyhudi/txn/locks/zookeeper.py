@@ -1,6 +1,6 @@
 """A lock in ZooKeeper, as Apache Hudi's writers keep it through Curator's mutex.
 
-Everybody who wants it makes a numbered node that ends with his session; the lowest number has it. So nobody's lock has
+Every writer that wants it makes a numbered node that ends with its session; the lowest number has it. So no lock has
 to be judged stale: ZooKeeper removes the node of a session that is over. Start at `zookeeper_lock`.
 """
 
@@ -116,7 +116,9 @@ class ZooKeeperLock:
         """Delete the node that was seen; its name is never given again."""
         with self._connected() as client:
             if sight.token not in self._queue(client):
-                raise LockNotAcquired("the lock has changed hands since it was looked at; look again", path=self.path)
+                raise LockNotAcquired(
+                    "the lock's holder has changed since it was looked at; look again", path=self.path
+                )
             client.delete(f"{self.path}/{sight.token}")
 
     @contextmanager
@@ -165,7 +167,7 @@ class ZooKeeperLock:
             raise LockNotAcquired("the session with ZooKeeper ended while it waited; try again", path=self.path)
 
     def _queue(self, client: Any) -> list[str]:  # noqa: ANN401
-        """Name all who want the lock, in the order of their turn, whichever program they are of."""
+        """Return all that want the lock, in the order of their turn, whichever program they are of."""
         if client.retry(client.exists, self.path) is None:
             return []
         names = client.retry(client.get_children, self.path)
@@ -198,7 +200,7 @@ def zookeeper_lock(state: TableState, settings: Settings, wait_ms: int, implied:
 
 def _client(hosts: str, session_ms: int) -> Any:  # noqa: ANN401
     try:
-        from kazoo.client import KazooClient  # an extra, loaded by those who lock with it
+        from kazoo.client import KazooClient  # an extra, loaded only to lock with it
     except ImportError as error:
         raise PackageMissing("kazoo is not installed: pip install 'pyhudi[zookeeper]'") from error
     return KazooClient(hosts=hosts, timeout=session_ms / 1000)

@@ -17,7 +17,7 @@ def announce(
 ) -> tuple[Instant, Heartbeat] | None:
     """Heartbeat, then request, so that no request of ours is ever taken for a foreign one; None if the time is taken.
 
-    A heartbeat is never left at somebody else's instant: without beats it would count as dead.
+    A heartbeat is never left at another writer's instant: without beats it would count as dead.
     """
     with suppress(PreconditionFailed):
         heartbeat = alive.enter_context(run_heartbeat(state, wanted.requested_time, settings))

@@ -53,7 +53,7 @@ FAILED_WRITES: Final = option(
 HEARTBEATS: Final = ".hoodie/.heartbeat"
 GUARD_PREFIX: Final = "heartbeat-"
 _GRACE_MS: Final = 3_600_000
-"""How long a pending instant without a heartbeat is left to whoever it belongs to."""
+"""How long a pending instant without a heartbeat is left to its writer."""
 
 
 class Liveness(StrEnum):
@@ -104,9 +104,9 @@ def guard_path(instant: InstantTime) -> str:
 
 @contextmanager
 def run_heartbeat(state: TableState, instant: InstantTime, settings: Settings) -> Iterator[Heartbeat]:
-    """Beat until the context is left; the file stays for whoever has to judge a writer that died inside.
+    """Beat until the context is left; the file stays for those that have to judge a writer that died inside.
 
-    Raises: PreconditionFailed if somebody else beats for this instant.
+    Raises: PreconditionFailed if another writer beats for this instant.
     """
     limit_s = settings.get(INTERVAL_MS) * settings.get(MISSES) / 1000
     owner = process_name().encode()
@@ -139,7 +139,7 @@ def stop_heartbeat(state: TableState, instant: InstantTime) -> None:
 
 
 def reserve_time(state: TableState, instant: InstantTime) -> None:
-    """Leave a heartbeat that nobody keeps up, so that nobody else is given this time; one that is there grows older."""
+    """Leave a heartbeat without beats, so that no other writer is given this time; one that is there grows older."""
     with suppress(PreconditionFailed):
         state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)
     if state.storage.traits.has_guard:
@@ -168,7 +168,7 @@ def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) ->
 def _leave(state: TableState, instant: InstantTime) -> None:
     """Take our guard away from beside another program's heartbeat, which would count as dead with it.
 
-    Beside one that has a name the guard stays: it is pyhudi's, and who let go of it is dead.
+    Beside one that has a name the guard stays: it is pyhudi's, and the writer that let go of it is dead.
     """
     with suppress(FileMissing):
         if not state.storage.get(heartbeat_path(instant)):

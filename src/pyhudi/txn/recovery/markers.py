@@ -1,4 +1,4 @@
-"""Which files an instant may have left, by its markers or by their names, and which of them nobody will ever name.
+"""Which files an instant may have left, by its markers or by their names, and which of them no commit will ever name.
 
 Every data file has a marker, made before it. Written as DIRECT (one empty file each); the batched kind that Hudi's
 timeline server writes is read too. A data file carries its instant in its name, and only such files count here: a
@@ -11,7 +11,7 @@ from collections.abc import Container
 from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.filegroup.listing import walk
+from pyhudi.filegroup.listing import walk_directories
 from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import markers_directory, parse_file
 from pyhudi.state.model import TableState
@@ -42,10 +42,10 @@ def marked_files(state: TableState, instant: InstantTime) -> set[str]:
 def named_files(state: TableState, instant: InstantTime) -> set[str]:
     """List the data files that carry an instant in their names: what was written when its markers were gone.
 
-    Cost: a listing of every directory: who is rolled back may have had no time to make it a partition.
+    Cost: a listing of every directory: a writer that is rolled back may have had no time to make it a partition.
     """
     found = set()
-    for directory, content in walk(state):
+    for directory, content in walk_directories(state):
         for status in content.files:
             file = parse_file(directory, status)
             is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
@@ -63,12 +63,12 @@ def is_file_of(path: str, instant: str) -> bool:
 
 
 def reconcile(state: TableState, instant: InstantTime, metadata: CommitMetadata) -> list[str]:
-    """Delete files that were started under this instant and are in nobody's write status; give their paths."""
+    """Delete files that were started under this instant and are in no write status; returns their paths."""
     return remove_marked(state, instant, {stat.path for stats in metadata.stats.values() for stat in stats})
 
 
 def remove_marked(state: TableState, instant: InstantTime, kept: Container[str | None] = ()) -> list[str]:
-    """Delete the files that markers of this instant name, but for those to be kept; give their paths."""
+    """Delete the files that markers of this instant name, but for those to be kept; returns their paths."""
     strays = sorted(path for path in marked_files(state, instant) if path not in kept)
     for path in strays:
         state.storage.delete(path)

@@ -31,7 +31,7 @@ _MARKERS: Final = ".hoodie/.temp"
 
 
 def clean_up_orphans(state: TableState, timeline: Timeline, settings: Settings) -> list[InstantTime]:
-    """Remove the remains of settled instants; give those instants.
+    """Remove the orphans of settled instants; returns those instants.
 
     Of an instant that is not on the timeline, the files that its markers name go too, but only where it surely never
     was committed: a rollback on the timeline names it, or it is later than what can have been archived. Where it was
@@ -48,7 +48,7 @@ def clean_up_orphans(state: TableState, timeline: Timeline, settings: Settings) 
         is_settled = time in settled
         is_taken_back = not is_settled and is_rolled_back(state, timeline, time)
         if not (is_settled or is_taken_back or is_abandoned(state, time, settings)):
-            continue  # somebody may still be at work
+            continue  # its writer may still be at work
         is_late = is_taken_back and liveness(state, time, settings) is Liveness.ALIVE
         if is_taken_back and not is_late:
             remove_files(state, time)
@@ -65,7 +65,7 @@ def release_heartbeat(state: TableState, time: InstantTime, newest: InstantTime 
     """Remove the heartbeat of a settled instant, unless it is later than the newest time on the timeline.
 
     Then its writer's clock was ahead, and the clocks that issue times are yet to come there: a time with a heartbeat is
-    given to nobody else, whose files would be one with those that the dead may still leave.
+    given to no other writer, whose files would be one with those that the dead may still leave.
     """
     if newest is not None and time > newest:
         reserve_time(state, time)

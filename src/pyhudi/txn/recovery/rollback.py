@@ -34,7 +34,7 @@ from pyhudi.timeline.active import (
 from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending
+from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending_instants
 from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline, fence_of
 from pyhudi.txn.locks import Lease, lock_for, require_lease
 from pyhudi.txn.recovery.announce import announce
@@ -70,7 +70,7 @@ ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLAC
 
 
 def roll_back_own(state: TableState, instant: Instant, settings: Settings) -> bool:
-    """Roll our own failed instant back; true if somebody else had done so, whom what was written later escaped.
+    """Roll our own failed instant back; true if another writer had done so, which missed what was written later.
 
     A file that was published after the rollback has looked for it may have no marker any more, so files are looked for
     by name too.
@@ -103,13 +103,13 @@ def recover_failed_writes(state: TableState, timeline: Timeline, settings: Setti
     if failed_writes(settings) is FailedWrites.NEVER:
         return timeline
     left_alone = set()
-    for rollback in [one for one in pending(timeline) if one.action is Action.ROLLBACK]:
+    for rollback in [one for one in pending_instants(timeline) if one.action is Action.ROLLBACK]:
         if is_abandoned(state, rollback.requested_time, settings):
             _finish(state, rollback, _plan_of(state, rollback), settings, lease)
             timeline = load_timeline(state)
         else:
             left_alone.add(rollback_target(state, rollback))
-    for instant in pending(timeline):
+    for instant in pending_instants(timeline):
         if instant.action not in ROLLED_BACK or instant.requested_time in left_alone:
             continue
         if is_abandoned(state, instant.requested_time, settings):
@@ -144,7 +144,7 @@ def _plan_of(state: TableState, rollback: Instant) -> RollbackPlan:
 
 def _running(state: TableState, timeline: Timeline, time: str) -> Instant | None:
     """Find the pending rollback of an instant: it is finished as it was planned, never planned again."""
-    rollbacks = [one for one in pending(timeline) if one.action is Action.ROLLBACK]
+    rollbacks = [one for one in pending_instants(timeline) if one.action is Action.ROLLBACK]
     return next((one for one in rollbacks if rollback_target(state, one) == time), None)
 
 
@@ -183,7 +183,7 @@ def _issue(
 ) -> InstantTime:
     """Issue a time of a rollback: later than everything, or, where only the dead are ahead of the clock, than the rest.
 
-    A writer that died with a clock that was ahead would else keep everybody from writing until its time has come.
+    A writer that died with a clock that was ahead would else keep all others from writing until its time has come.
 
     Raises: ClockBehindTimeline where something that stays is ahead of the clock.
     """
@@ -191,7 +191,7 @@ def _issue(
     try:
         return times.issue(max(filter(None, (newest_time(timeline), after)), default=None))
     except ClockBehindTimeline:
-        writes = {one.requested_time for one in pending(timeline) if one.action in ROLLED_BACK}
+        writes = {one.requested_time for one in pending_instants(timeline) if one.action in ROLLED_BACK}
         dead = {time for time in writes if time == target or is_abandoned(state, time, settings)}
         rest = replace(timeline, instants=tuple(one for one in timeline.instants if one.requested_time not in dead))
         return times.issue(max(filter(None, (newest_time(rest), after)), default=None))
@@ -202,7 +202,7 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
 
     One whose target was committed, or is another rollback's, is given up; false if it was committed.
 
-    The lock is kept, as after a commit, until nobody can issue the rollback's times again.
+    The lock is kept, as after a commit, until the rollback's times cannot be issued again.
     """
     started_s = state.env.monotonic_s()
     inflight = replace(rollback, state=State.INFLIGHT)
@@ -224,19 +224,19 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
         rolled_back=((plan.instant, plan.action),),
         partitions=partitions,
     )
-    last = _publish(state, inflight, metadata, settings, lease)
+    last = _complete_rollback(state, inflight, metadata, settings, lease)
     delete_markers(state, target)
-    if not was_alive:  # else a file may have come, or may still come, for which nobody has looked
+    if not was_alive:  # else a file may have come, or may still come, for which no rollback has looked
         release_heartbeat(state, target, rollback.requested_time)
     stop_heartbeat(state, rollback.requested_time)
     times_for(state, settings).settle(last)
     return True
 
 
-def _publish(
+def _complete_rollback(
     state: TableState, inflight: Instant, metadata: RollbackMetadata, settings: Settings, lease: Lease
 ) -> InstantTime:
-    """Complete the rollback, unless somebody else did, and give the last time that was issued for it."""
+    """Complete the rollback, unless another writer did, and return the last time that was issued for it."""
     completion = inflight.requested_time
     while True:
         fence, timeline = fence_of(state), load_timeline(state)
@@ -249,11 +249,11 @@ def _publish(
         try:
             complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES), claim=claim)
         except WriteConflict:
-            continue  # somebody else got the slot
+            continue  # another writer got the slot
         except PreconditionFailed:
             if state.layout.has_completion_times:
                 continue
-            return completion  # the one name it can have is there: somebody finished this rollback
+            return completion  # the one name it can have is there: another writer finished this rollback
         except CommitUnknown as error:  # of the rollback, not of the caller's write
             raise StorageUnavailable(UNFINISHED, instant=metadata.start_time) from error
         return completion

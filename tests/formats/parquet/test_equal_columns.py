@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.formats.parquet import iter_batches
-from pyhudi.formats.parquet.twins import twin_columns
+from pyhudi.formats.parquet.equal_columns import equal_columns
 
 
 def _file(rows: pa.Table, **options: object) -> pa.BufferReader:
@@ -16,9 +16,9 @@ def _file(rows: pa.Table, **options: object) -> pa.BufferReader:
     return pa.BufferReader(sink.getvalue())
 
 
-def _twins(source: pa.NativeFile, names: set[str]) -> dict[str, str]:
+def _equal_columns(source: pa.NativeFile, names: set[str]) -> dict[str, str]:
     metadata = pq.read_metadata(source)
-    return twin_columns(source, metadata, range(metadata.num_row_groups), names)
+    return equal_columns(source, metadata, range(metadata.num_row_groups), names)
 
 
 def _rows(last: str | None = "z", count: int = 1000) -> pa.Table:
@@ -30,24 +30,24 @@ def _rows(last: str | None = "z", count: int = 1000) -> pa.Table:
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"row_group_size": 100}, {"compression": "none"}])
 def test_a_column_with_the_bytes_of_another_is_its_twin(options: dict[str, object]) -> None:
     source = _file(_rows(), **options)
-    assert _twins(source, {"_hoodie_record_key", "id", "other", "city", "n"}) == {"id": "_hoodie_record_key"}
+    assert _equal_columns(source, {"_hoodie_record_key", "id", "other", "city", "n"}) == {"id": "_hoodie_record_key"}
 
 
 @pytest.mark.parametrize("last", ["key-99a", None])
 def test_columns_of_one_size_that_differ_in_one_value_are_no_twins(last: str | None) -> None:
     source = _file(_rows(last), use_dictionary=False, compression="none", write_statistics=False)
-    assert "other" not in _twins(source, {"_hoodie_record_key", "id", "other"})
+    assert "other" not in _equal_columns(source, {"_hoodie_record_key", "id", "other"})
 
 
 def test_text_and_bytes_are_no_twins() -> None:
     rows = _rows()
     source = _file(rows.append_column("bytes", rows["id"].cast(pa.binary())))
-    assert _twins(source, {"id", "bytes"}) == {}
+    assert _equal_columns(source, {"id", "bytes"}) == {}
 
 
 def test_files_that_cannot_be_compared_in_place_have_no_twins() -> None:
     source = pa.PythonFile(io.BytesIO(_file(_rows()).read()), mode="r")
-    assert _twins(source, {"_hoodie_record_key", "id"}) == {}
+    assert _equal_columns(source, {"_hoodie_record_key", "id"}) == {}
 
 
 @pytest.mark.parametrize("columns", [None, ["id"], ["id", "_hoodie_record_key", "n"], ["other", "id"], []])

@@ -1,6 +1,6 @@
 """The two ways the demo's rows travel: as Arrow tables in this process, or as DataFrames on Spark.
 
-`hands_for` gives the way that was asked for, or the local one and the reason why.
+`engine_of` gives the way that was asked for, or the local one and the reason why.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.errors import InvalidInput
 
-__all__ = ["Hands", "LocalHands", "SparkHands", "hands_for", "why_no_spark"]
+__all__ = ["DemoRows", "RowsHere", "RowsOnSpark", "engine_of", "why_no_spark"]
 
 
-class Hands(Protocol):
+class DemoRows(Protocol):
     """How rows are handed to a table, and how a scan is counted."""
 
     @property
@@ -37,7 +37,7 @@ class Hands(Protocol):
         ...
 
 
-class LocalHands:
+class RowsHere:
     """Arrow tables, this process."""
 
     name = "local"
@@ -56,7 +56,7 @@ class LocalHands:
         return grouped.select(["month", "count_all", "dep_delay_sum"]).rename_columns(_BY_MONTH).sort_by("month")
 
 
-class SparkHands:
+class RowsOnSpark:
     """DataFrames, Spark."""
 
     name = "spark"
@@ -84,7 +84,7 @@ _BY_MONTH = ["month", "flights", "dep_delay_sum"]
 
 
 @contextmanager
-def hands_for(engine: str) -> Iterator[tuple[Hands, str]]:
+def engine_of(engine: str) -> Iterator[tuple[DemoRows, str]]:
     """Open the engine that was asked for; give it, and why it is another one where that is so.
 
     Raises: InvalidInput for an engine that is neither `spark` nor `local`.
@@ -93,13 +93,13 @@ def hands_for(engine: str) -> Iterator[tuple[Hands, str]]:
         raise InvalidInput("an engine is spark or local", engine=engine)
     reason = why_no_spark() if engine == "spark" else ""
     if engine == "local" or reason:
-        yield LocalHands(), reason
+        yield RowsHere(), reason
         return
     from pyhudi.spark.start import start_local_spark
 
     session = start_local_spark("pyhudi demo")
     try:
-        yield SparkHands(session), ""
+        yield RowsOnSpark(session), ""
     finally:
         session.stop()
 

@@ -1,7 +1,7 @@
 """Columns of one file that are stored twice: a key column and `_hoodie_record_key`, most often.
 
 Two columns whose stored bytes are the same hold the same values, so one of them need not be decoded. Start at
-`twin_columns`.
+`equal_columns`.
 """
 
 from collections import defaultdict
@@ -12,12 +12,12 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["twin_columns"]
+__all__ = ["equal_columns"]
 
 Chunks: TypeAlias = tuple[pq.ColumnChunkMetaData, ...]
 
 
-def twin_columns(
+def equal_columns(
     source: pa.NativeFile, metadata: pq.FileMetaData, row_groups: Sequence[int], names: AbstractSet[str]
 ) -> dict[str, str]:
     """Find columns that are byte for byte another one; give for each the first that is the same.
@@ -29,7 +29,7 @@ def twin_columns(
     if not isinstance(source, pa.BufferReader):
         return {}
     alike: dict[object, list[tuple[str, Chunks]]] = defaultdict(list)
-    twins: dict[str, str] = {}
+    copies: dict[str, str] = {}
     groups = [metadata.row_group(group) for group in row_groups]
     schema = metadata.schema
     for at in range(metadata.num_columns):
@@ -38,12 +38,12 @@ def twin_columns(
             continue
         chunks = tuple(group.column(at) for group in groups)
         form = (str(leaf.logical_type), leaf.max_definition_level, tuple(_form(chunk) for chunk in chunks))
-        twin = next((name for name, others in alike[form] if _are_same(source, chunks, others)), None)
-        if twin is None:
+        first = next((name for name, others in alike[form] if _are_same(source, chunks, others)), None)
+        if first is None:
             alike[form].append((leaf.path, chunks))
         else:
-            twins[leaf.path] = twin
-    return twins
+            copies[leaf.path] = first
+    return copies
 
 
 def _form(chunk: pq.ColumnChunkMetaData) -> tuple[object, ...]:
