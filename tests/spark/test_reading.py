@@ -4,6 +4,7 @@ import pytest
 import pyhudi
 import pyhudi.spark
 from pyhudi.errors import ExpressionError, InvalidInput, OptionError
+from pyhudi.formats.parquet import iter_batches
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64())])
 INCREMENTAL = {"hoodie.datasource.query.type": "incremental"}
@@ -93,3 +94,27 @@ def test_a_frame_reads_the_same_rows_whatever_comes_later(spark, tmp_path):
     frame = pyhudi.spark.read(spark, str(tmp_path / "t"))
     table.upsert([{"id": "b", "city": "oslo", "ts": 1}])
     assert [one.id for one in frame.collect()] == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
+def test_dates_and_times_of_sparks_old_calendar_are_read_as_spark_reads_them(spark, tmp_path, kind):
+    asked = {
+        "spark.sql.parquet.outputTimestampType": kind,
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    }
+    texts = ["0001-01-01", "1000-02-28", "1500-03-01", "1582-10-04", "1582-10-15", "1899-12-31", "2024-02-29"]
+    values = ", ".join(f"(timestamp'{text} 12:34:56.789', date'{text}')" for text in texts)
+    for name, value in asked.items():
+        spark.conf.set(name, value)
+    try:
+        spark.sql(f"select * from values {values} as v(t, d)").coalesce(1).write.parquet(str(tmp_path / "old"))
+    finally:
+        for name in asked:
+            spark.conf.unset(name)
+    [file] = (tmp_path / "old").glob("*.parquet")
+    found = pa.Table.from_batches(list(iter_batches(pa.OSFile(str(file)))))
+    assert [str(day) for day in found["d"].to_pylist()] == texts
+    assert [time.strftime("%Y-%m-%d %H:%M:%S.%f").zfill(26) for time in found["t"].to_pylist()] == [
+        f"{text} 12:34:56.789000" for text in texts
+    ]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine, ScanFile
-from pyhudi.formats.parquet import read_footer
+from pyhudi.formats.parquet import find_old_calendar, read_footer
 from pyhudi.queries.snapshot import ReadPlan
 from pyhudi.storage.api import Storage
 from pyhudi.storage.arrow_files import arrow_file_system
@@ -34,5 +34,6 @@ def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> lis
 
 def _has_types(file: ScanFile, *, storage: Storage, schema: pa.Schema) -> bool:
     with storage.open_input(file.path) as source:
-        stored = read_footer(source).schema
-    return all(stored.field(field.name).type == field.type for field in schema if field.name in stored.names)
+        footer = read_footer(source)
+    stored, is_new = footer.schema, find_old_calendar(footer.metadata) is None
+    return is_new and all(stored.field(field.name).type == field.type for field in schema if field.name in stored.names)

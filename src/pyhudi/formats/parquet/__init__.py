@@ -11,6 +11,7 @@ from pyhudi.formats.parquet.footer import (
     read_footer,
     row_group_stats,
 )
+from pyhudi.formats.parquet.old_calendar import find_old_calendar
 from pyhudi.formats.parquet.reader import iter_batches
 from pyhudi.formats.parquet.statistics import ColumnStats
 from pyhudi.formats.parquet.writer import ParquetOptions, parquet_options, write_base_file
@@ -22,6 +23,7 @@ __all__ = [
     "ParquetOptions",
     "base_file_footer",
     "base_file_key_values",
+    "find_old_calendar",
     "iter_batches",
     "parquet_options",
     "read_footer",

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
+from pyhudi.formats.parquet.old_calendar import find_old_calendar
 from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
 
 __all__ = [
@@ -124,7 +125,7 @@ def open_file(
 
 
 def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
-    """Return the bounds of a column, one a row group; of a nested or absent one nothing is known.
+    """Return the bounds of a column, one a row group; nothing is known of a nested or absent one, or of old dates.
 
     Shape:  as many as there are row groups.
     Raises: CorruptData.
@@ -134,7 +135,9 @@ def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
     leaf = next((at for at, path in enumerate(_leaf_paths(metadata)) if path == column), None)
     if leaf is None or column not in footer.schema.names:
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
-    kind = footer.schema.field(column).type
+    kind, old = footer.schema.field(column).type, find_old_calendar(metadata)
+    if old is not None and old.holds(kind, is_int96=column in int96_columns(metadata)):
+        return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
     with damage_as_corrupt_data():
         return tuple(footer.statistics.of(group, leaf, kind, count) for group, count in enumerate(rows))
 

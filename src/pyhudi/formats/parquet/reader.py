@@ -17,6 +17,7 @@ from pyhudi.formats.parquet.footer import (
     read_footer,
     require_rows,
 )
+from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
 
 __all__ = ["iter_batches"]
 
@@ -35,7 +36,8 @@ def iter_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read a file batch by batch, in the order of its rows.
 
-    Columns the file has not are left out; INT96 timestamps come as microseconds in UTC. With `footer` it is not read
+    Columns the file has not are left out; INT96 timestamps come as microseconds in UTC, dates and times of the old
+    calendar in today's. With `footer` it is not read
     again. A column that is stored twice is decoded once.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
@@ -50,7 +52,7 @@ def iter_batches(
         copies = equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
         once = [name for name in wanted if name not in copies]
         batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)
-        instants = int96_columns(file.metadata)
+        instants, old = int96_columns(file.metadata), find_old_calendar(file.metadata)
     rows_count = 0
     while True:
         with damage_as_corrupt_data():
@@ -58,7 +60,8 @@ def iter_batches(
         if batch is None:
             break
         rows_count += batch.num_rows
-        yield _with_zones(_with_copies(batch, wanted, copies) if copies else batch, instants)
+        rows = _with_zones(_with_copies(batch, wanted, copies) if copies else batch, instants)
+        yield rows if old is None else in_new_calendar(rows, old, instants)
     require_rows(rows_count, file.metadata, groups)
 
 
