@@ -47,7 +47,7 @@ test-spark: .venv/.ready ## The tests that both engines share, all of them on Sp
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)
 
-lanes: .venv/.ready ## Smoke test of the built wheel on pyspark 4.0, 4.1 and the newest
+lanes: .venv/.ready ## Try the built wheel with the lowest and newest versions it takes, and on pyspark 4.0, 4.1 and the newest
 	@eval "$$($(JAVA_FINDER))"; $(PY) tools/run_lanes.py
 
 bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)
@@ -70,6 +70,14 @@ soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUT
 figures: .venv/.ready ## Count what docs/reliability.md shows, and write it there (SLICE=ci|full SEED=7 JOBS=soak,pairs; full takes an hour)
 	$(PY) tools/figures.py $(SLICE) "$(SEED)" "$(JOBS)"
 
+docs: .venv/.ready ## Write the reference of every name from its docstring to build/docs, and CHANGELOG.md from its fragments
+	$(PY) tools/api_reference.py
+	$(PY) tools/changelog.py
+
+lock: .venv/.ready ## Resolve the package's dependencies anew, into uv.lock
+	$(PY) -m pip install -q --disable-pip-version-check uv
+	.venv/bin/uv lock --upgrade
+
 keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
@@ -77,4 +85,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate soak figures keys clean
+.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate soak figures docs lock keys clean

@@ -1,26 +1,35 @@
 """Build the wheel, install it in clean environments, run the smoke test there: `make lanes`.
 
-One lane a pyspark release; in each the smoke test runs on classic Spark, on Spark Connect and without Spark.
-Environments stay under `.lanes/` so that a second run is quick; the wheel is always installed anew.
+`lowest` has the lowest versions that `pyproject.toml` allows of everything but pyspark, `newest` the newest of them;
+both run the README, and `lowest` the tests that need no other program. Then one lane a pyspark release; in each the
+smoke test runs on classic Spark, on Spark Connect and without Spark. Environments stay under `.lanes/` so that a second
+run is quick; the wheel is always installed anew.
 """
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LANES = ROOT / ".lanes"
 PYSPARKS = {"spark-4.0": "pyspark==4.0.*", "spark-4.1": "pyspark==4.1.*", "spark-newest": "pyspark>=4.1,<5"}
+PANDAS = {"spark-4.0": "pandas>=2.2,<3", "spark-4.1": "pandas>=2.2,<3", "spark-newest": "pandas>=2.2"}
 WAYS = ("local", "classic", "connect")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
+READERS = ("pandas", "polars", "duckdb")
+TESTS = ("formats", "schema", "engine", "filegroup", "queries", "table", "cli")
+TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis", "hudi==0.5.0", "pyspark>=4.1,<5")
+_FLOOR = re.compile(r"(?P<name>[a-z]+)>=(?P<version>[\d.]+)")
 
 
 def main() -> int:
     """Run the lanes named on the command line, or all."""
     wheel = build_wheel()
-    chosen = sys.argv[1:] or list(PYSPARKS)
+    chosen = sys.argv[1:] or ["lowest", "newest", *PYSPARKS]
     results = {f"{lane} {way}": ok for lane in chosen for way, ok in run_lane(lane, wheel).items()}
     for name, ok in results.items():
         sys.stdout.write(f"{'passed' if ok else 'FAILED'}  {name}\n")
@@ -39,15 +48,36 @@ def build_wheel() -> Path:
 
 
 def run_lane(lane: str, wheel: Path) -> dict[str, bool]:
-    """Run the smoke test every way in one lane's environment."""
+    """Run what a lane runs in its environment."""
+    if lane == "lowest":
+        python = environment_of(lane, wheel, floors())
+        results = {way: run_smoke(python, LANES / lane, way) for way in ("local", "readme")}
+        environment_of(lane, wheel, [*floors(), *TEST_TOOLS])  # a test names what only tests need
+        return results | {"tests": run_tests(python)}
+    if lane == "newest":
+        python = environment_of(lane, wheel, ["--upgrade", *READERS])
+        return {way: run_smoke(python, LANES / lane, way) for way in ("local", "readme")}
+    python = environment_of(lane, wheel, [PANDAS[lane], *CONNECT, PYSPARKS[lane]])
+    return {way: run_smoke(python, LANES / lane, way) for way in WAYS}
+
+
+def environment_of(lane: str, wheel: Path, packages: list[str]) -> Path:
+    """Install packages and the wheel in the environment of a lane, and return its Python."""
     home = LANES / lane
     python = home / "bin" / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
     pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "pandas>=2.2,<3", *CONNECT, PYSPARKS[lane], wheel], check=True)
+    subprocess.run([*pip, *packages, wheel], check=True)
     subprocess.run([*pip, "--force-reinstall", "--no-deps", wheel], check=True)
-    return {way: run_smoke(python, home, way) for way in WAYS}
+    return python
+
+
+def floors() -> list[str]:
+    """Return the lowest versions that `pyproject.toml` allows of the core's dependencies and of the readers."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + [one for name in READERS for one in project["optional-dependencies"][name]]
+    return [f"{found['name']}=={found['version']}" for one in wanted if (found := _FLOOR.match(one))]
 
 
 def run_smoke(python: Path, home: Path, way: str) -> bool:
@@ -59,6 +89,13 @@ def run_smoke(python: Path, home: Path, way: str) -> bool:
     smoke = ROOT / "tests" / "lanes" / "smoke.py"
     done = subprocess.run([python, "-P", smoke, way], cwd=home, env=environment, timeout=600, check=False)
     return done.returncode == 0
+
+
+def run_tests(python: Path) -> bool:
+    """Run the tests of this tree against the installed wheel; warnings of old versions do not matter."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [python, "-m", "pytest", "-W", "default", *(f"tests/{room}" for room in TESTS)]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
 if __name__ == "__main__":

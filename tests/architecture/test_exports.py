@@ -70,6 +70,11 @@ def test_the_core_and_the_facade_import_no_engine():
     assert not {"pyspark", "polars", "duckdb", "typer"} & set(_in_a_new_process(code))
 
 
+def test_the_demo_is_loaded_only_by_the_command_that_runs_it():
+    code = "import json, sys, pyhudi.cli.doctor, pyhudi.table; print(json.dumps(dict.fromkeys(sys.modules, 1)))"
+    assert not [name for name in _in_a_new_process(code) if name.startswith("pyhudi.demo") or "faulty" in name]
+
+
 def test_importing_pyhudi_is_quick():
     """CPU seconds: on a machine that does nothing else, that is the time it takes."""
     code = (

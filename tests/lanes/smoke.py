@@ -1,16 +1,21 @@
-"""What must work wherever the wheel is installed: `smoke.py local|classic|connect`.
+"""What must work wherever the wheel is installed: `smoke.py local|readme|classic|connect`.
 
 Plain Python, run by `make lanes` in an environment that has the wheel and one pyspark, and nothing of this tree.
 """
 
+import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import pyhudi
+
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
 
@@ -39,6 +44,7 @@ def run(path: str, frame: Callable[[Rows], Any]) -> None:
     assert again.scan(columns=["id"], filter="city = 'oslo'").to_arrow().column_names == ["id"]
     assert again.scan(as_of=first.instant).count() == 100
     assert again.changes(after=first.instant, until=second.instant).count() == 30
+    assert pa.table(again.scan(limit=7)).num_rows == again.scan().to_pyarrow_dataset().head(7).num_rows == 7
     deleted = again.delete(keys=["k1", "k3"])
     assert deleted.deleted == 2, deleted
     assert again.scan().count() == 118
@@ -101,10 +107,21 @@ def run_spark(path: str, way: str) -> None:
         spark.stop()
 
 
+def run_readme() -> None:
+    """Run the README's Python in an empty directory, but what needs Spark."""
+    known: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL):
+        if "spark" not in block:
+            exec(compile(block, str(README), "exec"), known)
+
+
 def main(way: str) -> None:
     """Run one way in a directory of its own."""
     with tempfile.TemporaryDirectory(prefix="pyhudi-smoke-") as folder:
-        if way == "local":
+        os.chdir(folder)
+        if way == "readme":
+            run_readme()
+        elif way == "local":
             run(f"{folder}/local", lambda wanted: pa.Table.from_pylist(wanted, schema=SCHEMA))
             assert "pyspark" not in sys.modules, "the local engine must not import pyspark"
         else:

@@ -4,19 +4,31 @@ import doctest
 import inspect
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pyhudi
 from pyhudi.table import Table
 
 TRIPS = pa.schema([("uuid", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
-FUNCTIONS = {name: getattr(pyhudi, name) for name in ("create_table", "locks", "open_table", "pending", "write_table")}
+FUNCTIONS = {
+    name: getattr(pyhudi, name)
+    for name in (
+        "create_table",
+        "locks",
+        "open_table",
+        "pending",
+        "register_key_generator",
+        "table_exists",
+        "write_table",
+    )
+}
 METHODS = {
     name: method
     for name, method in inspect.getmembers(Table, inspect.isfunction)
     if not name.startswith("_") and not (method.__doc__ or "").startswith("Raise NotBuilt")
 }
-VERBS = {**FUNCTIONS, **METHODS, "table_exists": pyhudi.table_exists}
+VERBS = FUNCTIONS | METHODS
 
 
 @pytest.fixture
@@ -26,7 +38,7 @@ def known(path):
     trips.upsert(
         [{"uuid": "a", "city": "oslo", "ts": 2, "fare": 12.5}, {"uuid": "b", "city": "lima", "ts": 2, "fare": 7.0}]
     )
-    return {"pyhudi": pyhudi, "pa": pa, "path": path, "trips": trips, "first": first}
+    return {"pyhudi": pyhudi, "pa": pa, "pc": pc, "path": path, "trips": trips, "first": first}
 
 
 @pytest.mark.parametrize("name", VERBS)

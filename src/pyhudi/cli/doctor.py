@@ -14,9 +14,9 @@ import pyarrow as pa
 
 import pyhudi
 from pyhudi.cli.checks import Check
-from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.errors import HudiError, OptionError, PermissionDenied
 from pyhudi.options import Settings
+from pyhudi.spark.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.storage.probe import probe_writes
 from pyhudi.txn.locks import lock_for
 

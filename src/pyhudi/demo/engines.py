@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pyhudi.demo.java import JAVA_FLOOR, find_java, java_version
 from pyhudi.errors import InvalidInput
+from pyhudi.spark.java import JAVA_FLOOR, find_java, java_version
 
 __all__ = ["DemoRows", "RowsHere", "RowsOnSpark", "engine_of", "why_no_spark"]
 

@@ -34,7 +34,7 @@ def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, e
 
     Args:
         path: the base path: local, or s3://, gs://, az://, abfss://, hdfs://, memory://.
-        storage_options: what the store needs, such as region and credentials: `docs/storage.md` lists them.
+        storage_options: what the store needs, such as region and credentials: `docs/guide.md` lists them.
         env: clocks and ids of your own, for tests.
 
     Example:

@@ -136,6 +136,9 @@ def test_what_fails_in_a_thread_leaves_no_readable_file(monkeypatch: pytest.Monk
         pq.read_metadata(io.BytesIO(sink.getvalue()))
 
 
+@pytest.mark.skipif(
+    int(pa.__version__.split(".")[0]) < 25, reason="pyarrow lets seconds overflow; ours are microseconds"
+)
 def test_a_value_that_parquet_cannot_hold_is_refused_as_by_one_thread() -> None:
     far = pa.table({"at": pa.array([2**62], pa.int64()).cast(pa.timestamp("s"))})
     for threads in (IN_ONE_PIECE, 1, 2):

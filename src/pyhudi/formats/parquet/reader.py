@@ -49,6 +49,8 @@ def iter_batches(
         file = open_file(source, (footer or read_footer(source)).metadata, read_dictionary=read_dictionary)
         wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
+        if not groups:  # older releases of pyarrow take no row groups for a wrong one
+            return
         copies = equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
         once = [name for name in wanted if name not in copies]
         batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)

@@ -21,6 +21,14 @@ _FUNCTIONS: dict[str, KeyFunction] = {}
 def register_key_generator(name: str, function: KeyFunction) -> None:
     """Make a function known as a key generator; a name registered again means the new function.
 
+    Args:
+        name: what the table stores, by `hoodie.datasource.write.keygenerator.class`, with key generator type
+            USER_PROVIDED.
+        function: takes the rows as a pyarrow Table, and returns their record keys and their partition paths.
+
+    Example:
+        >>> pyhudi.register_key_generator("upper", lambda rows: (pc.utf8_upper(rows["uuid"]), rows["city"]))
+
     Raises: OptionError for an empty name.
     """
     if not name:

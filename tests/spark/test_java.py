@@ -1,4 +1,4 @@
-from pyhudi.demo import java
+from pyhudi.spark import java
 
 
 def script(path, body):

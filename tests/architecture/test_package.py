@@ -1,0 +1,31 @@
+"""What is said about the package holds: its floors, its lock file, its description."""
+
+import tomllib
+
+from tests.architecture.source import ROOT
+from tools.run_lanes import floors
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_lock_file_was_made_of_these_dependencies():
+    locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    (ours,) = (one for one in locked if one["name"] == PROJECT["name"])
+    told = {(one["name"], one.get("specifier", "")) for one in ours["metadata"]["requires-dist"]}
+    wanted = [*PROJECT["dependencies"], *(one for extra in PROJECT["optional-dependencies"].values() for one in extra)]
+    for one in wanted:
+        name = one.split("[")[0].split(">")[0].split("=")[0]
+        specifier = one.removeprefix(name).split("]")[-1]
+        assert (name, ",".join(sorted(specifier.split(",")))) in {
+            (each, ",".join(sorted(text.split(",")))) for each, text in told
+        }, f"{one}: run `make lock`"
+
+
+def test_every_dependency_of_the_core_has_a_floor():
+    names = {one.split(">")[0] for one in PROJECT["dependencies"]}
+    assert {one.split("==")[0] for one in floors()} >= names
+
+
+def test_every_extra_is_listed_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in PROJECT["optional-dependencies"] if f"| `{name}` |" not in readme] == []

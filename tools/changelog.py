@@ -1,0 +1,39 @@
+"""Put the fragments of `changelog.d` together as CHANGELOG.md: `make docs`.
+
+A fragment is `<step>.<feature|fix|format|doc>.md` with one change a line. Start at `changelog`.
+"""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADINGS = {"feature": "Added", "fix": "Fixed", "format": "On disk", "doc": "Documentation"}
+_NAME = re.compile(r"(\d+)\.(feature|fix|format|doc)\.md")
+_HEAD = """# Changelog
+
+Made by `make docs` from the fragments in `changelog.d`; write there, not here. Version 0.1.0 is not released
+yet: what was done is listed by step, newest first.
+"""
+
+
+def changelog(folder: Path) -> str:
+    """Return the changelog of a folder of fragments."""
+    steps: dict[int, dict[str, list[str]]] = defaultdict(dict)
+    for path in folder.iterdir():
+        found = _NAME.fullmatch(path.name)
+        if found is None:
+            raise SystemExit(f"{path.name}: a fragment is called <step>.<{'|'.join(HEADINGS)}>.md")
+        lines = [line.removeprefix("- ").strip() for line in path.read_text().splitlines()]
+        steps[int(found[1])][found[2]] = [line for line in lines if line]
+    parts = [_HEAD]
+    for step in sorted(steps, reverse=True):
+        parts.append(f"\n## Step {step}\n")
+        for kind, heading in HEADINGS.items():
+            if kind in steps[step]:
+                parts.append(f"\n### {heading}\n\n" + "".join(f"- {line}\n" for line in steps[step][kind]))
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    (ROOT / "CHANGELOG.md").write_text(changelog(ROOT / "changelog.d"))
