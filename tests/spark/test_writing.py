@@ -4,7 +4,7 @@ import pytest
 
 import pyhudi
 import pyhudi.spark
-from pyhudi.errors import InvalidInput, KeyMissing, NotBuilt, OptionError, PathNotShared, TableNotFound
+from pyhudi.errors import HudiError, InvalidInput, KeyMissing, NotBuilt, OptionError, PathNotShared, TableNotFound
 
 KEYED = {
     "hoodie.table.name": "trips",
@@ -126,6 +126,55 @@ def test_what_cannot_be_meant_is_refused_with_nothing_written(spark, tmp_path, o
     with pytest.raises(error):
         pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), str(tmp_path / "t"), operation, mode, KEYED)
     assert not (tmp_path / "t").exists()
+
+
+BAD = ("hoodie.parquet.max.file.size", "much"), ("hoodie.index.type", "FASTEST"), ("hoodie.table.type", "MERGE_ON_READ")
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite"])
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_first_write_that_fails_leaves_no_table(spark, tmp_path, operation, mode):
+    with pytest.raises(KeyMissing):
+        pyhudi.spark.write(rows(spark, (None, "oslo", 1, 1.0)), str(tmp_path / "t"), operation, mode, KEYED)
+    for key, value in BAD:
+        with pytest.raises(HudiError):
+            pyhudi.spark.write(
+                rows(spark, ("a", "oslo", 1, 1.0)), str(tmp_path / "t"), operation, mode, {**KEYED, key: value}
+            )
+    with pytest.raises(InvalidInput, match="columns"):
+        pyhudi.spark.write(spark.range(1).drop("id"), str(tmp_path / "t"), operation, mode)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+def test_a_first_write_of_generated_keys_that_fails_leaves_no_table(spark, tmp_path, operation):
+    times = {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.keygenerator.type": "TIMESTAMP",
+        "hoodie.keygen.timebased.timestamp.type": "DATE_STRING",
+        "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy",
+    }
+    with pytest.raises(HudiError):
+        pyhudi.spark.write(rows(spark, ("a", "oslo", 1, 1.0)), str(tmp_path / "t"), operation, options=times)
+    assert not (tmp_path / "t").exists()
+    pyhudi.spark.write(rows(spark, ("a", "2026-01-02", 1, 1.0)), str(tmp_path / "t"), operation, options=times)
+    assert pyhudi.open_table(str(tmp_path / "t")).count() == 1
+
+
+@pytest.mark.parametrize(("key", "value"), BAD)
+def test_overwrite_with_options_that_cannot_be_keeps_the_old_table(spark, path, key, value):
+    with pytest.raises(HudiError):
+        pyhudi.spark.write(rows(spark, ("z", "oslo", 1, 1.0)), path, mode="overwrite", options={**KEYED, key: value})
+    assert len(read(spark, path)) == 3
+
+
+def test_an_operation_and_an_option_that_contradict_each_other_are_refused(spark, path):
+    said = {"hoodie.datasource.write.operation": "upsert"}
+    with pytest.raises(OptionError, match="operation"):
+        pyhudi.spark.write(rows(spark, ("a", "oslo", 2, 2.0)), path, "delete", options=said)
+    assert len(read(spark, path)) == 3
 
 
 def test_a_table_in_memory_is_refused(spark):

@@ -208,7 +208,7 @@ def test_of_two_creators_at_once_one_is_told(env):
                 self.put(PROPERTIES_PATH, encode_properties(GOOD, env, "the other's"))
 
     storage = Raced(env=env)
-    with pytest.raises(TableExists, match="somebody else"):
+    with pytest.raises(TableExists, match="another writer"):
         create_state(storage, env, {**GOOD, "hoodie.table.name": "mine"})
     assert load_properties(storage, env)["hoodie.table.name"] == "t"
 

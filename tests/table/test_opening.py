@@ -97,7 +97,7 @@ def test_write_table_creates_appends_and_overwrites(path):
 
 
 def test_write_table_takes_the_table_that_somebody_else_makes_at_the_same_time(path, monkeypatch):
-    look, is_done = opening.is_table, []
+    look, is_done = opening.has_properties, []
 
     def just_too_early(storage):
         found = look(storage)
@@ -106,7 +106,7 @@ def test_write_table_takes_the_table_that_somebody_else_makes_at_the_same_time(p
             create_table(path, TRIPS, **SAID)
         return found
 
-    monkeypatch.setattr(opening, "is_table", just_too_early)
+    monkeypatch.setattr(opening, "has_properties", just_too_early)
     assert counts(write_table(path, trips(trip("a")), **SAID)) == (1, 0, 0)
     with pytest.raises(TableExists, match="if_exists"):
         create_table(path, TRIPS, **SAID)

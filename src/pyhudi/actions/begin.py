@@ -15,14 +15,14 @@ from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
-from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, WriteConflict
+from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex, file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.options import option
-from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal
+from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.evolution import RECONCILE, evolve, widened, widens_exactly
 from pyhudi.schema.meta_fields import META_FIELDS
@@ -31,6 +31,8 @@ from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import next_instant_time
@@ -130,15 +132,14 @@ def begin_write(
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
-        call = _prepared(call, index, timeline)
         phases = Phases(call)
 
         def keep(frame: Frame) -> Frame:
             return stack.enter_context(call.engine.hold(frame))
 
         make_keys = partial(_make_keys, call, given, phases, keep)
-        # A wrong key is found before the instant is there; only generated keys need its time.
-        early = make_keys(None) if call.state.config.record_key else None
+        early = _early_keys(call, given, phases, keep)
+        call = _prepared(call, index, timeline)
         transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
@@ -172,6 +173,8 @@ def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
     require_writable(_config_to_write(call), call.state.layout, timeline)
+    if call.state.is_planned:
+        lock_for(call.state, call.settings)  # one that cannot guard this storage is refused before there is a table
 
 
 def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
@@ -184,11 +187,34 @@ def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
 
 
 def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> WriteCall:
-    """Write into the table's properties what the call's options say of lock, fence, index and metadata table."""
+    """Make a table that is only planned, and write what the options say of its lock, fence, index and metadata table.
+
+    Raises: TableExists, WriteConflict where another writer made a table meanwhile.
+    """
     if not call.is_dry_run:
-        state = remember_fence(remember_lock(call.state, call.settings), call.settings)
+        state = _made(call.state) if call.state.is_planned else call.state
+        state = remember_fence(remember_lock(state, call.settings), call.settings)
         call = replace(call, state=remember_index(state, index, call.settings, seen))
     return _without_metadata_table(call)
+
+
+def _made(planned: TableState) -> TableState:
+    """Make the table that a first write planned.
+
+    Raises: WriteConflict where another writer made the same table meanwhile; TableExists where it made another.
+    """
+    try:
+        return create_state(planned.storage, planned.env, planned.config.properties)
+    except TableExists as error:
+        theirs, ours = (
+            replace(config, properties={}, create_schema="", lock={}, index={}, is_fenced=False)
+            for config in (open_state(planned.storage, planned.env).config, planned.config)
+        )
+        if theirs == ours:
+            raise WriteConflict("another writer made the table as this write began; write again") from error
+        raise TableExists(
+            "another writer made a table here as this write began, and another one; open it", path=planned.storage.url
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +238,19 @@ class _Keyed:
     @property
     def has_unknown_partitions(self) -> bool:
         return None in self.counts
+
+
+def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[Frame], Frame]) -> _Keyed | None:
+    """Make the keys before the instant is there, so that a wrong one is found; only generated keys need its time.
+
+    Cost: of a first write the key columns are computed once more where the keys are not made here.
+    """
+    early = _make_keys(call, given, phases, keep, None) if call.state.config.record_key else None
+    if call.state.is_planned and given.records is not None and (early is None or not given.is_counted):
+        rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).rows.frame
+        sizes = {name: parse(f"length(`{name}`) < 0") for name in (KEY, PARTITION)}
+        call.engine.count(call.engine.select(rows, sizes), list(sizes))
+    return early
 
 
 def _make_keys(

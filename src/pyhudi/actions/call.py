@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, Sizing
 from pyhudi.engine.api import Engine
+from pyhudi.errors import OptionError
 from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import WriteSpec
@@ -28,7 +29,18 @@ from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes
 from pyhudi.txn.group_locks import GroupLocks
 
-__all__ = ["ISOLATION", "RETRIES", "Phases", "WriteCall", "WriteResult", "sizing_of", "write_spec"]
+__all__ = [
+    "ISOLATION",
+    "OPERATION",
+    "RETRIES",
+    "Phases",
+    "WriteCall",
+    "WriteResult",
+    "require_operation",
+    "sizing_of",
+    "with_argument",
+    "write_spec",
+]
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
@@ -45,6 +57,22 @@ RETRIES: Final = option(
     "How often a write that another commit came before is done again before WriteConflict is raised: from the start, "
     "and from each start so often the file groups alone that others rewrote, where those began before it. Also how "
     "often a write of Spark is done again whose executors went with rows that they held.",
+)
+OPERATION: Final = option(
+    "hoodie.datasource.write.operation",
+    "upsert",
+    "Spark: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition. A verb "
+    "of a table refuses another than its own.",
+    parse=one_of(
+        "upsert",
+        "insert",
+        "bulk_insert",
+        "delete",
+        "insert_overwrite",
+        "insert_overwrite_table",
+        "delete_partition",
+        "bootstrap",
+    ),
 )
 
 _HISTORY: Final = 5
@@ -175,3 +203,33 @@ def _record_bytes(call: WriteCall, timeline: Timeline) -> float:
         if rows and size_bytes:
             return size_bytes / rows
     return 0.0
+
+
+def require_operation(options: Mapping[str, object] | None, operation: str) -> None:
+    """Refuse options that name another operation than the verb they are given to.
+
+    Raises: OptionError.
+    """
+    said = Settings.of(options or {})
+    if said.has(OPERATION) and said.get(OPERATION) != operation:
+        raise OptionError(
+            "the option names another operation than the verb; call the verb that is meant",
+            key=OPERATION.key,
+            value=said.get(OPERATION),
+            verb=operation,
+        )
+
+
+def with_argument(
+    options: Mapping[str, object] | None, argument: str, given: str | None, key: str
+) -> Mapping[str, object]:
+    """Return the options with one that an argument stands for; given both they must agree.
+
+    Raises: OptionError.
+    """
+    said = dict(options or {})
+    if given is None:
+        return said
+    if str(said.get(key, given)).lower() != given.lower():
+        raise OptionError("argument and option contradict each other", **{argument: given}, key=key, value=said[key])
+    return said | {key: given}

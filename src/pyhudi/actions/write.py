@@ -37,6 +37,7 @@ from pyhudi.timeline.view import Timeline
 from pyhudi.txn.conflicts import ReadSet
 
 __all__ = [
+    "DUPLICATES",
     "delete_keys",
     "delete_partitions",
     "insert",

@@ -3,7 +3,6 @@
 Start at `write`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -12,44 +11,30 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
-from pyhudi.actions.call import WriteResult
+from pyhudi.actions.call import OPERATION, WriteResult, require_operation
 from pyhudi.actions.records import columns_of_new_table
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
-from pyhudi.options import Settings, one_of, option
-from pyhudi.schema.evolution import require_names_apart
+from pyhudi.options import Settings, option
 from pyhudi.schema.meta_fields import META_FIELDS
-from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
+from pyhudi.schema.types import to_table_schema
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.failures import spark_errors
-from pyhudi.state.config import PARTITION_FIELDS, TableConfig, key_spec, names_of
-from pyhudi.state.creation import NAME, new_table
-from pyhudi.state.first_properties import new_properties
-from pyhudi.state.layout import layout_of
-from pyhudi.state.properties_file import create_state, has_properties, open_state
+from pyhudi.state.agreement import require_agreement
+from pyhudi.state.config import PARTITION_FIELDS, key_spec, names_of
+from pyhudi.state.creation import NAME
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import has_properties, open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import Table
+from pyhudi.table.creating import plan_table
+from pyhudi.txn.locks import lock_for
 
 __all__ = ["write"]
 
-OPERATION: Final = option(
-    "hoodie.datasource.write.operation",
-    "upsert",
-    "Spark: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition.",
-    parse=one_of(
-        "upsert",
-        "insert",
-        "bulk_insert",
-        "delete",
-        "insert_overwrite",
-        "insert_overwrite_table",
-        "delete_partition",
-        "bootstrap",
-    ),
-)
 PARTITIONS_TO_DELETE: Final = option(
     "hoodie.datasource.write.partitions.to.delete",
     "",
@@ -103,7 +88,7 @@ def write(
     storage = open_storage(path, storage_options, SystemEnv())
     engine = SparkEngine.of(df, storage)
     settings, extra = _settings(engine, options or {}, partition_by)
-    chosen = _operation(operation, settings)
+    chosen = _operation(operation, settings, options or {})
     save_mode, exists = _save_mode(mode, chosen), has_properties(storage)
     if exists and save_mode == "ignore":
         return None
@@ -115,11 +100,11 @@ def write(
     if exists and (save_mode == "append" or chosen in _REPLACING):
         return _run(Table(open_state(storage, SystemEnv())), df, chosen, settings, said)
     rows = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
-    properties = _properties(engine, storage, rows, settings, needs_name=needs_name)
-    with _kept(engine, storage, rows, properties, settings) if exists else nullcontext(rows) as kept:
+    planned = _planned(engine, storage, rows, settings, needs_name=needs_name)
+    with _kept(engine, rows, planned, settings) if exists else nullcontext(rows) as kept:
         if exists:
             _drop(storage)
-        return _run(_created(storage, properties), kept, chosen, settings, said)
+        return _run(Table(planned), kept, chosen, settings, said)
 
 
 def _settings(
@@ -145,11 +130,16 @@ def _settings(
     return (settings if fields else Settings({**settings.values, PARTITION_FIELDS.key: ",".join(columns)})), extra
 
 
-def _operation(given: str | None, settings: Settings) -> str:
-    """Return the operation: the argument, else the option; empty where none was chosen."""
+def _operation(given: str | None, settings: Settings, options: Mapping[str, object]) -> str:
+    """Return the operation: the argument, else the option; empty where neither says.
+
+    Raises: OptionError where the call's argument and options contradict each other.
+    """
     if given is None and not settings.has(OPERATION):
         return ""
     chosen = settings.get(OPERATION) if given is None else Settings({OPERATION.key: given}).get(OPERATION)
+    if OPERATION.key in options:
+        require_operation({OPERATION.key: options[OPERATION.key]}, chosen)
     if chosen == "bootstrap":
         raise NotBuilt("pyhudi does not bootstrap tables yet; read the files and write them", operation=chosen)
     return chosen
@@ -164,45 +154,30 @@ def _save_mode(given: str | None, operation: str) -> str:
     return mode
 
 
-def _properties(
+def _planned(
     engine: SparkEngine, storage: Storage, df: DataFrame, settings: Settings, *, needs_name: bool
-) -> dict[str, str]:
-    """Describe the new table, of the options and the rows' columns."""
+) -> TableState:
+    """Plan the new table, of the options and the rows' columns."""
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    columns = to_table_schema(columns_of_new_table(engine.schema(df)))
-    require_names_apart(columns)
-    name = settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
-    avro = arrow_to_avro(columns, *record_name(name), null_first=False)
-    schema = json.dumps(avro, separators=(",", ":"))
-    properties = new_properties(new_table(settings, columns=columns.names, create_schema=schema, name=name))
-    config = TableConfig.of(properties)
-    require_writable(config, layout_of(config.table_version))
-    return properties
-
-
-def _created(storage: Storage, properties: Mapping[str, str]) -> Table:
-    """Create the table; if another writer was quicker, theirs is the table."""
-    try:
-        return Table(create_state(storage, SystemEnv(), properties))
-    except TableExists:
-        return Table(open_state(storage, SystemEnv()))
+    planned = plan_table(storage, SystemEnv(), columns_of_new_table(engine.schema(df)), settings)
+    require_agreement(settings, planned.config)
+    require_writable(planned.config, planned.layout)
+    lock_for(planned, settings)
+    return planned
 
 
 @contextmanager
-def _kept(
-    engine: SparkEngine, storage: Storage, df: DataFrame, properties: Mapping[str, str], settings: Settings
-) -> Iterator[DataFrame]:
+def _kept(engine: SparkEngine, df: DataFrame, planned: TableState, settings: Settings) -> Iterator[DataFrame]:
     """Compute the rows and their keys while the old table is still there, and keep them until they are written.
 
     What is wrong with a row is found before anything is dropped, and rows that Spark cannot tell come from the old
     table are not lost with it.
     """
-    _require_elsewhere(df, storage)
-    config = TableConfig.of(properties)
-    if config.record_key:
+    _require_elsewhere(df, planned.storage)
+    if planned.config.record_key:
         columns = to_table_schema(engine.schema(df))
-        df = engine.with_keys(engine.conform(df, columns), key_spec(config, settings))
+        df = engine.with_keys(engine.conform(df, columns), key_spec(planned.config, settings))
     with engine.hold(df) as held:  # whole rows: a count alone would leave their keys out
         engine.count(held, [])
         yield held.drop(KEY, PARTITION, ORDER)
@@ -242,9 +217,10 @@ def _run(
     table: Table, df: DataFrame, operation: str, settings: Settings, extra: Mapping[str, str]
 ) -> WriteResult | None:
     """Call the verb. Rows for which keys are generated have none to look up, so they are inserted."""
-    said: dict[str, Any] = {"options": settings.values, "commit_metadata": extra}
+    verb = operation or ("upsert" if table.config.record_key or KEY in df.columns else "insert")
+    said: dict[str, Any] = {"options": {**settings.values, OPERATION.key: verb}, "commit_metadata": extra}
     result: WriteResult
-    match operation or ("upsert" if table.config.record_key or KEY in df.columns else "insert"):
+    match verb:
         case "upsert":
             result = table.upsert(df, **said)
         case "insert":

@@ -1,16 +1,16 @@
-"""Compare a call's options with the table's own properties.
+"""Compare a call's options and arguments with the table's own properties.
 
-What a table is, its properties say; an option that says otherwise is a mistake worth knowing. Pure. Start at
-`require_agreement`.
+What a table is, its properties say; an option or argument that says otherwise is a mistake worth knowing. Pure. Start
+at `require_agreement`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pyhudi.errors import OptionError
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import DECLARED, Option, Settings
-from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of
+from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of, timestamp_spec
 from pyhudi.state.creation import (
     DATABASE,
     DROP_PARTITION_COLUMNS,
@@ -25,11 +25,13 @@ from pyhudi.state.creation import (
     SLASH_DATES,
     TABLE_TYPE,
     TABLE_VERSION,
+    TIMEBASED_PREFIX,
     TIMELINE_ZONE,
     URL_ENCODE,
+    table_type_of,
 )
 
-__all__ = ["require_agreement"]
+__all__ = ["is_table_option", "require_agreement", "require_same_arguments"]
 
 Same = Callable[[object, TableConfig], bool]
 """Whether an option's value says what the table is."""
@@ -43,17 +45,40 @@ def require_agreement(settings: Settings, config: TableConfig) -> None:
     for key in settings.values:
         if key in DECLARED:
             settings.get(DECLARED[key])
-    for wanted, said_by, is_same in _PAIRS:
-        if not settings.has(wanted):
+    for wanted, value, table in _differences(settings, config):
+        raise OptionError(f"option {_CONTRADICTS}", key=wanted.key, value=value, table=table)
+    times = {key: text for key, text in settings.values.items() if key.startswith(TIMEBASED_PREFIX)}
+    if config.timestamp is not None and timestamp_spec({**config.properties, **times}) != config.timestamp:
+        stored = {key: text for key, text in config.properties.items() if key.startswith(TIMEBASED_PREFIX)}
+        raise OptionError(f"option {_CONTRADICTS}", value=times, table=stored)
+
+
+def require_same_arguments(arguments: Mapping[str, str | int | Sequence[str] | None], config: TableConfig) -> None:
+    """Refuse arguments of a façade's function, by their names, that contradict the table; None was not given.
+
+    Raises: OptionError naming the argument and the table's value.
+    """
+    for name, given in arguments.items():
+        if given is None:
             continue
-        value = settings.get(wanted)
-        if not is_same(value, config):
-            raise OptionError(
-                "option contradicts the table's properties; leave it out, or write to another table",
-                key=wanted.key,
-                value=value,
-                table=said_by(config),
-            )
+        if name == "table_type":
+            text = str(table_type_of(str(given)))
+        else:
+            text = str(given) if isinstance(given, str | int) else ",".join(given)
+        for _, _, table in _differences(Settings({_ARGUMENTS[name].key: text}), config):
+            raise OptionError(f"argument {_CONTRADICTS}", **{name: given}, table=table)
+
+
+def is_table_option(key: str) -> bool:
+    """Return whether an option says what a table is, and so is compared with its properties."""
+    return key.startswith(TIMEBASED_PREFIX) or any(wanted.key == key for wanted, _, _ in _PAIRS)
+
+
+def _differences(settings: Settings, config: TableConfig) -> Iterator[tuple[Option[Any], object, object]]:
+    """Yield the options that contradict the table, with their value and the table's."""
+    for wanted, said_by, is_same in _PAIRS:
+        if settings.has(wanted) and not is_same(settings.get(wanted), config):
+            yield wanted, settings.get(wanted), said_by(config)
 
 
 def _text(of: Callable[[TableConfig], object]) -> Same:
@@ -114,3 +139,12 @@ _PAIRS: Final[tuple[tuple[Option[Any], Callable[[TableConfig], object], Same], .
     ),
     (TIMELINE_ZONE, lambda config: config.timeline_zone, _text(lambda config: config.timeline_zone)),
 )
+_ARGUMENTS: Final[Mapping[str, Option[Any]]] = {
+    "name": NAME,
+    "record_key": RECORD_KEY,
+    "partition_by": PARTITION_FIELDS,
+    "ordering": ORDERING_FIELDS,
+    "table_type": TABLE_TYPE,
+    "table_version": TABLE_VERSION,
+}
+_CONTRADICTS: Final = "contradicts the table's properties; leave it out, or write to another table"

@@ -37,10 +37,12 @@ __all__ = [
     "TABLE_TYPE",
     "TABLE_VERSION",
     "TIMEBASED",
+    "TIMEBASED_PREFIX",
     "TIMELINE_ZONE",
     "URL_ENCODE",
     "NewTable",
     "new_table",
+    "table_type_of",
 ]
 
 NAME: Final = option("hoodie.table.name", "", "Name of the table.", old_keys=("hoodie.datasource.write.table.name",))
@@ -109,7 +111,7 @@ TIMELINE_ZONE: Final = option(
 )
 
 _MADE_AGAIN: Final = frozenset({KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION})
-_TIMEBASED: Final = TIMEBASED.key.removesuffix("*")
+TIMEBASED_PREFIX: Final = TIMEBASED.key.removesuffix("*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +149,8 @@ class NewTable:
         Raises: InvalidInput naming both sides; NotBuilt; Unsupported for a version we do not know.
         """
         _require_text(self.name)
+        if not self.columns:
+            raise InvalidInput("a table needs columns", columns=[])
         if not layout_of(self.table_version).is_writable:
             raise InvalidInput("new tables have version 9, 8 or 6", table_version=self.table_version)
         for role, names in (("record key", self.record_key), ("ordering", self.ordering), ("partition", self._paths())):
@@ -195,7 +199,7 @@ def new_table(
         ordering=order,
         key_generator=generator,
         key_generator_class=generator_class,
-        timebased={key: text for key, text in settings.values.items() if key.startswith(_TIMEBASED)},
+        timebased={key: text for key, text in settings.values.items() if key.startswith(TIMEBASED_PREFIX)},
         is_hive_style=settings.get(HIVE_STYLE),
         is_url_encoded=settings.get(URL_ENCODE),
         has_slash_dates=settings.get(SLASH_DATES),
@@ -204,6 +208,18 @@ def new_table(
         merge_mode=MergeMode(settings.get(MERGE_MODE) or inferred),
         timeline_zone=settings.get(TIMELINE_ZONE),
     )
+
+
+def table_type_of(given: str) -> TableType:
+    """Read a table type: `cow` or `mor`, or Hudi's names.
+
+    Raises: InvalidInput.
+    """
+    short = {"cow": TableType.COPY_ON_WRITE, "mor": TableType.MERGE_ON_READ}
+    wanted = short.get(given.lower()) or TableType.__members__.get(given.upper())
+    if wanted is None:
+        raise InvalidInput("a table type is cow or mor", table_type=given)
+    return wanted
 
 
 def _both(argument: str, given: Sequence[str] | None, settings: Settings, key: str) -> tuple[str, ...]:
@@ -221,10 +237,7 @@ def _table_type(given: str | None, settings: Settings) -> TableType:
     said = TableType(settings.get(TABLE_TYPE))
     if given is None:
         return said
-    short = {"cow": TableType.COPY_ON_WRITE, "mor": TableType.MERGE_ON_READ}
-    wanted = short.get(given.lower()) or TableType.__members__.get(given.upper())
-    if wanted is None:
-        raise InvalidInput("a table type is cow or mor", table_type=given)
+    wanted = table_type_of(given)
     if settings.has(TABLE_TYPE) and said is not wanted:
         raise OptionError(
             "argument and option contradict each other", table_type=given, key=TABLE_TYPE.key, value=str(said)
@@ -277,7 +290,7 @@ def _require_generator(new: NewTable) -> None:
     kind, fields = new.key_generator, new.partition_by
     is_wrong = {
         KeyGenerator.SIMPLE: len(fields) != 1 or len(new.record_key) > 1,
-        KeyGenerator.TIMESTAMP: len(fields) != 1 or not new.timebased.get(_TIMEBASED + "timestamp.type"),
+        KeyGenerator.TIMESTAMP: len(fields) != 1 or not new.timebased.get(TIMEBASED_PREFIX + "timestamp.type"),
         KeyGenerator.NON_PARTITION: bool(fields),
         KeyGenerator.GLOBAL_DELETE: bool(fields),
         KeyGenerator.CUSTOM: any(
@@ -287,7 +300,7 @@ def _require_generator(new: NewTable) -> None:
     }
     needs = {
         KeyGenerator.SIMPLE: "one partition field and at most one record key field",
-        KeyGenerator.TIMESTAMP: f"one partition field and {_TIMEBASED}timestamp.type",
+        KeyGenerator.TIMESTAMP: f"one partition field and {TIMEBASED_PREFIX}timestamp.type",
         KeyGenerator.NON_PARTITION: "no partition field",
         KeyGenerator.GLOBAL_DELETE: "no partition field",
         KeyGenerator.CUSTOM: "partition fields as field:SIMPLE or field:TIMESTAMP",

@@ -18,3 +18,5 @@ class TableState:
     env: Env
     config: TableConfig
     layout: Layout
+    is_planned: bool = False
+    """The table is not there yet: its first write makes it, once the checks have passed."""

@@ -27,6 +27,7 @@ __all__ = [
     "has_properties",
     "load_properties",
     "open_state",
+    "plan_state",
     "update_properties",
 ]
 
@@ -57,6 +58,15 @@ def open_state(storage: Storage, env: Env) -> TableState:
     return TableState(storage=storage, env=env, config=config, layout=_layout(config))
 
 
+def plan_state(storage: Storage, env: Env, properties: Mapping[str, str]) -> TableState:
+    """Return a table of these properties that is not there yet; nothing is read or written.
+
+    Raises: as `TableConfig.of`; Unsupported.
+    """
+    config = TableConfig.of(properties)
+    return TableState(storage=storage, env=env, config=config, layout=_layout(config), is_planned=True)
+
+
 def create_state(storage: Storage, env: Env, properties: Mapping[str, str]) -> TableState:
     """Create a table of these properties (`state.creation` makes them) and open it.
 
@@ -64,8 +74,7 @@ def create_state(storage: Storage, env: Env, properties: Mapping[str, str]) -> T
 
     Raises: TableExists.
     """
-    config = TableConfig.of(properties)
-    layout = _layout(config)
+    layout = plan_state(storage, env, properties).layout
     if has_properties(storage):
         raise TableExists("there is a table already; open it, or choose another path", path=storage.url)
     for directory in (*_DIRECTORIES, layout.timeline_path, layout.history_path):

@@ -1,7 +1,8 @@
 """Create, open and find tables by their path. Start at `open_table`."""
 
-import json
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Literal
 
 import pyarrow as pa
@@ -12,19 +13,15 @@ from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.options import Settings
-from pyhudi.schema.evolution import require_names_apart
-from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
+from pyhudi.state.agreement import require_same_arguments
 from pyhudi.state.config import PARTITION_FIELDS, names_of
-from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY, new_table
-from pyhudi.state.first_properties import new_properties
-from pyhudi.state.properties_file import create_state, open_state
-from pyhudi.state.properties_file import has_properties as is_table
-from pyhudi.storage.api import Storage
+from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY
+from pyhudi.state.properties_file import create_state, has_properties, open_state
 from pyhudi.storage.opening import open_storage
+from pyhudi.table.creating import TableArguments, plan_table, require_as_asked, require_kept_options
 from pyhudi.table.table import Table
 from pyhudi.table.types import Names, Options, Records, Schema
-from pyhudi.txn.fence import fence_declaration
-from pyhudi.txn.locks import lock_declaration, lock_report
+from pyhudi.txn.locks import lock_report
 
 __all__ = ["create_table", "locks", "open_table", "pending", "table_exists", "write_table"]
 
@@ -58,7 +55,7 @@ def table_exists(path: str, *, storage_options: Mapping[str, str] | None = None)
         >>> pyhudi.table_exists(path)
         True
     """
-    return is_table(open_storage(path, storage_options, SystemEnv()))
+    return has_properties(open_storage(path, storage_options, SystemEnv()))
 
 
 def create_table(
@@ -87,9 +84,10 @@ def create_table(
         ordering: the columns of which the greatest value wins among rows of one key; the later commit wins, without it.
         table_type: `cow`, the only one that is built.
         table_version: 9, 8 or 6: which releases of Apache Hudi read it; 9 is the newest.
-        options: options of Apache Hudi by their keys; those of the table are kept in its properties.
+        options: options of Apache Hudi by their keys that say what the table is, which its properties keep. One that
+            acts on writes is refused: give it to each write.
         storage_options: as in `open_table`.
-        if_exists: `error`, or `open` to take the table that is there.
+        if_exists: `error`, or `open` to take the table that is there, if it is what the arguments and options say.
         env: as in `open_table`.
 
     Example:
@@ -101,35 +99,25 @@ def create_table(
     """
     world = env or SystemEnv()
     storage = open_storage(path, storage_options, world)
-    if is_table(storage):
-        return _there(storage, world, if_exists)
-    settings = Settings.of(options or {})
-    columns = to_table_schema(pa.schema(schema))
-    require_names_apart(columns)
-    called = name or settings.values.get("hoodie.table.name") or storage.url.rstrip("/").rsplit("/", 1)[-1]
-    avro = arrow_to_avro(columns, *record_name(called), null_first=False)
-    new = new_table(
-        settings,
-        columns=columns.names,
-        create_schema=json.dumps(avro, separators=(",", ":")),
-        name=called,
-        record_key=_names(record_key),
-        partition_by=_names(partition_by),
-        ordering=_names(ordering),
+    settings, columns = Settings.of(options or {}), pa.schema(schema)
+    arguments = TableArguments(
+        name=name,
+        record_key=record_key,
+        partition_by=partition_by,
+        ordering=ordering,
         table_type=table_type,
         table_version=table_version,
     )
-    declared = lock_declaration(settings) | fence_declaration(settings)
-    try:
-        return Table(create_state(storage, world, new_properties(new) | declared))
-    except TableExists:  # another writer was quicker
-        return _there(storage, world, if_exists)
-
-
-def _there(storage: Storage, env: Env, if_exists: str) -> Table:
-    if if_exists == "open":
-        return Table(open_state(storage, env))
-    raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
+    if not has_properties(storage):
+        properties = plan_table(storage, world, columns, settings, arguments).config.properties
+        require_kept_options(settings, properties, names_of(properties.get("hoodie.table.recordkey.fields")))
+        with suppress(TableExists):  # another writer was quicker
+            return Table(create_state(storage, world, properties))
+    if if_exists != "open":
+        raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
+    state = open_state(storage, world)
+    require_as_asked(state, columns, settings, arguments)
+    return Table(state)
 
 
 def write_table(
@@ -167,22 +155,17 @@ def write_table(
     """
     if mode not in {"append", "overwrite"}:
         raise InvalidInput("mode is append or overwrite", mode=mode)
-    if not table_exists(path, storage_options=storage_options):
-        storage = open_storage(path, storage_options, SystemEnv())
+    world, settings = SystemEnv(), Settings.of(options or {})
+    storage = open_storage(path, storage_options, world)
+    arguments = TableArguments(name=name, record_key=record_key, partition_by=partition_by, ordering=ordering)
+    if has_properties(storage):
+        table = Table(open_state(storage, world))
+        require_same_arguments(asdict(arguments), table.config)
+    else:
         engine = engine_for(records, storage)
-        records = rows_for_new_table(engine, records, _fields(options, record_key, partition_by, ordering))
-        create_table(
-            path,
-            columns_of_new_table(engine.schema(records)),
-            name=name,
-            record_key=record_key,
-            partition_by=partition_by,
-            ordering=ordering,
-            options=options,
-            storage_options=storage_options,
-            if_exists="open",
-        )
-    table = open_table(path, storage_options=storage_options)
+        records = rows_for_new_table(engine, records, arguments.fields | _fields(settings))
+        columns = columns_of_new_table(engine.schema(records))
+        table = Table(plan_table(storage, world, columns, settings, arguments))
     if mode == "append":
         return table.upsert(records, options=options, commit_metadata=commit_metadata)
     return table.insert_overwrite_table(records, options=options, commit_metadata=commit_metadata)
@@ -217,13 +200,7 @@ def locks(path: str, *, options: Options | None = None, storage_options: Mapping
     return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
 
 
-def _fields(options: Options | None, *given: Names | str | None) -> set[str]:
-    """Return the columns that arguments and options name as fields of a key, of the partition path or of the order."""
-    settings = Settings.of(options or {})
+def _fields(settings: Settings) -> set[str]:
+    """Return the columns that options name as fields of a key, of the partition path or of the order."""
     said = [name for one in (RECORD_KEY, PARTITION_FIELDS, ORDERING_FIELDS) for name in names_of(settings.get(one))]
-    return {name.partition(":")[0] for name in [*said, *(name for names in given for name in _names(names) or ())]}
-
-
-def _names(given: Names | str | None) -> Names | None:
-    """Take one name for a list of one."""
-    return [given] if isinstance(given, str) else given
+    return {name.partition(":")[0] for name in said}

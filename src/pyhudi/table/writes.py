@@ -9,12 +9,12 @@ from typing import Any, Literal, Unpack, overload
 import pyarrow.compute as pc
 
 from pyhudi.actions.bulk_insert import bulk_insert
-from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult
+from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.planned import PlannedWrite
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
-from pyhudi.actions.write import delete_keys, delete_partitions, insert, insert_overwrite, upsert
+from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, insert, insert_overwrite, upsert
 from pyhudi.engine.api import Engine, Frame, engine_for
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput
@@ -63,6 +63,7 @@ class WriteVerbs:
 
         Raises: SchemaMismatch, KeyMissing, Conflict, CommitUnknown.
         """
+        require_operation(options, "upsert")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return upsert(call, rows)
 
@@ -107,9 +108,8 @@ class WriteVerbs:
 
         Raises: as `upsert`; DuplicateKeys.
         """
-        given = dict(options or {})
-        if duplicates is not None:
-            given["hoodie.datasource.insert.dup.policy"] = duplicates
+        require_operation(options, "insert")
+        given = with_argument(options, "duplicates", duplicates, DUPLICATES.key)
         call, rows = self._call_with(records, given, dry_run, commit_metadata)
         return insert(call, rows)
 
@@ -139,6 +139,7 @@ class WriteVerbs:
 
         Raises: as `upsert`.
         """
+        require_operation(options, "bulk_insert")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return bulk_insert(call, rows)
 
@@ -191,6 +192,7 @@ class WriteVerbs:
 
         Raises: InvalidInput, ExpressionError, Conflict, CommitUnknown.
         """
+        require_operation(options, "delete")
         if isinstance(records, str):
             records, where = None, records
         if sum(given is not None for given in (records, keys, where)) != 1:
@@ -230,6 +232,7 @@ class WriteVerbs:
 
         Raises: as `upsert`.
         """
+        require_operation(options, "insert_overwrite")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows)
 
@@ -260,6 +263,7 @@ class WriteVerbs:
 
         Raises: as `upsert`.
         """
+        require_operation(options, "insert_overwrite_table")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
         return insert_overwrite(call, rows, is_whole_table=True)
 
@@ -289,6 +293,7 @@ class WriteVerbs:
 
         Raises: InvalidInput where a path or pattern fits no partition.
         """
+        require_operation(options, "delete_partition")
         call = self._call(options, dry_run, commit_metadata)
         return delete_partitions(call, partitions)
 
@@ -322,6 +327,7 @@ class WriteVerbs:
 
         Raises: InvalidInput, ExpressionError, Conflict, CommitUnknown.
         """
+        require_operation(options, "upsert")
         call = self._call(options, dry_run, commit_metadata, isolation=isolation)
         changes = {name: _value(value) for name, value in set.items()}
         return update_where(call, changes, None if where is None else _condition(where))
@@ -354,6 +360,7 @@ class WriteVerbs:
 
         Raises: InvalidInput, ExpressionError; what `execute()` raises.
         """
+        require_operation(options, "upsert")
         call, rows = self._call_with(source, options, dry_run, commit_metadata, is_as_it_is=True, isolation=isolation)
         return MergeBuilder(call, rows, on)
 
@@ -381,8 +388,9 @@ class WriteVerbs:
         isolation: Isolation | None = None,
         records: Records | None = None,
     ) -> WriteCall:
-        given = dict(options or {}) if isolation is None else {**(options or {}), ISOLATION.key: isolation}
-        self._state = open_state(self._state.storage, self._state.env)
+        given = with_argument(options, "isolation", isolation, ISOLATION.key)
+        if not self._state.is_planned:
+            self._state = open_state(self._state.storage, self._state.env)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
         settings = Settings.of(given, engine.session_options)
         return WriteCall(

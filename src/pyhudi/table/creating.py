@@ -1,0 +1,133 @@
+"""Plan a table that is to be made, of a call's arguments, options and columns; and compare them with one that is there.
+
+Nothing is written here: `create_table` makes the table, or the first write once its checks have passed. Start at
+`plan_table`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+
+from pyhudi.env import Env
+from pyhudi.errors import OptionError, SchemaMismatch
+from pyhudi.index.choice import INDEX_TYPE, index_declaration
+from pyhudi.options import DECLARED, Settings
+from pyhudi.queries.slices import table_schema
+from pyhudi.schema.evolution import evolve, require_names_apart
+from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
+from pyhudi.state.agreement import is_table_option, require_agreement, require_same_arguments
+from pyhudi.state.config import FENCE_KEY, INDEX_KEYS, LOCK_KEYS
+from pyhudi.state.creation import NAME, TIMEBASED_PREFIX, new_table
+from pyhudi.state.first_properties import new_properties
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import plan_state
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.active import load_timeline
+from pyhudi.txn.fence import fence_declaration
+from pyhudi.txn.locks import lock_declaration
+
+__all__ = ["TableArguments", "plan_table", "require_as_asked", "require_kept_options"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableArguments:
+    """What a façade's function was told of a table; None was not given, and one name stands for a list of one."""
+
+    name: str | None = None
+    record_key: Sequence[str] | None = None
+    partition_by: Sequence[str] | None = None
+    ordering: Sequence[str] | None = None
+    table_type: str | None = None
+    table_version: int | None = None
+
+    @property
+    def fields(self) -> set[str]:
+        """Return the columns that are named as fields of a key, of the partition path or of the order."""
+        named = (self.record_key, self.partition_by, self.ordering)
+        return {name.partition(":")[0] for names in named for name in _names(names) or ()}
+
+
+def plan_table(
+    storage: Storage, env: Env, schema: pa.Schema, settings: Settings, arguments: TableArguments | None = None
+) -> TableState:
+    """Return the table that these columns, options and arguments ask for, which is not there yet.
+
+    Options that act on writes are passed over. A table without a name is called like the last part of its path.
+
+    Raises: InvalidInput, OptionError, NotBuilt, Unsupported.
+    """
+    said = arguments or TableArguments()
+    columns = to_table_schema(schema)
+    require_names_apart(columns)
+    name = said.name or settings.get(NAME) or storage.url.rstrip("/").rsplit("/", 1)[-1]
+    new = new_table(
+        settings,
+        columns=columns.names,
+        create_schema=json.dumps(arrow_to_avro(columns, *record_name(name), null_first=False), separators=(",", ":")),
+        name=name,
+        record_key=_names(said.record_key),
+        partition_by=_names(said.partition_by),
+        ordering=_names(said.ordering),
+        table_type=said.table_type,
+        table_version=said.table_version,
+    )
+    return plan_state(storage, env, new_properties(new) | _declared(settings, new.record_key))
+
+
+def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key: Sequence[str]) -> None:
+    """Refuse options that are not among the properties a table keeps: none is dropped without a word.
+
+    Raises: OptionError.
+    """
+    declared = _declared(settings, record_key)
+    for key, text in settings.values.items():
+        if is_table_option(key):
+            wanted = text if key.startswith(TIMEBASED_PREFIX) else kept.get(key)  # what else there is was compared
+        elif key not in {*LOCK_KEYS, *INDEX_KEYS, FENCE_KEY} or _is_own_lock(key, declared):
+            raise OptionError("a table does not keep this option, which acts on writes; give it to each write", key=key)
+        elif key not in declared and settings.get(DECLARED[key]) != DECLARED[key].default:
+            needed = INDEX_TYPE.key if key in INDEX_KEYS else LOCK_KEYS[0]
+            raise OptionError(f"a table keeps this option only together with {needed}", key=key)
+        else:
+            wanted = declared.get(key)
+        if wanted and kept.get(key) != wanted:
+            raise OptionError(
+                "option contradicts the table's properties; leave it out, or give it to a write, which may add it",
+                key=key,
+                value=text,
+                table=kept.get(key),
+            )
+
+
+def require_as_asked(state: TableState, schema: pa.Schema, settings: Settings, arguments: TableArguments) -> None:
+    """Refuse a table that is there and is not what a call asks for.
+
+    Columns that the table has beside those of the schema are fine: writes add them.
+
+    Raises: OptionError, SchemaMismatch.
+    """
+    require_same_arguments(asdict(arguments), state.config)
+    require_agreement(settings, state.config)
+    require_kept_options(settings, state.config.properties, state.config.record_key)
+    stored = table_schema(state, load_timeline(state))
+    missing = [name for name in schema.names if name not in stored.names]
+    if missing:
+        raise SchemaMismatch("the table has not all columns of the schema; write rows with them", missing=missing)
+    evolve(stored, to_table_schema(schema))
+
+
+def _declared(settings: Settings, record_key: Sequence[str]) -> dict[str, str]:
+    """Return the properties that keep lock, fence and index, as far as options name them."""
+    return lock_declaration(settings) | fence_declaration(settings) | index_declaration(settings, record_key)
+
+
+def _is_own_lock(key: str, declared: Mapping[str, str]) -> bool:
+    """Return whether the lock that is named is one that only pyhudi's writers share, which a table does not keep."""
+    return key == LOCK_KEYS[0] and key not in declared
+
+
+def _names(given: Sequence[str] | None) -> list[str] | None:
+    """Take one name for a list of one."""
+    return [given] if isinstance(given, str) else None if given is None else list(given)
