@@ -5,25 +5,17 @@ from pyhudi.errors import NotBuilt, Unsupported
 from pyhudi.state.config import TableConfig
 from pyhudi.state.layout import layout_of
 from pyhudi.state.refusals import find_refusals, require_writable
-from pyhudi.timeline.instant import collapse, parse_name
-from pyhudi.timeline.view import Timeline, timeline_of
-
-T = "20250101000000000"
 
 
 def config(version: int = 9, **said: str) -> TableConfig:
     return TableConfig.of({"hoodie.table.name": "t", "hoodie.table.version": str(version), **said})
 
 
-def timeline(*names: str) -> Timeline:
-    return timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
-
-
 @pytest.mark.parametrize("version", [6, 8, 9])
 @pytest.mark.parametrize("ordering", [(), ("ts",)])
 def test_a_new_table_is_written(version, ordering):
     state = new_state(version, ordering=ordering)
-    require_writable(state.config, state.layout, timeline())
+    require_writable(state.config, state.layout)
 
 
 @pytest.mark.parametrize(
@@ -60,25 +52,6 @@ def test_properties_that_say_the_default_are_no_feature():
         "hoodie.table.base.file.format": "PARQUET",
     }
     assert find_refusals(config(**said)) == []
-
-
-@pytest.mark.parametrize(
-    "action", ["compaction", "logcompaction", "clustering", "indexing", "clean", "restore", "savepoint"]
-)
-def test_a_pending_service_is_refused_with_its_instant(action):
-    with pytest.raises(NotBuilt, match=f"{T}.{action}"):
-        require_writable(config(), layout_of(9), timeline(f"{T}.{action}.inflight"))
-
-
-def test_what_others_completed_or_write_is_no_reason():
-    names = (
-        f"{T}_{T}.savepoint",
-        f"{T}_{T}.clean",
-        f"{T}.commit.requested",
-        f"{T}.rollback.inflight",
-        f"{T}.replacecommit.requested",
-    )
-    assert find_refusals(config(), timeline(*names).instants) == []
 
 
 @pytest.mark.parametrize("version", [1, 5, 7])

@@ -39,6 +39,7 @@ from pyhudi.timeline.clock import next_instant_time
 from pyhudi.timeline.codec import encode_requested_replace
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.timeline.services import pending_refusals
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.commit import Txn, begin
 from pyhudi.txn.fence import remember_fence
@@ -172,7 +173,7 @@ def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     """Check the call's options against the table, and that the table can be written."""
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
-    require_writable(_config_to_write(call), call.state.layout, timeline)
+    require_writable(_config_to_write(call), call.state.layout, pending_refusals(timeline))
     if call.state.is_planned:
         lock_for(call.state, call.settings)  # one that cannot guard this storage is refused before there is a table
 

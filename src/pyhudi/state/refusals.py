@@ -1,46 +1,18 @@
-"""What pyhudi cannot write yet, found in a table's properties and timeline, and refused by name.
+"""What pyhudi cannot write yet, found in a table's properties, and refused by name.
 
 One list of (what to look for, what to call it, the way out): a feature that gets built takes its line away. Nothing is
 ever half-written. Start at `require_writable`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from pyhudi.errors import NotBuilt, Unsupported
 from pyhudi.state.config import MergeMode, TableConfig, TableType
 from pyhudi.state.layout import Layout
 
-__all__ = ["InstantShown", "Refusal", "TimelineShown", "find_refusals", "require_writable"]
-
-
-class InstantShown(Protocol):
-    """As much of an instant as is looked at here; `timeline.instant.Instant` has it."""
-
-    @property
-    def requested_time(self) -> str:
-        """Return when it was requested."""
-        ...
-
-    @property
-    def action(self) -> str:
-        """Return what it does."""
-        ...
-
-    @property
-    def is_completed(self) -> bool:
-        """Return whether it is done."""
-        ...
-
-
-class TimelineShown(Protocol):
-    """As much of a timeline as is looked at here; `timeline.view.Timeline` has it."""
-
-    @property
-    def instants(self) -> Sequence[InstantShown]:
-        """Return one instant an action."""
-        ...
+__all__ = ["Refusal", "find_refusals", "require_writable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,22 +99,12 @@ _PROPERTIES: Final = (
     _Property(_set("hoodie.table.format", "native"), "foreign table formats", _WITH_HUDI),
     _Property(_set("hoodie.table.storage.layout", "default"), "other storage layouts", _WITH_HUDI),
 )
-_PENDING: Final = {
-    "compaction": "pending compactions",
-    "logcompaction": "pending log compactions",
-    "clustering": "pending clusterings",
-    "indexing": "indexes that are being built",
-    "clean": "pending cleans",
-    "restore": "pending restores",
-    "savepoint": "pending savepoints",
-}
-_FINISH: Final = "let Apache Hudi finish it, or roll it back"
 
 
-def require_writable(config: TableConfig, layout: Layout, timeline: TimelineShown | None = None) -> None:
-    """Refuse a table that uses what is not built, before anything is written.
+def require_writable(config: TableConfig, layout: Layout, others: Iterable[Refusal] = ()) -> None:
+    """Check that a table uses nothing that is not built, before anything is written.
 
-    Without a timeline only the properties are looked at.
+    `others` were found elsewhere, as `timeline.services.pending_refusals` finds them on the timeline.
 
     Raises: Unsupported for a table version that is only read; NotBuilt naming the first feature, what shows it and the
             way out, with the names of all others.
@@ -151,20 +113,15 @@ def require_writable(config: TableConfig, layout: Layout, timeline: TimelineShow
         raise Unsupported(
             "tables of this version are only read; upgrade it with Apache Hudi", table_version=layout.table_version
         )
-    refusals = find_refusals(config, timeline.instants if timeline is not None else ())
+    refusals = [*find_refusals(config), *others]
     if not refusals:
         return
-    first, *others = refusals
-    more = {"also": [one.feature for one in others]} if others else {}
+    first, *rest = refusals
+    more = {"also": [one.feature for one in rest]} if rest else {}
     raise NotBuilt(f"pyhudi does not write {first.feature} yet; {first.way_out}", found=first.found, **more)
 
 
-def find_refusals(config: TableConfig, instants: Iterable[InstantShown] = ()) -> list[Refusal]:
-    """List everything in a table that keeps it from being written."""
+def find_refusals(config: TableConfig) -> list[Refusal]:
+    """Return everything in a table's properties that keeps it from being written."""
     shown = [(rule, rule.found(config)) for rule in _PROPERTIES]
-    refusals = [Refusal(feature=rule.feature, way_out=rule.way_out, found=str(text)) for rule, text in shown if text]
-    for instant in instants:
-        if not instant.is_completed and str(instant.action) in _PENDING:
-            found = f"{instant.requested_time}.{instant.action}"
-            refusals.append(Refusal(feature=_PENDING[str(instant.action)], way_out=_FINISH, found=found))
-    return refusals
+    return [Refusal(feature=rule.feature, way_out=rule.way_out, found=str(text)) for rule, text in shown if text]

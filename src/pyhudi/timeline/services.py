@@ -1,0 +1,32 @@
+"""Table services that another program planned and did not finish: a write is refused beside them, by name.
+
+Start at `pending_refusals`.
+"""
+
+from typing import Final
+
+from pyhudi.state.refusals import Refusal
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import Timeline, pending_instants
+
+__all__ = ["pending_refusals"]
+
+_PENDING: Final = {
+    Action.COMPACTION: "pending compactions",
+    Action.LOGCOMPACTION: "pending log compactions",
+    Action.CLUSTERING: "pending clusterings",
+    Action.INDEXING: "indexes that are being built",
+    Action.CLEAN: "pending cleans",
+    Action.RESTORE: "pending restores",
+    Action.SAVEPOINT: "pending savepoints",
+}
+_FINISH: Final = "let Apache Hudi finish it, or roll it back"
+
+
+def pending_refusals(timeline: Timeline) -> list[Refusal]:
+    """Return the services that keep a table from being written until they are over."""
+    return [
+        Refusal(feature=_PENDING[one.action], way_out=_FINISH, found=f"{one.requested_time}.{one.action}")
+        for one in pending_instants(timeline)
+        if one.action in _PENDING
+    ]
