@@ -103,6 +103,12 @@ UNGUARDED = (f"{COMMIT}.lock_for", lock_off_in())
 
 MUTANTS = (
     Mutant("no check of file groups", "count-count", ((f"{COMMIT}.find_overlaps", always(())),)),
+    Mutant(
+        "a listing is taken for one moment",
+        "checkpoints",
+        (("pyhudi.timeline.listing._has_gaps", always(False)),),
+        seed=2,
+    ),
     Mutant("no lock", "count-count", (UNGUARDED,)),
     Mutant("no lock to commit", "count-count", ((f"{COMMIT}.lock_for", lock_off_in("commit")),), seed=2),
     Mutant("no lock to begin", "two-recover", ((f"{COMMIT}.lock_for", lock_off_in("begin")),)),
@@ -195,7 +201,6 @@ MUTANTS = (
         "count-count-store",
         (("tests.simulation.explorer.disk.SimStorage.cas", swap_is_put),),
         ways=("uniform",),
-        seed=40,
     ),
     Mutant(
         "a create is a put",
@@ -267,16 +272,14 @@ MUTANTS = (
         "a rollback claims no slot",
         "expired-lease-roll-back-fenced",
         ((f"{ROLLBACK}.decide_rollback", always(Verdict.OURS)),),
-        seed=7,
+        seed=8,
     ),
     Mutant(
         "a rollback asks for no other",
         "expired-lease-roll-back-twice",
         (("pyhudi.txn.fence._has_rival", always(False)),),
     ),
-    Mutant(
-        "what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish_slot", off),), seed=3
-    ),
+    Mutant("what was decided is not published", "expired-lease-fenced", (("pyhudi.txn.fence._publish_slot", off),)),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.key_filter.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
     Mutant("a commit says another size", "update-update", (("pyhudi.actions.finish._stat", larger),)),
@@ -299,8 +302,9 @@ MUTANTS = (
         "outage-fenced",
         ((f"{COMMIT}.decided_timeline", lambda _: load_timeline),),
         ("pct2", "pct3"),
+        seed=10,
     ),
-    Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=2),
+    Mutant("no fence", "expired-lease-fenced", ((f"{COMMIT}.fence_of", off),), seed=4),
     Mutant(
         "a task that runs again reports nothing",
         "lost-task",

@@ -8,7 +8,16 @@ import pytest
 from tests.simulation.explorer import hunting, search
 from tests.simulation.explorer.__main__ import main
 from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
-from tests.simulation.explorer.operations import is_dependent, listing, locking, reading, unlocking, writing
+from tests.simulation.explorer.operations import (
+    HALVES,
+    half_of,
+    is_dependent,
+    listing,
+    locking,
+    reading,
+    unlocking,
+    writing,
+)
 from tests.simulation.explorer.process import simulated
 from tests.simulation.explorer.scenario import Scenario, Verb
 from tests.simulation.explorer.traces import parsed, schedule_of, spelled
@@ -91,13 +100,16 @@ def test_code_that_depends_on_more_than_it_was_told_is_noticed():
 def test_operations_depend_on_each_other_where_one_changes_what_the_other_sees():
     put = writing("put", "a/b/c")
     assert is_dependent(put, reading("get", "a/b/c"))
-    assert is_dependent(listing("a/b"), put)
-    assert is_dependent(listing(""), put)
+    assert [is_dependent(listing("a/b", half), put) for half in HALVES] == [half == half_of("c") for half in HALVES]
+    assert [is_dependent(listing("", half), put) for half in HALVES] == [half == half_of("a") for half in HALVES]
     assert is_dependent(writing("delete tree", "a", is_tree=True), put)
     assert not is_dependent(reading("get", "a/b/c"), reading("get", "a/b/c"))
-    assert not is_dependent(listing("a/bc"), put)
-    assert not is_dependent(listing("a", sees_directories=False), put)
-    assert is_dependent(listing("a/b", sees_directories=False), put)
+    for half in HALVES:
+        assert not is_dependent(listing("a/bc", half), put)
+        assert not is_dependent(listing("a", half, sees_directories=False), put)
+        assert is_dependent(listing("a/b", half), writing("delete tree", "a", is_tree=True))
+    assert is_dependent(listing("a/b", half_of("c"), sees_directories=False), put)
+    assert not is_dependent(listing("a/b", HALVES[half_of("c") == HALVES[0]], sees_directories=False), put)
     assert is_dependent(locking("l"), locking("l"))
     assert not is_dependent(locking("l"), unlocking("l"))
 

@@ -12,11 +12,22 @@ from datetime import UTC
 import pyarrow as pa
 from tests.fixed_env import FixedEnv
 from tests.simulation.explorer.actors import Step, twin_of
-from tests.simulation.explorer.operations import CLOCK, Operation, listing, locking, reading, trying, unlocking, writing
+from tests.simulation.explorer.operations import (
+    CLOCK,
+    HALVES,
+    Operation,
+    half_of,
+    listing,
+    locking,
+    reading,
+    trying,
+    unlocking,
+    writing,
+)
 from tests.simulation.world import URL
 
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
-from pyhudi.storage.api import FileStatus, PutMode
+from pyhudi.storage.api import Directory, FileStatus, PutMode
 from pyhudi.storage.memory import MemoryStorage, _Content, _Stored
 from pyhudi.storage.sinks import MemorySink
 
@@ -124,7 +135,11 @@ class Disk:
 
 
 class SimStorage:
-    """The disk through one actor's eyes; every call is a step of the run."""
+    """The disk through one actor's eyes; every call is a step of the run.
+
+    A listing is two steps, as a large directory is listed in several answers: each shows one half of the names, so that
+    what is created in between is there or not, whether it is older or newer than what else is there.
+    """
 
     def __init__(self, run, actor):
         self._run = run
@@ -138,7 +153,7 @@ class SimStorage:
 
     @property
     def traits(self):
-        traits = self._run.disk.storage.traits
+        traits = replace(self._run.disk.storage.traits, listed_at_once=0)
         return replace(traits, has_guard=False, is_shared=True) if self._run.disk.is_object_store else traits
 
     def get(self, path):
@@ -173,20 +188,49 @@ class SimStorage:
         return self._do(writing("swap", path), swap, told=lambda _: "swapped", content=data)
 
     def list(self, prefix):
-        return self._do(reading("list", prefix, is_tree=True), lambda disk: disk.storage.list(prefix), told=_names)
+        def look(disk, half):
+            return [one for one in disk.storage.list(prefix) if _half_below(prefix, one.path) == half]
+
+        one, other = (
+            self._do(listing(prefix, half), lambda disk, half=half: look(disk, half), told=_names) for half in HALVES
+        )
+        return sorted(one + other, key=lambda status: status.path)
 
     def list_directory(self, prefix):
         sees_directories = prefix != METADATA  # what directories it has is nobody's question
 
+        def look(disk, half):
+            found = disk.storage.list_directory(prefix)
+            return Directory(
+                files=tuple(one for one in found.files if half_of(one.name) == half),
+                directories=tuple(one for one in found.directories if _half_below(prefix, one) == half),
+            )
+
         def told(found):
             return (_names(found.files), found.directories if sees_directories else ())
 
-        operation = listing(prefix, sees_directories=sees_directories)
-        return self._do(operation, lambda disk: disk.storage.list_directory(prefix), told=told)
+        one, other = (
+            self._do(
+                listing(prefix, half, sees_directories=sees_directories),
+                lambda disk, half=half: look(disk, half),
+                told=told,
+            )
+            for half in HALVES
+        )
+        return Directory(
+            files=tuple(sorted(one.files + other.files, key=lambda status: status.path)),
+            directories=tuple(sorted(one.directories + other.directories)),
+        )
 
     def list_names(self, prefix):
-        operation = listing(prefix, sees_directories=False)
-        return self._do(operation, lambda disk: disk.storage.list_names(prefix))
+        def look(disk, half):
+            return tuple(name for name in disk.storage.list_names(prefix) if half_of(name) == half)
+
+        one, other = (
+            self._do(listing(prefix, half, sees_directories=False), lambda disk, half=half: look(disk, half))
+            for half in HALVES
+        )
+        return tuple(sorted(one + other))
 
     def delete(self, path):
         self._do(writing("delete", path), lambda disk: disk.storage.delete(path))
@@ -299,6 +343,11 @@ class SimEnv:
 
     def zone(self):
         return UTC
+
+
+def _half_below(prefix, path):
+    """Tell to which half of a directory's names a path below it belongs."""
+    return half_of(path.removeprefix(f"{prefix}/" if prefix else "").partition("/")[0])
 
 
 def _names(statuses):

@@ -3,10 +3,15 @@
 Start at `Operation` and `is_dependent`.
 """
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
 
 CLOCK = "clock"
 EVERYTHING = "*"
+HALVES = ("0", "1")
+"""A directory is listed in two answers, each with the names of one half."""
 _numbers = {}
 _dependent = {}
 
@@ -15,7 +20,8 @@ _dependent = {}
 class Operation:
     """One step of an actor: what it is called, what it looks at and what it changes.
 
-    A path that ends with `/` stands for everything below it, one that ends with `/*` for the files right in it.
+    A path that ends with `/` stands for everything below it, one that ends with `/*0` for the files right in it of
+    one half, and one that ends with `/**0` for everything below the names of that half.
     """
 
     name: str
@@ -32,15 +38,20 @@ class Operation:
         return f"{self.name} {self.path}".strip()
 
 
-def reading(name, path, *, is_tree=False):
+def reading(name, path):
     """Make an operation that only looks."""
-    return Operation(name, path, reads=(_tree(path) if is_tree else path,))
+    return Operation(name, path, reads=(path,))
 
 
-def listing(prefix, *, sees_directories=True):
-    """Make an operation that looks at the direct children of a directory; a new directory shows by its first file."""
-    path = f"{prefix}/" if prefix else "/"
-    return Operation("list", prefix, reads=(path if sees_directories else f"{path}*",))
+def listing(prefix, half, *, sees_directories=True):
+    """Make an operation that looks at one half of a directory's names; a new directory shows by its first file."""
+    return Operation("list", prefix, reads=(f"{_tree(prefix)}{'**' if sees_directories else '*'}{half}",))
+
+
+@lru_cache(maxsize=1 << 16)
+def half_of(name):
+    """Tell to which half a name belongs; all files of an instant, or of a file group, belong to one."""
+    return HALVES[crc32(re.split("[_.]", name)[0].encode()) % 2]
 
 
 def writing(name, path, *, is_tree=False):
@@ -87,6 +98,11 @@ def _overlap(one, other):
 
 
 def _covers(whole, path):
-    if whole.endswith("/*"):
-        return path.rpartition("/")[0] == whole.removesuffix("/*") or path.endswith("/")
-    return whole.endswith("/") and (whole == "/" or path.startswith(whole))
+    above, _, half = whole.partition("*")
+    if not half:
+        return whole.endswith("/") and (whole == "/" or path.startswith(whole))
+    inside = path if above == "/" else path.removeprefix(above)
+    if inside == path and above != "/":
+        return False
+    is_there = half.startswith("*") or "/" not in inside or path.endswith("/")
+    return is_there and half_of(inside.partition("/")[0]) == half[-1]

@@ -14,6 +14,7 @@ from tests.simulation.explorer.operations import is_dependent
 
 WRITES = frozenset({"create", "put", "swap", "publish", "delete", "delete tree"})
 WRITES_OF_A_CALL = 12
+STEPS_OF_A_CALL = 60
 KEPT_EVERY = 6
 """A play is kept before every so many steps."""
 
@@ -290,7 +291,7 @@ def _at_random(begin, seed, tally, *, depth):
     draw = random.Random(seed)
     play = begin()
     run = play.run
-    length = 40 * max(1, len(run.actors))
+    length = STEPS_OF_A_CALL * max(1, len(run.actors))
     priority = {name: draw.random() + 1 for name in run.actors}
     changes = {draw.randrange(length): -number for number in range(1, depth)}
     fires = {name: _moment(draw, length) for name in run.events}

@@ -9,6 +9,7 @@ from tests.building import trip
 from tests.simulation.explorer.scenario import Verb
 
 _COLUMNS = ["uuid", "city", "fare"]
+_WAITING = {"hoodie.read.timeline.holes.resolution.policy": "BLOCK"}
 
 
 def upsert(**fares):
@@ -233,6 +234,21 @@ def read_changes():
 def read_as_of():
     """Read as of the newest commit, twice."""
     return _reading("read as of", lambda table: table.scan(_COLUMNS, as_of=table.latest_instant))
+
+
+def follow(times):
+    """Read what changed since the checkpoint, several times: with that, a consumer has the rows of some moment."""
+
+    def do(seat):
+        rows, checkpoint = {}, None
+        for _ in range(times):
+            scan = seat.table().changes(checkpoint, columns=_COLUMNS, options=_WAITING)
+            rows |= {(key, city): fare for key, city, fare in _as_rows(scan.to_arrow())}
+            checkpoint = scan.instant
+            found = tuple(sorted((*place, fare) for place, fare in rows.items()))
+            seat.log.append((seat.token, found, found))
+
+    return Verb(about=f"follow {times} times", do=do, is_read=True)
 
 
 def look_up(*names):
