@@ -118,7 +118,7 @@ class TemporaryFile:
             posix.write_all(self.fd, data)
 
     def publish(self, mode: PutMode) -> None:
-        """Return it its name.
+        """Move the file to its name.
 
         Raises: PreconditionFailed if the name is taken and `mode` is CREATE.
         """
