@@ -22,7 +22,7 @@ WAYS = ("local", "classic", "connect")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 READERS = ("pandas", "polars", "duckdb")
 TESTS = ("formats", "schema", "engine", "filegroup", "queries", "table", "cli")
-TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis", "hudi==0.5.0", "pyspark>=4.1,<5")
+TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis", "hudi==0.5.0")
 _FLOOR = re.compile(r"(?P<name>[a-z]+)>=(?P<version>[\d.]+)")
 
 
@@ -94,7 +94,17 @@ def run_smoke(python: Path, home: Path, way: str) -> bool:
 def run_tests(python: Path) -> bool:
     """Run the tests of this tree against the installed wheel; warnings of old versions do not matter."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-m", "pytest", "-W", "default", *(f"tests/{room}" for room in TESTS)]
+    rooms = [f"tests/{room}" for room in TESTS]
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-W",
+        "default",
+        *rooms,
+        "--ignore",
+        "tests/cli/test_doctor.py",
+    ]  # asks for Spark
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 

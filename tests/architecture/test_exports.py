@@ -53,6 +53,10 @@ def test_every_public_name_can_be_had(name):
     assert name in dir(pyhudi)
 
 
+def test_type_checkers_are_told_that_there_are_types():
+    assert (SOURCE / "pyhudi" / "py.typed").exists()
+
+
 def test_an_unknown_name_is_an_attribute_error():
     pyhudi = importlib.import_module("pyhudi")
     with pytest.raises(AttributeError):

@@ -81,7 +81,7 @@ def test_changes_take_columns_and_a_filter(engine, version):
     found = table.changes(after=first.instant, columns=["fare"], filter="city = 'sf' and fare > 2").to_arrow()
     assert found.to_pylist() == [{"fare": 3.0}]
     with pytest.raises(NotBuilt, match="format"):
-        table.changes(format="cdc")
+        table.changes(format="cdc", images="struct")
     with pytest.raises(InvalidInput, match="format"):
         table.changes(format="latest")
 

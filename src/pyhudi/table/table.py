@@ -184,6 +184,7 @@ class Table(WriteVerbs):
         filter: Filter = None,
         limit: int | None = None,
         meta: bool = False,
+        images: Literal["json", "struct"] = "json",
         options: Options | None = None,
     ) -> Scan:
         """Describe the read of records that changed in (after, until], in their latest state.
@@ -196,6 +197,7 @@ class Table(WriteVerbs):
             filter: as in `scan`.
             limit: as in `scan`.
             meta: as in `scan`.
+            images: how `cdc` shows a row before and after.
             options: options of Apache Hudi by their keys, for this call.
 
         Example:
@@ -205,7 +207,8 @@ class Table(WriteVerbs):
         Raises: as `scan`; HistoryExpired where commits of the window may be archived.
         """
         if format == "cdc":
-            raise NotBuilt("pyhudi reads changes as latest_state, not as before and after images yet", format=format)
+            instead = "scan(as_of=...) reads the rows as they were"
+            raise NotBuilt(f"pyhudi reads changes as latest_state, not as images yet; {instead}", format=format)
         if format != "latest_state":
             raise InvalidInput("format is latest_state or cdc", format=format)
         plan = plan_changes(

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
-import pyarrow as pa
-
 from pyhudi.predicate import Filter
 from pyhudi.queries.snapshot import Moment
 
@@ -51,9 +49,9 @@ class SparkRows(Protocol):
         ...
 
 
-Records: TypeAlias = ArrowRows | SparkRows | pa.Table | pa.RecordBatch | list[dict[str, Any]]
+Records: TypeAlias = ArrowRows | SparkRows | list[dict[str, Any]]
 """Arrow data, a DataFrame of any library, a list of dicts; a Spark DataFrame makes Spark do the work."""
-Schema: TypeAlias = ArrowColumns | pa.Schema
+Schema: TypeAlias = ArrowColumns
 Names: TypeAlias = Sequence[str]
 Options: TypeAlias = Mapping[str, object]
 """Options of Apache Hudi by their keys, `hoodie.*`; `docs/options.md` lists them."""
