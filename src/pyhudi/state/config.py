@@ -71,8 +71,11 @@ LOCK_KEYS: Final = (
     "hoodie.write.lock.zookeeper.lock_key",
     "hoodie.write.lock.dynamodb.table",
     "hoodie.write.lock.dynamodb.partition_key",
+    "hoodie.write.lock.dynamodb.region",
 )
-"""What a table may declare of its lock: which one, never how to reach a service."""
+"""What a table may declare of its lock: which one, never the address of a service; `txn.locks` says what it takes from
+a table only if the writer trusts it.
+"""
 
 INDEX_KEYS: Final = (
     "hoodie.index.type",

@@ -9,11 +9,12 @@ from tests.txn.writing import begun
 
 from pyhudi.errors import LockNotAcquired, NotBuilt, OptionError, WriteConflict
 from pyhudi.options import Settings
+from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import StorageTraits
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import create_table, open_table
-from pyhudi.txn.locks import GUARD_PATH, lock_for
+from pyhudi.txn.locks import GUARD_PATH, dynamodb, lock_for
 from pyhudi.txn.locks.guard import GuardLock, UnsharedLock
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
@@ -148,7 +149,7 @@ def test_a_dry_run_remembers_nothing(path):
 
 
 def test_a_lock_of_pyhudis_own_is_not_remembered(path):
-    table = make(path, options={"hoodie.write.lock.provider": f"{HUDI}InProcessLockProvider"})
+    table = make(path)
     table.upsert(ROW, options={"hoodie.write.lock.provider": f"{HUDI}InProcessLockProvider"})
     assert open_table(path).config.lock == {}
 
@@ -175,6 +176,59 @@ def test_a_declared_lock_outside_the_table_is_not_followed_without_being_named(p
         table.upsert(ROW)
     table.upsert(ROW, options=where)
     assert (tmp_path / "locks").exists()
+
+
+DYNAMODB = "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider"
+ITEMS = "hoodie.write.lock.dynamodb."
+
+
+@pytest.fixture
+def addresses(monkeypatch):
+    """Give where credentials would be sent: pairs of region and endpoint."""
+    asked = []
+    monkeypatch.setattr(dynamodb, "_client", lambda region, endpoint: asked.append((region, endpoint)))
+    return asked
+
+
+def declaring(path, **more):
+    lock = {"hoodie.write.lock.provider": DYNAMODB, f"{ITEMS}table": "theirs", f"{ITEMS}region": "eu-north-1", **more}
+    return make(path, options=lock).state
+
+
+@pytest.mark.parametrize("told", [{}, {f"{ITEMS}table": "theirs"}, {f"{ITEMS}region": "eu-north-1"}])
+def test_a_table_does_not_send_credentials_to_a_dynamodb_that_it_names(path, addresses, told):
+    with pytest.raises(OptionError, match="if you trust the table") as caught:
+        lock_for(declaring(path), Settings(told))
+    assert caught.value.values["table"] == "theirs"
+    assert addresses == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"hoodie.write.lock.provider": "DynamoDBBasedLockProvider"},
+        {f"{ITEMS}table": "theirs", f"{ITEMS}region": "eu-north-1"},
+    ],
+)
+def test_a_writer_allows_the_tables_dynamodb_by_name_or_says_where_it_is(path, addresses, told):
+    assert lock_for(declaring(path), Settings(told)).table == "theirs"
+    assert addresses == [("eu-north-1", "")]
+
+
+def test_all_writers_of_a_lock_in_dynamodb_are_in_its_region(path, addresses):
+    allowed = {"hoodie.write.lock.provider": DYNAMODB}
+    with pytest.raises(OptionError, match="declares another lock"):
+        lock_for(declaring(path), Settings({**allowed, f"{ITEMS}region": "us-east-1"}))
+    assert declaring(f"{path}-2", **{f"{ITEMS}region": "us-west-2"}).config.lock[f"{ITEMS}region"] == "us-west-2"
+    lock = {"hoodie.write.lock.provider": DYNAMODB, f"{ITEMS}table": "theirs"}
+    assert make(f"{path}-3", options=lock).config.lock[f"{ITEMS}region"] == "us-east-1"
+
+
+def test_an_endpoint_is_never_taken_from_a_table(path, addresses):
+    state = declaring(path)
+    update_properties(state.storage, state.env, {f"{ITEMS}endpoint_url": "https://evil.example"})
+    lock_for(open_table(path).state, Settings({"hoodie.write.lock.provider": DYNAMODB}))
+    assert addresses == [("eu-north-1", "")]
 
 
 def test_the_storage_lock_can_be_declared_for_a_local_table(path):

@@ -2,7 +2,8 @@
 
 Locks are named by Apache Hudi's class names, so that both sides can be told the same thing. A lock that Apache Hudi
 knows is remembered in the table's properties by the writer that first names it, and holds for every writer from then
-on; what tells how to reach a service is never taken from a table. Start at `lock_for`.
+on. The address of a service is never taken from a table, nor what a writer's credentials are sent to, unless the
+writer names that lock itself. Start at `lock_for`.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.txn.locks.api import LockProvider
-from pyhudi.txn.locks.dynamodb import dynamodb_lock
+from pyhudi.txn.locks.dynamodb import REGION, TABLE, dynamodb_lock
 from pyhudi.txn.locks.guard import HUDI_LOCK_PATH, GuardLock, UnsharedLock
 from pyhudi.txn.locks.hudi_file import FileLock
 from pyhudi.txn.locks.storage import StorageLock
@@ -88,6 +89,8 @@ def lock_declaration(settings: Settings) -> dict[str, str]:
     if not _shared_class(named):
         return {}
     said = {key: settings.values[key] for key in LOCK_KEYS if key in settings.values}
+    if named in _IN_DYNAMODB:
+        said[REGION.key] = settings.get(REGION)  # a writer that forgot it would lock elsewhere
     return said | {LOCK_PROVIDER.key: _shared_class(named)}
 
 
@@ -116,7 +119,8 @@ def remember_lock(state: TableState, settings: Settings) -> TableState:
 def _with_declared(state: TableState, settings: Settings) -> Settings:
     """Return the options on top of what the table declares; they may add to it, never contradict it.
 
-    A table must not lead out of itself: a lock file elsewhere has to be named by the options too.
+    A table must not lead out of itself: a lock file elsewhere, and a table of DynamoDB, to which the writer's
+    credentials would go, have to be named by the options too.
     """
     declaration = state.config.lock
     for key, declared in declaration.items():
@@ -131,6 +135,15 @@ def _with_declared(state: TableState, settings: Settings) -> Settings:
             "the table's lock file is outside the table; name its directory in the options if you trust it",
             key=FILE_DIRECTORY.key,
             table=directory,
+        )
+    untold = [key for key in (TABLE.key, REGION.key) if key not in settings.values]
+    if _short(declaration.get(LOCK_PROVIDER.key, "")) in _IN_DYNAMODB and untold and not settings.has(LOCK_PROVIDER):
+        raise OptionError(
+            f"the table declares a lock in DynamoDB; name it in the options, by {LOCK_PROVIDER.key}, if you trust the "
+            f"table, or say its table and region",
+            untold=untold,
+            table=declaration.get(TABLE.key),
+            region=declaration.get(REGION.key),
         )
     return settings.over(Settings(declaration))
 
@@ -241,6 +254,7 @@ def _unfit(state: TableState, lock: str) -> OptionError:
     return OptionError("this lock cannot guard this storage", lock=lock, storage=state.storage.url)
 
 
+_IN_DYNAMODB: Final = ("DynamoDBBasedLockProvider", "DynamoDBBasedImplicitPartitionKeyLockProvider")
 _HUDI: Final = "org.apache.hudi.client.transaction.lock."
 _AWS: Final = "org.apache.hudi.aws.transaction.lock."
 _MAKERS: Final[Mapping[str, Maker]] = MappingProxyType(

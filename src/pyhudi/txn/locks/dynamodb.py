@@ -25,7 +25,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.process import process_name
 from pyhudi.txn.locks.api import LockSight, TimedLease
 
-__all__ = ["DynamoDbLock", "dynamodb_lock"]
+__all__ = ["REGION", "TABLE", "DynamoDbLock", "dynamodb_lock"]
 
 TABLE: Final = option("hoodie.write.lock.dynamodb.table", "", "DynamoDB table that keeps locks; made if it is missing.")
 PARTITION_KEY: Final = option(
