@@ -1,8 +1,10 @@
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.errors import InternalError
+from pyhudi.errors import CorruptData, InternalError
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State, collapse, file_name, parse_name
 
 T, C = InstantTime("20260307162648587"), InstantTime("20260307162649803")
@@ -49,9 +51,22 @@ def test_other_names_are_no_instants(name):
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_read_or_left_alone(text):
-    found = parse_name(text)
-    assert found is None or found.file_name == text
+def test_any_text_is_read_or_left_alone_or_corrupt(text):
+    with contextlib.suppress(CorruptData):
+        found = parse_name(text)
+        assert found is None or found.file_name == text
+
+
+@pytest.mark.parametrize("time", ["001", "00000000000001", "00000000000000010", "20260307162648", T, f"{T}001"])
+def test_times_of_every_writer_are_read(time):
+    assert parse_name(f"{time}.deltacommit").requested_time == time
+
+
+@pytest.mark.parametrize("time", ["99991231235959999", "100000101000000000", "20260230000000000", "9" * 200])
+@pytest.mark.parametrize("name", ["{}.commit", "{}.inflight", "{}.clean.requested", f"{T}_{{}}.commit"])
+def test_a_time_that_no_clock_shows_is_corrupt_data_that_names_the_file(name, time):
+    with pytest.raises(CorruptData, match=time):
+        parse_name(name.format(time))
 
 
 def test_two_completions_of_one_action_collapse_to_the_later():

@@ -32,7 +32,7 @@ __all__ = [
 
 BASE_EXTENSIONS: Final = frozenset({".parquet", ".orc", ".hfile", ".lance"})
 PARTITION_METADATA: Final = ".hoodie_partition_metadata"
-_LOG: Final = re.compile(r"\.([^._]+)_([^._]*)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
+_LOG: Final = re.compile(r"\.([^._]+)_([^._]*)\.log\.(\d{1,18})(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
 _NATIVE_LOG: Final = re.compile(r"[^._]+_\d+-\d+-\d+_\d+_\d+\.(?:log|deletes|cdc)\.[a-z]+", re.ASCII)
 _MARKER: Final = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)")
 

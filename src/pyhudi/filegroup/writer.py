@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import PreconditionFailed
+from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path
@@ -27,6 +27,7 @@ from pyhudi.formats.parquet import (
     write_base_file,
 )
 from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
+from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.timeline.instant import InstantTime
@@ -299,8 +300,12 @@ def _write_marked(
 def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:
     """Report the file another attempt has published: its counts are in its own footer."""
     with storage.open_input(file.path) as source:
-        stored = json.loads(read_footer(source).key_values[_STATUS_KEY])
-    return replace(WriteStatus(**stored), size_bytes=storage.head(file.path).size_bytes)
+        stored = read_footer(source).key_values.get(_STATUS_KEY, "")
+    try:
+        status = WriteStatus(**parse_json(stored))
+    except (CorruptData, TypeError) as error:
+        raise CorruptData("another attempt's file does not say what it wrote", path=file.path) from error
+    return replace(status, size_bytes=storage.head(file.path).size_bytes)
 
 
 def _status(spec: WriteSpec, task: FileTask, path: str, tally: _Tally) -> WriteStatus:

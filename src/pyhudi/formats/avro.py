@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import fastavro
 
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
+from pyhudi.schema.json_text import parse_json
 
 __all__ = ["decode_container", "encode_container"]
 
@@ -79,7 +80,7 @@ def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:  # noqa: ANN401 - fastavro's own form of a schema
     try:
-        return fastavro.parse_schema(json.loads(text))
+        return fastavro.parse_schema(parse_json(text))
     except (fastavro.schema.SchemaParseException, TypeError, ValueError, KeyError, AttributeError) as error:
         raise CorruptData("Avro schema does not parse") from error
     except fastavro.schema.UnknownType as error:
@@ -94,8 +95,8 @@ def _known_schema(text: bytes) -> dict[str, Any]:
 def _read_schema(text: bytes) -> dict[str, Any]:
     _check_nesting(text)
     try:
-        schema = json.loads(text)
-    except ValueError as error:
+        schema = parse_json(text)
+    except CorruptData as error:
         raise CorruptData("Avro file has no readable schema") from error
     if not isinstance(schema, dict):
         raise CorruptData("Avro file does not hold a record")

@@ -16,9 +16,10 @@ from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.queries.expired import require_kept
 from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
-from pyhudi.schema.types import avro_to_arrow
+from pyhudi.schema.types import read_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history
 from pyhudi.timeline.view import (
     Timeline,
@@ -90,11 +91,13 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     Raises: CorruptData for a table that says neither; NotBuilt where names do not tell its columns apart.
     """
     _require_columns_by_name(state, timeline)
-    stored = _committed_schema(state, timeline) or state.config.create_schema
+    stored, file = _committed_schema(state, timeline)
+    if not stored:
+        stored, file = state.config.create_schema, PROPERTIES_PATH
     if not stored and timeline.until is not None:
-        stored = _committed_schema(state, load_timeline(state))
+        stored, file = _committed_schema(state, load_timeline(state))
     if stored:
-        return _with_dropped(state.config, without_meta_fields(avro_to_arrow(stored)))
+        return _with_dropped(state.config, without_meta_fields(read_table_schema(stored, file)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
 
 
@@ -116,16 +119,22 @@ def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
 def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
     if not config.drops_partition_columns:
         return schema
-    first = avro_to_arrow(config.create_schema) if config.create_schema else pa.schema([])
+    first = read_table_schema(config.create_schema, PROPERTIES_PATH) if config.create_schema else pa.schema([])
     for name in (element.partition(":")[0] for element in config.partition_fields):
         if name not in schema.names:
             schema = schema.append(first.field(name) if name in first.names else pa.field(name, pa.string()))
     return schema
 
 
-def _committed_schema(state: TableState, timeline: Timeline) -> str:
-    """Return the Avro schema of the newest commit that says one; a table service's only where no write is left."""
+def _committed_schema(state: TableState, timeline: Timeline) -> tuple[str, str]:
+    """Return the Avro schema of the newest commit that says one, and its file; a table service's only without writes.
+
+    Both are empty where no commit says one.
+    """
     read, writes = partial(read_commit_metadata, state), completed_writes(timeline)
-    written, _ = newest_schema(timeline, writes, read)
+    written, time = newest_schema(timeline, writes, read)
+    if time is not None:
+        return written, timeline.completed[time].file_name
     newest_first = sorted(writes, key=timeline.point, reverse=True)
-    return written or next((text for one in newest_first if (text := read(one).extra.get("schema"))), "")
+    said = ((text, one.file_name) for one in newest_first if (text := read(one).extra.get("schema")))
+    return next(said, ("", ""))

@@ -4,7 +4,6 @@ Pure. Tables store a small set of Arrow types; `to_table_schema` gives the neare
 Start at `to_table_schema`, then `arrow_to_avro` and `avro_to_arrow`.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +12,9 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from pyhudi.errors import CorruptData, LimitExceeded, SchemaMismatch
+from pyhudi.schema.json_text import parse_json
 
-__all__ = ["arrow_to_avro", "avro_to_arrow", "record_name", "to_table_schema", "to_table_type"]
+__all__ = ["arrow_to_avro", "avro_to_arrow", "read_table_schema", "record_name", "to_table_schema", "to_table_type"]
 
 _MAX_DEPTH = 64
 _MAX_BYTES = 16 << 20
@@ -103,6 +103,17 @@ def avro_to_arrow(schema: str | Mapping[str, Any]) -> pa.Schema:
     if not isinstance(parsed, Mapping) or parsed.get("type") != "record":
         raise CorruptData("a table's Avro schema must be a record", schema=str(parsed)[:80])
     return pa.schema(list(_AvroReader().read(parsed, "", "", 0)))
+
+
+def read_table_schema(avro: str, file: str) -> pa.Schema:
+    """Read the Avro schema that a file of the table says as an Arrow schema, meta columns included.
+
+    Raises: CorruptData naming the file.
+    """
+    try:
+        return avro_to_arrow(avro)
+    except (CorruptData, SchemaMismatch) as error:
+        raise CorruptData(f"the table's schema cannot be read: {error.message}", **error.values, file=file) from error
 
 
 def to_table_schema(schema: pa.Schema) -> pa.Schema:
@@ -232,8 +243,8 @@ def _parse(text: str) -> Any:  # noqa: ANN401 - JSON
     if len(text) > _MAX_BYTES:
         raise LimitExceeded("Avro schema is too large", size_bytes=len(text), limit_bytes=_MAX_BYTES)
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except CorruptData as error:
         raise CorruptData("Avro schema is not JSON", schema=text[:80]) from error
 
 
@@ -303,13 +314,15 @@ class _AvroReader:
         fields = avro.get("fields")
         if not isinstance(fields, list) or not all(isinstance(f, Mapping) and "name" in f for f in fields):
             raise CorruptData("Avro record has no fields", column=path, schema=str(avro)[:80])
-        members = []
+        members: dict[str, pa.Field] = {}
         for field in fields:
-            name = str(field["name"])
+            name = field["name"]
+            if not isinstance(name, str) or name in members:
+                raise CorruptData("Avro record has a field without a name of its own", column=path, name=str(name)[:80])
             inner = f"{path}.{name}" if path else name
             kind, nullable = self._read_nullable(field.get("type"), space, inner, depth + 1)
-            members.append(pa.field(name, kind, nullable))
-        return pa.struct(members)
+            members[name] = pa.field(name, kind, nullable)
+        return pa.struct(list(members.values()))
 
 
 def _read_decimal(avro: Mapping[str, Any], path: str) -> pa.DataType:

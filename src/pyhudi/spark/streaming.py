@@ -12,7 +12,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from pyhudi.errors import OptionError, TableNotFound
+from pyhudi.errors import CorruptData, OptionError, TableNotFound
+from pyhudi.schema.json_text import parse_json
 from pyhudi.spark.session import is_connect
 from pyhudi.spark.writing import write
 from pyhudi.state.model import TableState
@@ -103,12 +104,23 @@ def last_batches(state: TableState, query: str) -> dict[str, int]:
     last: dict[str, int] = {}
     for instant in sorted(completed_writes(timeline), key=timeline.point, reverse=True):
         extra = read_commit_metadata(state, instant).extra
-        told: dict[str, int] = json.loads(extra.get(LAST_BATCHES) or "{}")
+        told: dict[str, int] = _batches_of(extra.get(LAST_BATCHES) or "{}", instant.file_name)
         for other, batch_id in told.items():
             last[other] = max(batch_id, last.get(other, -1))
         if extra.get(QUERY_ID) == query:
             break
     return last
+
+
+def _batches_of(text: str, file: str) -> dict[str, int]:
+    """Read the last batches that a commit tells of.   Raises: CorruptData naming it."""
+    try:
+        told = parse_json(text)
+    except CorruptData as error:
+        raise CorruptData("a commit's last batches cannot be read", file=file) from error
+    if not isinstance(told, dict) or not all(type(batch_id) is int for batch_id in told.values()):
+        raise CorruptData("a commit's last batches cannot be read", file=file)
+    return told
 
 
 def _query_of(df: DataFrame) -> str:

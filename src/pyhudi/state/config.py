@@ -94,6 +94,7 @@ _KEYGEN_CLASSES: Final = {
     "NonpartitionedKeyGenerator": KeyGenerator.NON_PARTITION,
     "GlobalDeleteKeyGenerator": KeyGenerator.GLOBAL_DELETE,
 }
+_MOST_DIGITS: Final = 9
 _WRAPPERS: Final = frozenset(
     {
         "AutoRecordGenWrapperKeyGenerator",
@@ -184,8 +185,8 @@ class TableConfig:
         Spec: format/timeline 1.4-1.6, format/files 6.1.
         """
         version = _version(properties)
-        record_key = names_of(properties.get("hoodie.table.recordkey.fields"))
-        partitions = names_of(properties.get("hoodie.table.partition.fields"))
+        record_key = _fields(properties, "hoodie.table.recordkey.fields")
+        partitions = _fields(properties, "hoodie.table.partition.fields")
         ordering = names_of(_first(properties, "hoodie.table.ordering.fields", "hoodie.table.precombine.field"))
         generator = _generator(properties, record_key, partitions)
         return TableConfig(
@@ -293,9 +294,17 @@ def timestamp_spec(properties: Mapping[str, str]) -> TimestampSpec | None:
 
 def _version(properties: Mapping[str, str]) -> int:
     text = _required(properties, "hoodie.table.version")
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
         raise CorruptData("hoodie.properties has an unreadable value", key="hoodie.table.version", value=text)
     return int(text)
+
+
+def _fields(properties: Mapping[str, str], key: str) -> tuple[str, ...]:
+    """Read a list of columns. Partition paths may be made of their names, so none of them is a path itself."""
+    names = names_of(properties.get(key))
+    if odd := [name for name in names if name.startswith(".") or not name.isprintable() or set(name) & set("/\\")]:
+        raise CorruptData("hoodie.properties has a path, or nothing readable, for a field", key=key, value=odd[0])
+    return names
 
 
 def _required(properties: Mapping[str, str], key: str) -> str:

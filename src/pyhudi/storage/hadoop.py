@@ -16,7 +16,7 @@ from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import Environment, FileMissing, HudiError, PreconditionFailed, Unsupported
 from pyhudi.storage.address import Address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
-from pyhudi.storage.checks import check_file, check_range, require_length
+from pyhudi.storage.checks import check_file, check_range, require_length, require_readable
 from pyhudi.storage.credentials import Credentials
 from pyhudi.storage.os_errors import storage_errors
 
@@ -61,6 +61,7 @@ class HadoopStorage:
     def get(self, path: str) -> bytes:
         """Read a whole file."""
         with self.open_input(path) as file, storage_errors(path):
+            require_readable(path, file.size())
             data: bytes = file.read()
             return data
 

@@ -8,9 +8,9 @@ copy, hides nothing. Start at `Past`.
 Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
 """
 
-import json
+import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any, Final, TypeVar
@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, FileMissing, InvalidInput
 from pyhudi.formats.parquet import iter_batches
+from pyhudi.schema.json_text import parse_json
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import check_path
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
@@ -28,6 +30,14 @@ from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime,
 __all__ = ["Past", "find_archived", "history_columns", "said_once"]
 
 _MANIFEST: Final = "manifest_"
+_MOST_DIGITS: Final = 18
+_MANIFEST_NAME: Final = re.compile(_MANIFEST + r"[0-9]{1,18}")
+_COLUMNS: Final = {
+    "instantTime": pa.string(),
+    "completionTime": pa.string(),
+    "action": pa.string(),
+    "metadata": pa.binary(),
+}
 _MOST_CACHED: Final = 10_000
 _LONGEST_ACTION_MS: Final = 86_400_000
 """A day, as Apache Hudi assumes: what was requested longer before a moment was completed by then."""
@@ -170,28 +180,31 @@ class Past:
         """Find the manifest in force: the one that `_version_` names, else the newest."""
         storage, directory = self.state.storage, self.state.layout.history_path
         try:
-            return f"{directory}/{_MANIFEST}{int(storage.get(f'{directory}/_version_'))}"
+            version = storage.get(f"{directory}/_version_").strip()
         except FileMissing:
-            names = [name for name in storage.list_names(directory) if name.startswith(_MANIFEST)]
-            numbers = [name.removeprefix(_MANIFEST) for name in names]
-            newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
-            return None if newest is None else f"{directory}/{_MANIFEST}{newest}"
-        except ValueError as error:
-            raise CorruptData("the history's version is no number", path=f"{directory}/_version_") from error
+            names = [name for name in storage.list_names(directory) if _MANIFEST_NAME.fullmatch(name)]
+            newest = max(names, key=lambda name: int(name.removeprefix(_MANIFEST)), default=None)
+            return None if newest is None else f"{directory}/{newest}"
+        if not version.isdigit() or len(version) > _MOST_DIGITS:
+            raise CorruptData("the history's version is no number", path=f"{directory}/_version_")
+        return f"{directory}/{_MANIFEST}{int(version)}"
 
     def _files_of(self, manifest: str) -> list[str]:
         """List the files of a manifest.   Raises: CorruptData."""
         try:
-            names = [str(one["fileName"]) for one in json.loads(self.state.storage.get(manifest))["files"]]
-        except (ValueError, KeyError, TypeError) as error:
+            names = [check_path(one["fileName"]) for one in parse_json(self.state.storage.get(manifest))["files"]]
+        except (CorruptData, InvalidInput, KeyError, TypeError) as error:
             raise CorruptData("this is not a manifest of the history", path=manifest) from error
         return [f"{self.state.layout.history_path}/{name}" for name in names]
 
 
 def history_columns(state: TableState, path: str, *names: str) -> list[pa.RecordBatch]:
-    """Read some columns of a history file, in which a row is an instant."""
-    with state.storage.open_input(path) as source:
-        return list(iter_batches(source, names))
+    """Read columns of one file of the history.   Raises: CorruptData naming it."""
+    try:
+        with state.storage.open_input(path) as source:
+            return [_with_columns(batch, names) for batch in iter_batches(source, names)]
+    except CorruptData as error:
+        raise type(error)(error.message, **{**error.values, "path": path}) from error
 
 
 def said_once(state: TableState, kind: str, path: str, read: Callable[[], _Said]) -> _Said:
@@ -257,12 +270,18 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
 
 def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
     writes = pa.array([action.value for action in WRITE_ACTIONS])
-    with state.storage.open_input(path) as source:
-        for batch in iter_batches(source, ["instantTime", "action"]):
-            is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), writes))
-            if pc.any(is_it).as_py():
-                return True
+    for batch in history_columns(state, path, "instantTime", "action"):
+        is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), writes))
+        if pc.any(is_it).as_py():
+            return True
     return False
+
+
+def _with_columns(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    found = dict(zip(batch.schema.names, batch.schema.types, strict=True))
+    if any(found.get(name) != _COLUMNS[name] for name in names):
+        raise CorruptData("this is no file of the history", columns=batch.schema.names)
+    return batch
 
 
 def _named(action: Action, data: bytes, path: str) -> _Undone:

@@ -6,11 +6,12 @@ Pure: text in, values out. Start at `parse_name` and `file_name`; `collapse` mak
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NewType
 
-from pyhudi.errors import InternalError
+from pyhudi.errors import CorruptData, InternalError
 
 __all__ = [
     "WRITE_ACTIONS",
@@ -61,7 +62,9 @@ _COMPLETED_AS: Final = {
     Action.CLUSTERING: Action.REPLACECOMMIT,
 }
 _PROGRESS: Final = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
-_NAME: Final = re.compile(r"(\d+)(?:_(\d+))?\.([a-z]+)(?:\.([a-z]+))?")
+_NAME: Final = re.compile(r"(\d+)(?:_(\d+))?\.([a-z]+)(?:\.([a-z]+))?", re.ASCII)
+_LENGTHS: Final = frozenset({14, 17, 20})
+"""Digits of an instant: of 0.9 and before, of today, and with the three more of an old metadata table's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -113,7 +116,8 @@ def is_instant_time(text: str) -> bool:
 def parse_name(name: str) -> Instant | None:
     """Read an instant from a file name of either layout; None for any other file.
 
-    Cost: names are parsed once a process, because a write lists the timeline several times.
+    Cost:   names are parsed once a process, because a write lists the timeline several times.
+    Raises: CorruptData for an instant whose time is no date before the year 9999: no clock can come after it.
     """
     match = _NAME.fullmatch(name)
     if match is None:
@@ -144,10 +148,26 @@ def collapse(instants: Iterable[Instant]) -> list[Instant]:
     return sorted((one for _, one in best.values()), key=lambda one: (one.requested_time, one.action))
 
 
+def _is_date(time: str) -> bool:
+    """Return whether digits are a date that a clock may show.
+
+    Those of a bootstrap are in the year 0, and shorter ones are what a caller of Apache Hudi chose instead of a time.
+    """
+    if len(time) < 14 or time.startswith("0000"):
+        return len(time) <= 17
+    try:
+        month, day, hour, minute, second = (int(time[at : at + 2]) for at in range(4, 14, 2))
+        return len(time) in _LENGTHS and datetime(int(time[:4]), month, day, hour, minute, second).year < 9999
+    except ValueError:
+        return False
+
+
 def _rank(instant: Instant) -> tuple[int, str]:
     return _PROGRESS[instant.state], instant.completion_time or ""
 
 
 def _instant(name: str, time: str, action: Action, state: State, completion: str | None) -> Instant:
+    if not _is_date(time) or not (completion is None or _is_date(completion)):
+        raise CorruptData("this instant's time is not a date before the year 9999; remove it", file=name)
     made = Instant(requested_time=InstantTime(time), action=action, state=state, file_name=name)
     return replace(made, completion_time=InstantTime(completion)) if completion else made

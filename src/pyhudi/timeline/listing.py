@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Final
 
-from pyhudi.errors import StorageUnavailable
+from pyhudi.errors import CorruptData, StorageUnavailable
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.clock import format_instant, zone_of
@@ -91,4 +91,7 @@ def _instant_of(status: FileStatus, zone: tzinfo) -> Instant | None:
     instant = parse_name(status.name)
     if instant is None or not instant.is_completed or instant.completion_time is not None:
         return instant
-    return replace(instant, completion_time=format_instant(status.modified_ms, zone))
+    try:
+        return replace(instant, completion_time=format_instant(status.modified_ms, zone))
+    except (ValueError, OverflowError) as error:
+        raise CorruptData("this instant's file has an impossible date", file=status.path) from error

@@ -13,6 +13,7 @@ Spec:  reliability 1.7.
 import base64
 import binascii
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -30,6 +31,7 @@ from pyhudi.errors import (
     WriteConflict,
 )
 from pyhudi.options import Settings, one_of, option
+from pyhudi.schema.json_text import parse_json
 from pyhudi.state.config import FENCE_KEY, TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
@@ -60,6 +62,7 @@ FENCE: Final = option(
 
 SLOTS: Final = ".hoodie/.fence"
 _DIGITS: Final = 20
+_SLOT: Final = re.compile(rf"[0-9]{{{_DIGITS}}}")
 
 
 class Verdict(StrEnum):
@@ -121,8 +124,7 @@ def fence_of(state: TableState) -> Fence | None:
     """
     if not state.config.is_fenced:
         return None
-    numbers = [int(name) for name in state.storage.list_names(SLOTS) if name.isdigit()]
-    newest = max(numbers, default=-1)
+    newest = max((_number(name) for name in state.storage.list_names(SLOTS)), default=-1)
     if newest >= 0:  # its claimer had published all before it
         _publish_slot(state, newest)
     return Fence(state=state, number=newest + 1)
@@ -227,12 +229,19 @@ def _stored(state: TableState, path: str) -> bytes | None:
 
 def _read(state: TableState, path: str) -> dict[str, str]:
     try:
-        said = json.loads(state.storage.get(path))
-    except ValueError as error:
+        said = parse_json(state.storage.get(path))
+    except CorruptData as error:
         raise CorruptData("a slot of the fence cannot be read", path=path) from error
     if not isinstance(said, dict):
         raise CorruptData("a slot of the fence cannot be read", path=path)
     return said
+
+
+def _number(name: str) -> int:
+    """Read the number of a slot; nothing else is in their directory, and the last of all numbers is never reached."""
+    if not _SLOT.fullmatch(name) or name == "9" * _DIGITS:
+        raise CorruptData("this is no slot of the fence; remove it", path=f"{SLOTS}/{name}")
+    return int(name)
 
 
 def _path(number: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, Attempt
+from pyhudi.errors import CorruptData
 from pyhudi.filegroup.writer import (
     WRITE_STATUS,
     FileTask,
@@ -22,7 +23,7 @@ from pyhudi.filegroup.writer import (
     merge_base_file,
     rewrite_base_file,
 )
-from pyhudi.kernels.merge import deleted_rows, newer_rows, probe
+from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows, probe
 from pyhudi.kernels.order import sort_rows
 from pyhudi.storage.api import Storage
 
@@ -71,7 +72,7 @@ def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Tab
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
     if kind is not RowsKind.INSERT:
-        ordering = () if kind is RowsKind.DELETE else [rows.column(name) for name in spec.merge.ordering]
+        ordering = () if kind is RowsKind.DELETE else _ordering_values(rows, spec.merge)
         kept = newer_rows(rows.column(KEY), ordering, deletes)
         if kept is not None:
             rows, deletes, moved = rows.take(pa.array(kept)), deletes[kept], moved[kept]
@@ -82,6 +83,12 @@ def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Tab
         rows = _widen(rows, spec)
     updates = probe(rows, rows.column(KEY), deletes, spec.merge, unordered=unordered)
     return merge_base_file(storage, spec, file, updates)
+
+
+def _ordering_values(rows: pa.Table, merge: MergeSpec) -> list[pa.ChunkedArray]:
+    if missing := [name for name in merge.ordering if name not in rows.column_names]:
+        raise CorruptData("hoodie.properties orders rows by columns that the table does not have", columns=missing)
+    return [rows.column(name) for name in merge.ordering]
 
 
 def _insert(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table) -> WriteStatus:

@@ -4,11 +4,11 @@ Pure. Columns are matched by name here, which is right as long as each name alwa
 name. Start at `moved_columns`.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyhudi.errors import CorruptData
+from pyhudi.schema.json_text import parse_json
 
 __all__ = ["moved_columns"]
 
@@ -24,11 +24,11 @@ def moved_columns(history: bytes, latest: str) -> list[str]:
     Spec:   format/files 4.5.
     """
     try:
-        newest = json.loads(latest)
-        kept = [one for one in json.loads(history)["schemas"] if one["version_id"] <= newest["version_id"]]
+        newest = parse_json(latest)
+        kept = [one for one in parse_json(history)["schemas"] if one["version_id"] <= newest["version_id"]]
         pairs = {pair for one in (*kept, newest) for pair in _columns(one, "")}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptData("the history of this table's schemas cannot be read") from error
+    except (CorruptData, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptData("the history of this table's schemas cannot be read", directory=".hoodie/.schema") from error
     return sorted({name for name, number in pairs if any(_is_moved((name, number), other) for other in pairs)})
 
 

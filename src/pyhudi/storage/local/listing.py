@@ -3,8 +3,9 @@
 import os
 from contextlib import suppress
 
-from pyhudi.errors import FileMissing
+from pyhudi.errors import FileMissing, LimitExceeded
 from pyhudi.storage.api import FileStatus, check_path
+from pyhudi.storage.checks import MOST_LEVELS
 from pyhudi.storage.local import posix
 from pyhudi.storage.local.publish import DIRECTORY
 from pyhudi.storage.os_errors import storage_errors
@@ -15,7 +16,7 @@ __all__ = ["file_status", "find_files", "name_files"]
 def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatus], list[str]]:
     """Return the files below a directory and the directories seen, unsorted; nothing there is nothing.
 
-    Raises: InvalidInput for what is neither file nor directory.
+    Raises: InvalidInput for what is neither file nor directory; LimitExceeded beyond MOST_LEVELS.
     """
     parts = tuple(check_path(prefix).split("/")) if prefix else ()
     if parts[:2] == DIRECTORY:
@@ -62,6 +63,8 @@ def file_status(path: str, found: os.stat_result) -> FileStatus:
 
 def _read_directory(fd: int, prefix: str, files: list[FileStatus]) -> list[str]:
     """Append the files of one directory, and give its directories."""
+    if prefix.count("/") >= MOST_LEVELS:
+        raise LimitExceeded("directories are nested too deeply", path=prefix, limit=MOST_LEVELS)
     directories = []
     with os.scandir(fd) as entries:
         for entry in entries:

@@ -11,7 +11,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import InvalidInput, LimitExceeded
+from pyhudi.storage.checks import MOST_LEVELS
 
 __all__ = [
     "SyncedDirectories",
@@ -167,8 +168,15 @@ def remove_checksum(parent_fd: int, name: str) -> None:
             raise
 
 
-def remove_tree(parent_fd: int, name: str) -> None:
-    """Remove a directory and all below it; links are removed, not followed; what is gone already is fine."""
+def remove_tree(parent_fd: int, name: str, path: str) -> None:
+    """Remove a directory and all below it; links are removed, not followed; what is gone already is fine.
+
+    `path` is the directory's, for messages.
+
+    Raises: OSError; LimitExceeded beyond MOST_LEVELS, each of which holds a descriptor.
+    """
+    if path.count("/") >= MOST_LEVELS:
+        raise LimitExceeded("directories are nested too deeply", path=path, limit=MOST_LEVELS)
     try:
         fd = os.open(name, _DIRECTORY, dir_fd=parent_fd)
     except (FileNotFoundError, NotADirectoryError):
@@ -178,7 +186,7 @@ def remove_tree(parent_fd: int, name: str) -> None:
             found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         for child, is_directory in found:
             if is_directory:
-                remove_tree(fd, child)
+                remove_tree(fd, child, f"{path}/{child}")
             else:
                 _unlink(fd, child)
     finally:

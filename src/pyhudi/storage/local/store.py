@@ -24,7 +24,7 @@ from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import FileMissing, InvalidInput, LockNotAcquired, PreconditionFailed
 from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
-from pyhudi.storage.checks import check_file, check_range, require_length
+from pyhudi.storage.checks import check_file, check_range, require_length, require_readable
 from pyhudi.storage.local import posix
 from pyhudi.storage.local.listing import file_status, find_files, name_files
 from pyhudi.storage.local.own_descriptors import OwnDescriptor
@@ -74,6 +74,7 @@ class LocalStorage:
     def get(self, path: str) -> bytes:
         """Read a whole file."""
         with self._reading(path) as fd:
+            require_readable(path, os.fstat(fd).st_size)
             return posix.read_all(fd)
 
     def get_versioned(self, path: str) -> tuple[bytes, str]:
@@ -149,7 +150,7 @@ class LocalStorage:
         root, name = os.path.split(self._root)
         base, parents, leaf = (self._root, parts[:-1], parts[-1]) if parts else (root, [], name)
         with suppress(FileMissing), storage_errors(prefix), posix.enter(base, parents) as parent_fd:
-            posix.remove_tree(parent_fd, leaf)
+            posix.remove_tree(parent_fd, leaf, prefix)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it."""

@@ -21,7 +21,7 @@ from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import FileMissing, HudiError, PermissionDenied, Unsupported
 from pyhudi.storage.address import Address, StoreKind
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
-from pyhudi.storage.checks import check_file, check_range, require_length
+from pyhudi.storage.checks import check_file, check_range, require_length, require_readable
 from pyhudi.storage.credentials import Credentials
 from pyhudi.storage.object_store.errors import error_of_store
 from pyhudi.storage.object_store.handles import open_handle
@@ -223,6 +223,7 @@ class ObjectStorage:
 
     def _read(self, store: ObjectStore, path: str) -> tuple[bytes, str]:
         reply = obstore.get(store, path)
+        require_readable(path, reply.meta["size"])
         return bytes(reply.bytes()), self._version(reply.meta)
 
     def _fetch(self, path: str, start: int, length: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from pyhudi.errors import CorruptData
 from pyhudi.formats.avro import decode_container, encode_container
+from pyhudi.schema.json_text import parse_json
 from pyhudi.timeline.codec.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
@@ -19,6 +20,7 @@ AVRO_MAGIC: Final = b"Obj\x01"
 NONCE_KEY: Final = "pyhudi.nonce"
 """Layout 1: the extraMetadata key that makes a commit's bytes one writer's own."""
 
+_MOST_BITS: Final = 63
 _T = TypeVar("_T")
 
 _STAT_FIELDS: Final = {
@@ -96,8 +98,8 @@ def nonce_of(data: bytes) -> bytes:
     if data.startswith(AVRO_MAGIC):
         return data[-16:]
     try:
-        return bytes.fromhex(json.loads(data)["extraMetadata"][NONCE_KEY])
-    except (ValueError, KeyError, TypeError):
+        return bytes.fromhex(parse_json(data)["extraMetadata"][NONCE_KEY])
+    except (ValueError, KeyError, TypeError):  # CorruptData is a ValueError
         return b""
 
 
@@ -119,8 +121,8 @@ def read_record(data: bytes, file_name: str) -> dict[str, Any]:
 
 def _parse_json(data: bytes, file_name: str) -> dict[str, Any]:
     try:
-        record = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        record = parse_json(data)
+    except CorruptData as error:
         raise CorruptData("this instant's file is neither JSON nor Avro", file=file_name) from error
     if not isinstance(record, dict):
         raise CorruptData("this instant's file holds no JSON object", file=file_name)
@@ -240,8 +242,8 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError("expected a number")
+    if not isinstance(value, int) or isinstance(value, bool) or value.bit_length() > _MOST_BITS:
+        raise TypeError("expected a number of 64 bits")
     return value
 
 

@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pyhudi.env import Env
-from pyhudi.errors import FileMissing, HudiError, LockNotAcquired, PreconditionFailed
+from pyhudi.errors import CorruptData, FileMissing, HudiError, LockNotAcquired, PreconditionFailed
+from pyhudi.schema.json_text import parse_json
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.storage.process import process_name
 from pyhudi.txn.locks.api import LockSight
@@ -190,8 +191,8 @@ class FileLock:
 
 def _body_of(data: bytes) -> dict[str, object]:
     try:
-        body = json.loads(data)
-    except ValueError:
+        body = parse_json(data)
+    except CorruptData:
         return {}
     return body if isinstance(body, dict) else {}
 

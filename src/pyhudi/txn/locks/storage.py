@@ -22,6 +22,7 @@ from pyhudi.errors import (
     PutUnknown,
     StorageUnavailable,
 )
+from pyhudi.schema.json_text import parse_json
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.txn.locks.api import DRIFT_MS, LockSight, TimedLease
 
@@ -195,9 +196,9 @@ def _encode(claim: _Claim) -> bytes:
 
 def _decode(data: bytes) -> _Claim:
     try:
-        body = json.loads(data)
+        body = parse_json(data)
         is_expired, valid_until_ms, owner = body["expired"], body["validUntil"], body["owner"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (CorruptData, KeyError, TypeError) as error:
         raise CorruptData("the storage lock is not Hudi's JSON", path=STORAGE_LOCK_PATH) from error
     if not isinstance(is_expired, bool) or type(valid_until_ms) is not int or not isinstance(owner, str):
         raise CorruptData("the storage lock is not Hudi's JSON", path=STORAGE_LOCK_PATH)
