@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pyhudi.errors import PreconditionFailed, StorageUnavailable
+from pyhudi.errors import PreconditionFailed, PutUnknown, StorageUnavailable
 from pyhudi.index.tag import IndexKind
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import load_timeline
@@ -98,6 +98,18 @@ def footprint_without_replaced(footprint):
 
 def without_replacements(completed_after):
     return lambda *given: tuple(one for one in completed_after(*given) if one.action is not Action.REPLACECOMMIT)
+
+
+def unanswered_is_anothers(_):
+    """Take a pending file whose put got no answer for another writer's."""
+
+    def created(state, path, data):
+        try:
+            state.storage.put(path, data, PutMode.CREATE)
+        except PutUnknown as error:
+            raise PreconditionFailed("the file was written by another writer", path=path) from error
+
+    return created
 
 
 def update_wins(_):

@@ -41,6 +41,7 @@ from tests.simulation.breakages import (
     snapshot_late,
     swap_is_put,
     taken_slots_count,
+    unanswered_is_anothers,
     unmarked,
     unpublished_looks_pending,
     update_wins,
@@ -152,6 +153,16 @@ MUTANTS = (
         (("pyhudi.kernels.merge._wins", update_wins),),
     ),
     Mutant("412 taken for a loss", "lost-reply", (("pyhudi.timeline.active._stored", always(b"another's")),), ("all",)),
+    Mutant(
+        "a request without an answer counts as another's",
+        "lost-reply-store",
+        (("pyhudi.timeline.active._create_pending", unanswered_is_anothers),),
+    ),
+    Mutant(
+        "a commit that lands late counts",
+        "outlived-overwrite",
+        (("pyhudi.timeline.active._landed_late", always(False)),),
+    ),
     Mutant("unknown taken for a failure", "outage", (("pyhudi.timeline.active._unknown", as_unavailable),), ("all",)),
     Mutant(
         "unknown taken for a failure and rolled back",
@@ -188,7 +199,7 @@ MUTANTS = (
     Mutant(
         "time travel by requested times",
         "update-apart",
-        (("pyhudi.queries.snapshot.as_of", lambda _: as_of_requested),),
+        (("pyhudi.queries.expired.as_of", lambda _: as_of_requested),),
     ),
     Mutant(
         "a storage lock is taken from its holder",
@@ -287,7 +298,7 @@ MUTANTS = (
         "a commit is published beside the fence",
         "expired-lease-fenced",
         ((f"{COMMIT}.complete", without_claim),),
-        seed=2,
+        seed=4,
     ),
     Mutant(
         "a rollback completes beside the fence",
@@ -295,7 +306,7 @@ MUTANTS = (
         ((f"{ROLLBACK}.complete", without_claim),),
     ),
     Mutant(
-        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=2
+        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=4
     ),
     Mutant(
         "a begin does not ask what the fence has decided",

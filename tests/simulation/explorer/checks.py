@@ -39,7 +39,7 @@ class Sight:
     """What the disk shows at one moment, as far as it concerns readers."""
 
     completed: dict[str, bytes]
-    """Files of completed instants."""
+    """Files of completed instants, but for those that landed when they were rolled back already."""
     pending: frozenset[str]
     """Paths of other files of the timeline."""
     files: dict[str, bytes]
@@ -58,7 +58,9 @@ class Sight:
                     pending.add(path)
             elif path.endswith(".parquet"):
                 files[path] = stored.data
-        return Sight(completed, frozenset(pending), files, disk)
+        undone = _taken_back(disk, pending)
+        counted = {path: data for path, data in completed.items() if _instant(path).requested_time not in undone}
+        return Sight(counted, frozenset(pending), files, disk)
 
     @property
     def named(self):
@@ -116,7 +118,7 @@ def i9_a_rollback_takes_away_what_it_was_requested_for(watch):
     """When it completes, nothing is left of what its target had stored when it was requested."""
     for path in sorted(watch.now.pending - watch.before.pending):
         if path.endswith(".rollback.requested"):
-            target = decode_rollback_plan(watch.now.disk.files[path].data, path).instant
+            target = _target_of(path, watch.now.disk.files[path].data)
             watch.doomed[_instant(path).requested_time] = {one for one in watch.now.files if _writer_of(one) == target}
     for path, new in watch.new:
         left = watch.doomed.get(new.requested_time, set()) & watch.now.files.keys()
@@ -176,6 +178,18 @@ def _concerns_readers(path):
     """Tell paths of the timeline, of data and of whole directories from locks, heartbeats, markers and slots."""
     hidden = (".hoodie/.", ".hoodie/hoodie.properties", ".hoodie/lock")
     return not path.startswith(hidden)
+
+
+def _taken_back(disk, pending):
+    """Name the instants that rollbacks took off the timeline: nothing pending is left of them."""
+    plans = [path for path in pending if path.endswith(".rollback.requested")]
+    left = {_instant(path).requested_time for path in pending}
+    return {_target_of(path, disk.files[path].data) for path in plans} - left if plans else ()
+
+
+@lru_cache(maxsize=4_096)
+def _target_of(path, data):
+    return decode_rollback_plan(data, path).instant
 
 
 def _visible(watch):

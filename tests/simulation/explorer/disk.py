@@ -29,9 +29,12 @@ from tests.simulation.world import URL
 from pyhudi.errors import LockNotAcquired, PutUnknown, StorageUnavailable, Unsupported
 from pyhudi.storage.api import Directory, FileStatus, PutMode
 from pyhudi.storage.memory import MemoryStorage, _Content, _Stored
+from pyhudi.storage.object_store.settle import ConditionalPut, settle
 from pyhudi.storage.sinks import MemorySink
 
 METADATA = ".hoodie"
+SETTLE_S = 60.0
+"""How long an object store is asked what became of a put."""
 _MINUTE_MS = 60_000
 
 
@@ -178,14 +181,16 @@ class SimStorage:
         return self._do(reading("head", path), lambda disk: disk.storage.head(path), told=told)
 
     def put(self, path, data, mode=PutMode.OVERWRITE):
-        name = "create" if mode is PutMode.CREATE else "put"
-        self._do(writing(name, path), lambda disk: disk.put(path, data, mode), content=data)
+        self._put("create" if mode is PutMode.CREATE else "put", path, data, mode)
 
     def cas(self, path, data, version):
         def swap(disk):
             return disk.storage.cas(path, data, version)
 
-        return self._do(writing("swap", path), swap, told=lambda _: "swapped", content=data)
+        def send():
+            return self._do(writing("swap", path), swap, told=lambda _: "swapped", content=data)
+
+        return self._settled(path, data, version, send)
 
     def list(self, prefix):
         def look(disk, half):
@@ -254,8 +259,7 @@ class SimStorage:
     def open_output(self, path, mode=PutMode.OVERWRITE):
         sink = MemorySink()
         yield sink
-        data = bytes(sink.getvalue())
-        self._do(writing("publish", path), lambda disk: disk.put(path, data, mode), content=data)
+        self._put("publish", path, bytes(sink.getvalue()), mode)
 
     @contextmanager
     def guard(self, path, timeout_s):
@@ -275,9 +279,26 @@ class SimStorage:
             if not self._actor.is_dead:  # else its end lets everything go
                 self._step(Step(unlocking(path), lambda run, actor: run.let_go(actor, path)))
 
+    def _put(self, name, path, data, mode):
+        def send():
+            self._do(writing(name, path), lambda disk: disk.put(path, data, mode), content=data)
+            return ""
+
+        if mode is PutMode.CREATE:
+            self._settled(path, data, None, send)
+        else:
+            send()
+
+    def _settled(self, path, data, version, send):
+        """Do what a put on a condition does: on an object store, ask what became of a request without an answer."""
+        if not self._run.disk.is_object_store:
+            return send()
+        put = ConditionalPut(path=path, data=data, version=version, send=send, read=lambda: self.get_versioned(path))
+        return settle(put, SimEnv(self._run, self._actor, self, self._actor.name), SETTLE_S)
+
     def _do(self, operation, apply, **more):
         def failure():
-            if operation.name in {"create", "swap"}:
+            if operation.name in {"create", "swap"} and not self._run.disk.is_object_store:
                 return PutUnknown("the store did not say whether the file was written", path=operation.path)
             return StorageUnavailable("the store did not answer", path=operation.path)
 

@@ -4,18 +4,26 @@ An actor announces every operation and waits; whoever drives the run names who m
 reply, a stalled clock) are actors of one step, so a search needs to know nothing about them. Start at `Run`.
 """
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from tests.faulty import SimulatedCrash
-from tests.simulation.explorer.actors import Actor, Answer, Memory, TaskLostError, twin_of
+from tests.simulation.explorer.actors import Actor, Answer, Memory, Step, TaskLostError, twin_of
 from tests.simulation.explorer.operations import EVERYTHING, Operation
+
+from pyhudi.errors import PreconditionFailed
+from pyhudi.timeline.instant import parse_name
 
 LONG_MS = 130_000
 """Longer than a heartbeat is believed; shorter than a storage lock holds."""
 EXPIRED_MS = 3_600_000
 AFTER_THE_LAST_LOOK = frozenset({"now", "sleep", "create"})
 """What comes between a writer's last look at its lease and the put that counts."""
+LATE = frozenset({"late", "outlived"})
+DECIDES = re.compile(r"\.hoodie/(\.fence/\d+|(timeline/\d+_)?\d+\.(commit|replacecommit))")
+"""Paths of what decides a commit: its completed instant, and its slot in the fence."""
 JUMP_MS = 400
 """As far as clocks may differ before a writer refuses to work."""
 MOVES_AT_MOST = 2_000
@@ -41,6 +49,8 @@ class Run:
         self.events = list(events)
         self.budget = budget
         self.held: dict[tuple[str, str], Actor] = {}
+        self.late: dict[str, tuple[str, Step]] = {}
+        """By the event of its landing, what was not done yet, and of what kind it is."""
         self.trace: list[Move] = []
         self.heard: Callable[[object], None] = lambda said: None
         """Called with everything that an actor reports."""
@@ -65,7 +75,7 @@ class Run:
         ready = self._ready()
         if not ready:
             ready = self._wake()
-        return [*ready, *self.events]
+        return [*ready, *(name for name in self.events if self._may_happen(name))]
 
     def pending(self, name):
         """Give what would happen if this one moved."""
@@ -75,7 +85,7 @@ class Run:
     @property
     def is_over(self):
         """Tell whether nobody is left to move, events included."""
-        return not self._going and not self.events
+        return not self._going and not any(self._may_happen(name) for name in self.events)
 
     @property
     def is_portable(self):
@@ -89,6 +99,7 @@ class Run:
         twin.actors = {name: actor.fork(works[name]) for name, actor in self.actors.items()}
         twin.held = {key: twin.actors[actor.name] for key, actor in self.held.items()}
         twin.events, twin.trace, twin.violations = [*self.events], [*self.trace], [*self.violations]
+        twin.late = {**self.late}
         twin.watchers = [twin_of(watcher) for watcher in self.watchers]
         return twin
 
@@ -183,7 +194,10 @@ class Run:
                 step.torn(self)
             raise SimulatedCrash
         operation = step.operation
-        if order == "refused" and step.failure is not None:
+        if order in {"refused", *LATE} and step.failure is not None:
+            if order in LATE:
+                self.late[f"lands:{actor.name}"] = order, step
+                self.events.append(f"lands:{actor.name}")
             raise step.failure()
         result = step.apply(self, actor)
         if operation.writes:
@@ -209,10 +223,19 @@ class Run:
     def _ready(self):
         return [name for name, actor in self.actors.items() if not actor.is_done and actor.is_ready(self)]
 
+    def _may_happen(self, event):
+        """Tell whether an event can be chosen: what is outlived lands when nothing of its instant is left."""
+        kind, step = self.late.get(event, ("", None))
+        if kind != "outlived":
+            return True
+        directory, _, name = step.operation.path.rpartition("/")
+        begun = f"{directory}/{parse_name(name).requested_time}."
+        return not any(path.startswith(begun) for path in self.disk.files)
+
     def _event_operation(self, name):
         kind, _, target = name.partition(":")
         actor = self.actors[target]
-        if kind in {"stall", "expire", "doze"}:
+        if kind in {"stall", "expire", "doze", "lands"}:
             return Operation(name, writes=(EVERYTHING,))
         released = [path for (path, _), holder in self.held.items() if holder is actor]
         pending = actor.pending or Operation("nothing")
@@ -223,12 +246,17 @@ class Run:
     def _happen(self, name):
         kind, _, target = name.partition(":")
         actor = self.actors[target]
+        if kind == "lands":
+            self._land(actor, self.late.pop(name)[1])
+            return
         if actor.is_done or not self.budget:
+            return
+        if kind in LATE and not (actor.pending.name == "create" and DECIDES.fullmatch(actor.pending.path)):
             return
         self.budget -= 1
         if kind in {"crash", "torn"}:
             self._kill(actor, kind)
-        elif kind in {"lost", "refused", "task", "outage"}:
+        elif kind in {"lost", "refused", "task", "outage", *LATE}:
             if actor.is_ready(self):
                 actor.order, actor.deaf = kind.replace("outage", "lost"), int(kind == "outage")
                 self._move(actor)
@@ -244,6 +272,13 @@ class Run:
             actor.offset_ms += JUMP_MS
         else:
             raise AssertionError(f"no such event: {name}")
+
+    def _land(self, actor, step):
+        """Let what an actor has long given up take effect, if it can; nobody is told."""
+        with suppress(PreconditionFailed):
+            step.apply(self, actor)
+            for watcher in self.watchers:
+                watcher(self, actor, step.operation)
 
     def _pass(self, ms, stalled):
         """Let time go by; everybody beats in time but the one that stands still."""

@@ -300,10 +300,14 @@ def _at_random(begin, seed, tally, *, depth):
         if run.is_over:
             break
         enabled = run.enabled()
-        due = [name for name in run.events if _is_due(run, name, fires[name], at, written)]
+        events = [name for name in enabled if name not in run.actors]
+        for name in events:
+            if name not in fires:  # it came up only now
+                fires[name] = _moment(draw, length)
+        due = [name for name in events if _is_due(run, name, fires[name], at, written)]
         ready = [name for name in enabled if name in run.actors]
         if due or not ready:
-            run.step(due[0] if due else run.events[0])
+            run.step((due or events)[0])
             continue
         name = max(ready, key=priority.__getitem__) if depth else draw.choice(ready)
         if at in changes:

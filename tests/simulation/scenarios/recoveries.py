@@ -2,7 +2,7 @@
 
 from tests.simulation.explorer.foreign import rewrite_and_die
 from tests.simulation.explorer.scenario import Scenario
-from tests.simulation.explorer.verbs import raise_fare, roll_back_pending, upsert
+from tests.simulation.explorer.verbs import overwrite, raise_fare, read_changes, read_twice, roll_back_pending, upsert
 
 FENCED = {"pyhudi.fence": "on"}
 LEASE_MS = 301_000
@@ -84,6 +84,49 @@ SCENARIOS = {
         about="a reply is lost, or a request",
         actors={"w1": (ONE,)},
         events=("lost:w1", "refused:w1"),
+    ),
+    "lost-reply-store": Scenario(
+        about="requests to an object store and their replies are lost, below what asks what became of them",
+        actors={"w1": (ONE,)},
+        events=("lost:w1", "refused:w1", "outage:w1"),
+        budget=2,
+        is_object_store=True,
+    ),
+    "lost-reply-store-v6": Scenario(
+        about="requests to an object store and their replies are lost, table version 6",
+        actors={"w1": (ONE,)},
+        events=("lost:w1", "refused:w1", "outage:w1"),
+        is_object_store=True,
+        version=6,
+    ),
+    "late": Scenario(
+        about="the put of a commit gets no answer and lands late, when another writer may have committed",
+        actors={"w1": (ONE,), "w2": (OTHER, upsert(k0_a=6.0))},
+        events=("late:w1",),
+        breaks="a put may land after the lock of its writer has ended",
+    ),
+    "outlived": Scenario(
+        about="the put of a commit gets no answer and lands when another writer has rolled it back",
+        actors={"w1": (ONE,), "w2": (OTHER, upsert(k0_a=6.0))},
+        events=("outlived:w1",),
+    ),
+    "outlived-v6": Scenario(
+        about="the put of a commit lands when another writer has rolled it back, table version 6",
+        actors={"w1": (ONE,), "w2": (OTHER, upsert(k0_a=6.0))},
+        events=("outlived:w1",),
+        version=6,
+    ),
+    "outlived-overwrite": Scenario(
+        about="the put of a commit that replaces a partition lands when it was rolled back, while others read",
+        actors={"w1": (overwrite(o1_b=1.0),), "w2": (upsert(k3_b=7.0),), "r": (read_twice(), read_changes())},
+        events=("outlived:w1",),
+    ),
+    "late-fenced": Scenario(
+        about="the put of a commit, or of its slot, gets no answer and lands late, in a table with a fence",
+        actors={"w1": (ONE,), "w2": (OTHER, upsert(k0_a=6.0))},
+        before=(upsert(k0_a=9.0),),
+        events=("late:w1",),
+        options=FENCED,
     ),
     "outage": Scenario(
         about="a reply is lost, and so is the answer to the question what became of it",
