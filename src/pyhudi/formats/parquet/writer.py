@@ -32,7 +32,7 @@ PAGE_SIZE = option("hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a
 _LEVELS = {"zstd": 1, "gzip": 6}
 _SAMPLE_ROWS = 5_000
 _LOW_CARDINALITY = 0.25
-_LEAST_ASSEMBLED_BYTES = 1 << 20
+_LEAST_ASSEMBLED_BYTES = 32 << 20
 """Smaller row groups are encoded as fast in one piece."""
 _FEWEST_STEP_ROWS, _MOST_STEP_ROWS = 1024, 8192
 
