@@ -9,6 +9,7 @@ ONLY ?=
 REPEATS ?= 0
 MINUTES ?= 2
 PROCESSES ?= 4
+PROCESSORS ?= 2
 ON ?= local,fenced,s3
 CODE := src tests tools benchmarks
 .DEFAULT_GOAL := help
@@ -38,8 +39,8 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
-test: .venv/.ready ## All tests that need no other program but Java
-	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest
+test: .venv/.ready ## All tests that need no other program but Java, in two processes of which one has the Spark session
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS)
 
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark (a few minutes)
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index

@@ -36,6 +36,18 @@ SETTINGS = {
 }
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Send all Spark tests to one process, first, where tests run in several: there is one session a run."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSession(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+    return OneSession(config, log)
+
+
 def _has_java() -> bool:
     home = os.environ.get("JAVA_HOME", "")
     return shutil.which("java") is not None or (bool(home) and (Path(home) / "bin" / "java").exists())
