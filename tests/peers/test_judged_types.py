@@ -203,9 +203,9 @@ def keyed(number):
 def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, spark, tmp_path, version, first, consistent):
     path, columns = str(tmp_path / "keys"), KEYS.append(pa.field("note", pa.string()))
     partition_by = ["truth", "int", "day", "price", "text"]
-    spelling = {
+    escaped = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
+    spelling = escaped | {
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": consistent,
-        "hoodie.datasource.write.partitionpath.urlencode": "true",
     }
     told = spelling | {
         "hoodie.table.name": "types",
@@ -220,7 +220,7 @@ def test_keys_and_partitions_of_all_types_are_spelled_alike(hudi_1_2, spark, tmp
     def ours(rows):
         table = create_table(
             path, columns, name="types", record_key=KEYS.names, partition_by=partition_by,
-            table_version=version, if_exists="open", options=spelling,
+            table_version=version, if_exists="open", options=escaped,
         )  # fmt: skip
         table.upsert(rows, options=spelling)
 
