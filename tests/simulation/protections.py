@@ -15,7 +15,8 @@ from tests.simulation.explorer.actors import who_moves
 from tests.simulation.explorer.checks import judged
 from tests.simulation.explorer.hunting import hunt, scenarios, ways
 from tests.simulation.model import Control
-from tests.simulation.mutants import UNGUARDED, off
+from tests.simulation.mutants.locking import UNGUARDED
+from tests.simulation.mutants.mutant import off
 
 from pyhudi.filegroup import writer
 from pyhudi.timeline.clock import format_instant

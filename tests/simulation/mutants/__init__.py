@@ -1,0 +1,19 @@
+"""Ways to break the code on purpose: each takes one protection away, and the explorer must see what it was good for.
+
+A mutant changes names of modules while a hunt goes on; the change, the scenario in which it shows, and how to search it
+stand together, by what they break. Start at `mutant.Mutant`.
+"""
+
+from tests.simulation.mutants import checking, locking, publishing, reading, recovery, writing
+from tests.simulation.mutants.mutant import RUNS, Mutant
+
+__all__ = ["MUTANTS", "RUNS"]
+
+MUTANTS: tuple[Mutant, ...] = (
+    *checking.MUTANTS,
+    *locking.MUTANTS,
+    *publishing.MUTANTS,
+    *recovery.MUTANTS,
+    *writing.MUTANTS,
+    *reading.MUTANTS,
+)
