@@ -18,7 +18,7 @@ from typing import Any
 from tests.golden.catalogue import HERE, RELEASES, Golden, golden_tables, spelled
 from tests.peers.peer import Peer, PeerError
 
-from pyhudi.table import Table, open_table
+from pyhudi.table import Table, open_table, table_exists
 from pyhudi.timeline.instant import Action, Instant
 from pyhudi.timeline.view import completed_writes
 
@@ -77,6 +77,7 @@ def make(peer: Peer, golden: Golden) -> None:
     """Run one script, pack the table, read it back."""
     path = _begun(golden)
     is_failing = False
+    then: dict[str, Any] = {}
     for statement in [*_statements(_settings()), *_statements(golden.script.text)]:
         if statement.startswith("--! cut "):
             _cut(path, statement.split()[-1])
@@ -85,8 +86,10 @@ def make(peer: Peer, golden: Golden) -> None:
         else:
             _run(peer, _filled(statement, golden, path), is_failing=is_failing)
             is_failing = False
+        if "then" in golden.script.reads:
+            _remember(peer, path, then)
     _pack(golden, path)  # before it is read: a reader may tidy up
-    _read(peer, golden, path)
+    _read(peer, golden, path, then)
 
 
 def _begun(golden: Golden) -> Path:
@@ -105,15 +108,27 @@ def reread(peer: Peer, golden: Golden) -> None:
     for statement in [*_statements(_settings()), *_statements(golden.script.text)]:
         if statement.startswith("set "):
             peer.run(statement)
-    _read(peer, golden, golden.unpack(WORK))
+    former = {name: read for name, read in golden.reads.items() if name.startswith("then ")}
+    _read(peer, golden, golden.unpack(WORK), former)
 
 
 def _settings() -> str:
     return (HERE / "sql" / "_settings.sql").read_text(encoding="utf-8")
 
 
-def _read(peer: Peer, golden: Golden, path: Path) -> None:
-    reads = {name: _answer(peer, path, options) for name, options in _reads(golden, open_table(str(path)))}
+def _remember(peer: Peer, path: Path, then: dict[str, Any]) -> None:
+    """Read what the table is now, under the instants that made it so."""
+    if not table_exists(str(path)):
+        return
+    known = {one["options"]["as.of.instant"] for one in then.values()}
+    for write in completed_writes(open_table(str(path)).timeline):
+        if write.requested_time not in known:
+            asked = {"options": {"as.of.instant": write.requested_time}}
+            then[f"then {len(then) + 1}"] = _answer(peer, path, {}) | asked
+
+
+def _read(peer: Peer, golden: Golden, path: Path, then: dict[str, Any]) -> None:
+    reads = {name: _answer(peer, path, options) for name, options in _reads(golden, open_table(str(path)))} | then
     golden.expectation.write_text(_shown(reads), encoding="utf-8")
     shutil.rmtree(path)
 
@@ -192,6 +207,8 @@ def _reads(golden: Golden, table: Table) -> Iterator[tuple[str, dict[str, str]]]
                     yield f"incremental {number}", {_TYPE: "incremental", _BEGIN: begin}
             case "cdc":
                 yield "cdc", {_TYPE: "incremental", _BEGIN: "000", _FORMAT: "cdc"}
+            case "then":
+                pass  # they were read when it was made
             case _:
                 yield kind, {} if kind == "snapshot" else {_TYPE: kind}
 

@@ -29,7 +29,7 @@ def test_the_readme_says_what_each_is_for():
 
 def test_every_release_reads_and_no_read_is_left_out_in_silence():
     kinds = {word for one in scripts() for word in one.reads}
-    assert kinds == {"snapshot", "as_of", "incremental", "read_optimized", "cdc"}
+    assert kinds == {"snapshot", "as_of", "incremental", "read_optimized", "cdc", "then"}
     assert {one.release for one in kept_tables() if one.reads} == {*RELEASES}
     for one in kept_tables():
         assert all({"rows", "refused"} & read.keys() for read in one.reads.values())

@@ -1,5 +1,7 @@
 """What Apache Hudi wrote is read as Apache Hudi read it: the same options, row by row, with meta columns."""
 
+import itertools
+
 import pyarrow as pa
 import pytest
 from tests.golden.catalogue import kept_tables, spelled
@@ -15,7 +17,10 @@ from pyhudi.table import open_table
 from pyhudi.timeline.instant import Action
 
 ALL = [(one, name, read) for one in kept_tables() for name, read in one.reads.items()]
-READS = {f"{one.name} {name}": (one, read) for one, name, read in ALL if "rows" in read}
+READS = {
+    f"{one.name} {name}": (one, read) for one, name, read in ALL if "rows" in read and not name.startswith("then ")
+}
+THEN = [pytest.param(one, id=one.name) for one in kept_tables() if "then" in one.script.reads]
 CLEANED = [
     pytest.param(one, read["options"], id=f"{one.name} {name}")
     for one, name, read in ALL
@@ -65,6 +70,26 @@ def test_a_moment_that_apache_hudi_refuses_is_whole_or_refused(unpacked, golden,
     # Apache Hudi goes by the commits that the cleaner retains, and cannot see that it took nothing of this one.
     assert max(found["_hoodie_commit_time"].to_pylist()) == options["as.of.instant"]
     assert found["city"].unique().to_pylist() == table.scan(["city"]).to_arrow()["city"].unique().to_pylist()
+
+
+def read_by_name(path, options):
+    return open_table(str(path)).scan(as_of=options["as.of.instant"], meta=True).to_arrow()
+
+
+@pytest.mark.parametrize("golden", THEN)
+def test_a_moment_is_what_apache_hudi_read_then_or_it_is_refused(unpacked, golden):
+    path = unpacked(golden)
+    then = [wanted for name, wanted in golden.reads.items() if name.startswith("then ")]
+    answered = 0
+    for wanted, ask in itertools.product(then, (read, read_by_name)):
+        try:
+            found = ask(path, wanted["options"])
+        except SnapshotExpired:
+            continue
+        answered += 1
+        ours, theirs = compared(found, wanted)
+        assert ours == theirs, wanted["options"]
+    assert 2 <= answered < 2 * len(then)
 
 
 def test_only_reads_that_there_are_are_listed():

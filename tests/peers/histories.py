@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 from tests.peers.kinds import COLUMNS, Kind
 
-__all__ = ["Expected", "Row", "Step", "Turn", "alternating", "can_do", "history", "verbs_of"]
+__all__ = ["SAVEPOINTS", "Expected", "Row", "Step", "Turn", "alternating", "can_do", "history", "verbs_of"]
 
 Row = dict[str, Any]
 Turn = tuple[str, str]
 """Who does what."""
+SAVEPOINTS = frozenset({"save", "restore", "release"})
+"""Turns that commit nothing: the newest commit is saved, the saved one gone back to, or let go."""
 _IDS = ("k", "a:b", "c,d", "e/f", "g%h", "i j", "ключ", "l=m", "__null__", "Z")
 _DAY = 86_400_000
 _SPOT = pa.struct([("x", pa.float64()), ("tags", pa.list_(pa.string()))])
@@ -26,7 +28,7 @@ _GROWTH = (("size", pa.int32()), ("size", pa.int64()), ("spot", _SPOT), ("size",
 
 @dataclass(frozen=True)
 class Step:
-    """One commit: who does what with which rows of which columns."""
+    """One commit, or a savepoint: who does what with which rows of which columns."""
 
     actor: str
     verb: str
@@ -52,6 +54,7 @@ class Expected:
         self.rows: dict[tuple[Any, ...], Row] = {}
         self.brought: dict[tuple[Any, ...], int] = {}
         self.steps = 0
+        self._saved = self.rows, self.brought
 
     def place(self, row: Row) -> tuple[Any, ...]:
         """Give what tells partitions apart."""
@@ -81,6 +84,10 @@ class Expected:
                 self._put(step.rows)
             case "delete_partition":
                 self._drop({self.place(row) for row in step.rows})
+            case "save":
+                self._saved = dict(self.rows), dict(self.brought)
+            case "restore":
+                self.rows, self.brought = map(dict, self._saved)
 
     def since(self, step: int) -> list[Row]:
         """Give the rows that later steps brought."""
@@ -131,7 +138,8 @@ def history(kind: Kind, turns: list[Turn], seed: int) -> Iterator[Step]:
         serial += len(fresh)
         stored = list(expected.rows.values())
         verb = verb if number and (stored or verb not in {"delete", "delete_partition"}) else "insert"
-        step = Step(actor, verb, _rows(verb, stored, fresh, luck, number), columns)
+        rows = [] if verb in SAVEPOINTS else _rows(verb, stored, fresh, luck, number)
+        step = Step(actor, verb, rows, columns)
         expected.apply(step)
         yield step
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from hudi import HudiQueryType, HudiReadOptions, HudiTableBuilder
-from tests.peers.histories import Step
+from tests.peers.histories import SAVEPOINTS, Step
 from tests.peers.kinds import COLUMNS, Kind
 from tests.peers.peer import Peer
 
@@ -21,7 +21,7 @@ from pyhudi.kernels.keys import partition_paths
 from pyhudi.options import Settings
 from pyhudi.state.config import key_spec
 from pyhudi.table import Table, create_table, open_table, table_exists
-from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.instant import Action, Instant
 
 __all__ = [
     "Hudi",
@@ -170,6 +170,10 @@ class Hudi:
 
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
+        if step.verb in SAVEPOINTS:
+            self.peer.run("set hoodie.metadata.enable = false")  # procedures are not told by options
+            self.peer.run(_procedure(step.verb, self.place))
+            return
         options = self.options | _partitions_to_delete(step, self.place, self.kind)
         operation = {"hoodie.datasource.write.operation": step.operation}
         self.peer.write(self.place.path, step.table, options | operation)
@@ -272,6 +276,16 @@ def _partitions_to_delete(step: Step, place: Place, kind: Kind) -> dict[str, str
     # A comma parts the paths, which are patterns too.
     pattern = partition_path(place.open(), step, kind).replace(",", "*")
     return {"hoodie.datasource.write.partitions.to.delete": pattern}
+
+
+def _procedure(verb: str, place: Place) -> str:
+    """Spell what is done about the newest commit, or about the newest savepoint."""
+    timeline = place.open().timeline
+    if verb == "save":
+        return f"call create_savepoint(path => '{place.path}', commit_time => '{max(timeline.completed)}')"
+    saved = max(one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT)
+    name = "rollback_to_savepoint" if verb == "restore" else "delete_savepoint"
+    return f"call {name}(path => '{place.path}', instant_time => '{saved}')"
 
 
 def _moment(commit: Instant, version: int) -> str:

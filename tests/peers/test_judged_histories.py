@@ -1,9 +1,12 @@
 """Our engines and Apache Hudi take turns on one table; after each commit all readers see the same, and what must be.
 
-`tests.peers.matrix` chooses the histories. A red one runs again by its seed: `PYHUDI_SEED=... pytest -k its-name`.
+And Apache Hudi alone cleans, archives, clusters, saves and restores a table: what it was at any moment is read right,
+or refused. `tests.peers.matrix` and `tests.peers.upkeep` choose the histories. A red one runs again by its seed:
+`PYHUDI_SEED=... pytest -k its-name`.
 """
 
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,16 +14,25 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.peers.conftest import lane, seed
-from tests.peers.histories import Expected, Step, history
+from tests.peers.histories import Expected, Row, Step, history
 from tests.peers.kinds import Kind
 from tests.peers.matrix import SIZES, cases
 from tests.peers.sides import Hudi, HudiRs, Ours, OursOnSpark, Place, Question, Which, rows_of
+from tests.peers.upkeep import CITIES, upkeeps
 from tests.storage.conftest import s3_options
 
+from pyhudi.engine.api import engine_on
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import Expired, InstantNotFound
+from pyhudi.options import Settings
+from pyhudi.queries.scan import Scan
+from pyhudi.spark.reading import plan_read
 from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.view import completed_writes
 
 CASES = [pytest.param(case, id=case.name) for case in cases(SIZES[lane()], seed())]
+
+UPKEEPS = [pytest.param(one.release, one, id=one.name) for one in upkeeps(lane(), seed())]
 
 KEPT = 8
 """Former commits that Apache Hudi's cleaner, which runs by itself, surely leaves readable."""
@@ -107,3 +119,123 @@ def test_taking_turns(hudi_1_2, uncompiled_spark, place_of, case):
     if rust.refusal:
         with pytest.raises(Exception, match=rust.refusal):
             rust.read()
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a table was after a step: its rows, what brought each, and the commits that made it so."""
+
+    last: Any
+    """What brought the newest: a step's number, or a commit's time."""
+    commits: tuple[Instant, ...]
+    rows: list[tuple[Any, Row]]
+
+    def since(self, other: "Moment | None") -> list[Row]:
+        """Give the rows that came later."""
+        return [row for brought, row in self.rows if other is None or brought > other.last]
+
+
+@dataclass
+class Memory:
+    """What a table was, and how much of it was answered."""
+
+    place: Place
+    is_lossy: bool
+    """Apache Hudi itself loses rows, so what must be there is what ours read at once."""
+    expected: Expected = field(default_factory=lambda: Expected(CITIES))
+    moments: list[Moment] = field(default_factory=list)
+    saved: int = 0
+    answered: int = 0
+    refused: int = 0
+
+    def note(self, step: Step):
+        """Remember what the table is now."""
+        self.expected.apply(step)
+        if step.verb == "save":
+            self.saved = len(self.moments)
+        elif step.verb == "restore":
+            del self.moments[self.saved :]
+        table = self.place.open()
+        known = {one.requested_time for moment in self.moments for one in moment.commits}
+        commits = tuple(one for one in completed_writes(table.timeline) if one.requested_time not in known)
+        if not commits:
+            return
+        if self.is_lossy:
+            stored = [(row.pop("_hoodie_commit_time"), row) for row in table.scan(meta=True).to_arrow().to_pylist()]
+            self.moments.append(Moment(commits[-1].requested_time, commits, stored))
+        else:
+            rows = [(self.expected.brought[key], row) for key, row in self.expected.rows.items()]
+            self.moments.append(Moment(self.expected.steps, commits, rows))
+
+    def at(self, time: str, *, is_requested: bool) -> Moment | None:
+        """Give what the table was at a time, by when commits were requested or by what orders them for readers."""
+        timeline = self.place.open().timeline
+        points = {
+            moment.last: min(one.requested_time if is_requested else timeline.point(one) for one in moment.commits)
+            for moment in self.moments
+        }
+        return next((one for one in reversed(self.moments) if points[one.last] <= time), None)
+
+    def judge(self, luck: random.Random):
+        """Ask for every moment in every way; what is not refused must be what the table was."""
+        table = self.place.open()
+        commits = [(one, moment) for moment in self.moments for one in moment.commits]
+        active = table.timeline.completed
+        for one, moment in commits:
+            for time in {one.requested_time, table.timeline.point(one)}:
+                then = moment if time in active else self.at(time, is_requested=False)
+                for city in (None, *CITIES.cities):
+                    rows = [row for row in then.since(None) if city in {None, row["city"]}] if then else []
+                    self.compare(rows, table.scan, as_of=time, filter=f"city = '{city}'" if city else None)
+                then = self.at(time, is_requested=True)
+                self.compare(then.since(None) if then else [], self.by_options, options={"as.of.instant": time})
+        pairs = [(one, other) for place, one in enumerate(commits) for other in commits[place + 1 :]]
+        for (one, before), (other, then) in luck.sample(pairs, min(12, len(pairs))):
+            begin, end = table.timeline.point(one), table.timeline.point(other)
+            self.compare(then.since(before), table.changes, after=begin, until=end)
+            self.compare(then.since(before), self.by_options, options=window(begin, end))
+            self.compare(then.since(None), table.changes, until=end)
+            self.compare(then.since(None), self.by_options, options=window("000", end))
+            self.compare(self.moments[-1].since(before), table.changes, after=begin)
+        refused = self.refused
+        self.compare(self.moments[-1].since(None), table.scan)
+        assert self.refused == refused
+
+    def by_options(self, options: dict[str, str]) -> Scan:
+        """Read as the Spark data source plans it."""
+        state = self.place.open().state
+        plan = plan_read(state, Settings.of(options))
+        return Scan(plan=plan, engine=LocalEngine(state.storage), engine_on=engine_on)
+
+    def compare(self, rows: list[Row], ask: Callable[..., Scan], **how: Any):
+        """Compare an answer with the rows that there were, unless it is refused."""
+        try:
+            found = ask(**how).to_arrow()
+        except (Expired, InstantNotFound):
+            self.refused += 1
+            return
+        self.answered += 1
+        names = [name for name in found.schema.names if not name.startswith("_hoodie_")]
+        wanted = sorted(({name: row[name] for name in names} for row in rows), key=repr)
+        assert rows_of(found.select(names)) == wanted, how
+
+
+def window(begin: str, end: str) -> dict[str, str]:
+    """Spell an incremental read."""
+    read = "hoodie.datasource.read."
+    bounds = {f"{read}begin.instanttime": begin, f"{read}end.instanttime": end}
+    return {"hoodie.datasource.query.type": "incremental", **bounds}
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("hudi", "upkeep"), UPKEEPS, indirect=["hudi"])
+def test_a_moment_is_what_the_table_was_then_or_it_is_refused(hudi, tmp_path, upkeep):
+    place = Place(str(tmp_path / "trips"))
+    side = Hudi(hudi, place, CITIES, upkeep.version, dict(upkeep.options))
+    memory, luck = Memory(place, upkeep.is_lossy), random.Random(upkeep.seed)
+    for step in history(CITIES, list(upkeep.turns), upkeep.seed):
+        side.do(step)
+        memory.note(step)
+        memory.judge(luck)
+    assert memory.answered > memory.refused / 10
+    assert memory.refused

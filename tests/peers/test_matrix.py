@@ -7,6 +7,8 @@ import pytest
 from tests.peers.histories import Expected, can_do, history, verbs_of
 from tests.peers.kinds import KEYS
 from tests.peers.matrix import FACTORS, SIZES, WRITERS, cases, covering, deeds_of, fits, groups_of, kind_of
+from tests.peers.peer import NEWEST
+from tests.peers.upkeep import upkeeps
 
 SEEDS = range(5)
 POSSIBLE = [choice for choice in itertools.product(*FACTORS.values()) if fits(choice)]
@@ -64,3 +66,16 @@ def test_histories_keep_rows_to_work_on(seed):
             assert step.rows
         assert sizes[0] == 12
         assert len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_way_to_clean_and_every_saga_comes_up(seed):
+    everything = {tuple(one.name.split("-")[:2]) for one in upkeeps("everything", seed)}
+    for lane in ("short", "full"):
+        drawn = upkeeps(lane, seed)
+        names = [one.name for one in drawn]
+        assert len(set(names)) == len(names)
+        assert {name.split("-")[0] for name in names} == {policy for policy, _ in everything}
+        assert {one.version for one in drawn} == {6, 8, 9}
+        assert lane == "full" or {one.release for one in drawn} == {NEWEST}
+    assert {name.split("-")[1] for name in names} == {saga for _, saga in everything}

@@ -16,7 +16,7 @@ from pyhudi.timeline.cleans import cleaned_since
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide
 
-__all__ = ["cut_at", "require_kept", "require_unarchived", "require_unarchived_requests"]
+__all__ = ["cut_at", "is_behind_savepoint", "require_kept", "require_unarchived", "require_unarchived_requests"]
 
 
 def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
@@ -33,7 +33,7 @@ def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
     Cost:   as `cut_at`.
     Raises: SnapshotExpired.
     """
-    newest = max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
+    newest = _newest_at(timeline, time)
     _refuse(timeline, newest, time, timeline.archive.completed_after(newest))
 
 
@@ -42,6 +42,14 @@ def require_unarchived_requests(timeline: Timeline, time: InstantTime) -> None:
     newest = max((one for one in timeline.completed if one <= time), default=InstantTime(""))
     later = timeline.archive.completed_after(newest)
     _refuse(timeline, newest, time, [requested for requested in later if requested > newest])
+
+
+def is_behind_savepoint(timeline: Timeline, time: InstantTime) -> bool:
+    """Return whether commits between a time and the active commit before it may have been archived.
+
+    Commits later than an active one are archived only where a savepoint keeps it, which may have been deleted since.
+    """
+    return timeline.first_write is None or _newest_at(timeline, time) <= timeline.first_write
 
 
 def require_kept(
@@ -83,15 +91,18 @@ def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:
     return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
 
 
+def _newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
+    """Return the point of the newest active commit at a time; empty where none is."""
+    return max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
+
+
 def _refuse(timeline: Timeline, newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
     """Refuse a time up to which archived commits were requested.
 
-    In layout 1 nothing says which these are; commits later than an active one are archived only behind a savepoint,
-    which may have been deleted since.
+    In layout 1 nothing says which these are.
     """
     if timeline.layout == 1:
-        is_behind_savepoint = timeline.first_write is None or newest <= timeline.first_write
-        is_refused = newest < time and is_behind_savepoint and timeline.archive.is_unreadable()
+        is_refused = newest < time and is_behind_savepoint(timeline, time) and timeline.archive.is_unreadable()
     else:
         is_refused = any(requested <= time for requested in archived)
     if is_refused:

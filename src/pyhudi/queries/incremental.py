@@ -15,7 +15,7 @@ from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
-from pyhudi.queries.expired import cut_at, require_unarchived
+from pyhudi.queries.expired import cut_at, is_behind_savepoint, require_unarchived
 from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
@@ -137,8 +137,7 @@ def _require_history(timeline: Timeline, after: InstantTime, until: InstantTime 
     """
     oldest = min((timeline.point(one) for one in completed_writes(timeline)), default=None)
     if timeline.layout == 1:
-        first = max(oldest or "", timeline.first_write or "")  # a savepoint kept it, though later ones were archived?
-        is_archived = (not first or after <= first) and timeline.archive.is_unreadable()
+        is_archived = is_behind_savepoint(timeline, after) and timeline.archive.is_unreadable()
     else:
         completed = timeline.archive.completed_after(after).values()
         is_archived = any(until is None or time <= until for time in completed)
