@@ -231,3 +231,19 @@ def test_hudi_rs_travels_to_the_same_rows(built, version):
         ours = table.scan(as_of=instant, meta=True).to_arrow()
         theirs = pa.Table.from_batches(other.read(HudiReadOptions().with_as_of_timestamp(instant)))
         assert sorted_rows(theirs.select(ours.column_names)) == sorted_rows(ours)
+
+
+@pytest.mark.parametrize("action", ["commit", "replacecommit"])
+def test_a_completed_instant_of_no_bytes_is_corrupt_by_name(engine, version, action):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    table.insert_overwrite(engine.rows(trips(trip("z"))))
+    storage, directory = table.state.storage, table.state.layout.timeline_path
+    [name] = [one for one in storage.list_names(directory) if one.endswith(f".{action}")]
+    storage.put(f"{directory}/{name}", b"")
+    verbs = [table.scan, lambda: table.changes(until="2999-01-01"), lambda: table.lookup(["a"])]
+    verbs += [lambda: table.upsert(engine.rows(trips(trip("a")))), lambda: table.delete(where="fare > 0")]
+    for verb in verbs if action == "replacecommit" else [lambda: table.inspect.commits()]:
+        with pytest.raises(CorruptData, match="empty") as refused:
+            verb()
+        assert refused.value.values["file"].endswith(name)

@@ -204,9 +204,11 @@ def test_write_stats_have_hudis_field_order():
     assert (len(names), names[0], names[25], names[30]) == (31, "fileId", "runtimeStats", "numUpdates")
 
 
-def test_an_empty_file_is_empty_metadata():
-    assert decode_commit(b"", "x") == CommitMetadata(operation=WriteOperation.UNKNOWN)
-    assert decode_plan(b"", "x") == {}
+@pytest.mark.parametrize("decode", [decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan])
+def test_an_empty_file_is_corrupt_by_name(decode):
+    with pytest.raises(CorruptData, match="empty") as refused:
+        decode(b"", "20250101000000000.replacecommit")
+    assert refused.value.values["file"] == "20250101000000000.replacecommit"
 
 
 def test_unknown_keys_and_operations_are_borne():

@@ -39,7 +39,7 @@ from pyhudi.timeline.codec import (
 from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name
 from pyhudi.timeline.listing import list_instants
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.rollback import RollbackMetadata
 from pyhudi.timeline.view import Timeline, timeline_of
 
@@ -60,6 +60,8 @@ __all__ = [
 _NONCE_BYTES: Final = 16
 _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
+_EMPTY_READS: Final = 3
+_EMPTY_WAIT_S: Final = 0.1
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 
@@ -127,20 +129,23 @@ def timeline_zone(state: TableState) -> tzinfo:
 
 
 def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
-    """Read what a completed commit, deltacommit or replacecommit says; an empty file says nothing.
+    """Read what a commit, deltacommit or replacecommit says; the inflight file of a bulk insert may say nothing.
 
     Completed instants never change, so they are read once a process, as far as a bounded cache reaches.
 
-    Raises: CorruptData naming the file; FileMissing once the instant was archived.
+    Raises: CorruptData naming the file, also where it is completed and empty; FileMissing once it was archived.
     """
     name = instant.file_name or file_name(instant, state.layout.timeline_layout)
     path = _path(state, name)
-    if not instant.is_completed or not state.storage.traits.is_picklable:
-        return decode_commit(state.storage.get(path), path)
+    if not instant.is_completed:
+        data = state.storage.get(path)
+        return decode_commit(data, path) if data else CommitMetadata(operation=WriteOperation.UNKNOWN)
+    if not state.storage.traits.is_picklable:
+        return decode_commit(_read_completed(state, path), path)
     key = (state.storage.url, path, instant.completion_time or "")
     known = _decoded.get(key)
     if known is None:
-        known = decode_commit(state.storage.get(path), path)
+        known = decode_commit(_read_completed(state, path), path)
         _decoded.add(key, known)
     return known
 
@@ -167,10 +172,10 @@ def _target_of(plan: bytes, name: str) -> InstantTime:
 def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]:
     """Read what a completed clean, savepoint, restore, rollback or indexing says.
 
-    Raises: CorruptData naming the file; FileMissing once the instant was archived.
+    Raises: CorruptData naming the file, also where it is empty; FileMissing once the instant was archived.
     """
     path = _path(state, instant.file_name)
-    return decode_plan(state.storage.get(path), path)
+    return decode_plan(_read_completed(state, path), path)
 
 
 def read_schema_history(state: TableState) -> bytes:
@@ -271,6 +276,16 @@ def _path(state: TableState, name: str) -> str:
     return f"{state.layout.timeline_path}/{name}"
 
 
+def _read_completed(state: TableState, path: str) -> bytes:
+    """Read a completed instant's file; an empty one may be one that Apache Hudi on a local disk is filling just now."""
+    for _ in range(_EMPTY_READS):
+        data = state.storage.get(path)
+        if data:
+            return data
+        state.env.sleep(_EMPTY_WAIT_S)
+    return state.storage.get(path)
+
+
 def _told_apart(state: TableState, instant: Instant) -> Instant:
     if instant.is_completed or instant.action is not Action.REPLACECOMMIT:
         return instant
@@ -278,7 +293,7 @@ def _told_apart(state: TableState, instant: Instant) -> Instant:
         data = read_plan(state, instant)
     except FileMissing:
         return instant
-    is_clustering = is_clustering_plan(decode_plan(data, instant.file_name))
+    is_clustering = bool(data) and is_clustering_plan(decode_plan(data, instant.file_name))
     return replace(instant, action=Action.CLUSTERING) if is_clustering else instant
 
 

@@ -72,7 +72,8 @@ def _taken_by(state: TableState, clean: Instant) -> _Files | None:
         name = clean.file_name
         if clean.is_completed:
             return said_once(state, "cleaned", name, lambda: _taken(read_service_metadata(state, clean), name))
-        return _planned(decode_plan(read_plan(state, clean), name), name)
+        plan = read_plan(state, clean)
+        return _planned(decode_plan(plan, name), name) if plan else {}  # no clean is run without its plan
     except FileMissing:
         return None
 
@@ -91,7 +92,8 @@ def _taken_in(state: TableState, path: str) -> list[tuple[str | None, _Files]]:
     for batch in history_columns(state, path, "action", "completionTime", "metadata"):
         rows = batch.filter(pc.equal(batch.column("action"), Action.CLEAN.value))
         for done, data in zip(rows.column("completionTime"), rows.column("metadata"), strict=True):
-            found.append((done.as_py(), _taken(decode_plan(data.as_py() or b"", path), path)))
+            if data.as_py():
+                found.append((done.as_py(), _taken(decode_plan(data.as_py(), path), path)))
     return found
 
 

@@ -170,7 +170,7 @@ class Past:
                 is_it = pc.equal(batch.column("action"), Action.REPLACECOMMIT.value)
                 rows = batch.filter(pc.and_(is_it, pc.greater(batch.column("instantTime"), after)))
                 for time, data in zip(rows.column("instantTime"), rows.column("metadata"), strict=True):
-                    replaced = decode_commit(data.as_py() or b"", path).replaced or {}
+                    replaced = (decode_commit(data.as_py(), path).replaced if data.as_py() else None) or {}
                     found |= {(where, one): time.as_py() for where, file_ids in replaced.items() for one in file_ids}
             return found
 
@@ -255,7 +255,8 @@ def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[tuple[InstantT
     undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
     rows = batch.filter(pc.is_in(batch.column("action"), undoings))
     for action, data in zip(rows.column("action"), rows.column("metadata"), strict=True):
-        yield from _named(Action(action.as_py()), data.as_py() or b"", path)
+        if data.as_py():  # else its file was empty
+            yield from _named(Action(action.as_py()), data.as_py(), path)
 
 
 def find_archived(state: TableState, time: InstantTime) -> bool | None:

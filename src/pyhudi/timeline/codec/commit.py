@@ -80,12 +80,10 @@ def encode_commit(metadata: CommitMetadata, timeline_layout: int, nonce: bytes =
 
 
 def decode_commit(data: bytes, file_name: str) -> CommitMetadata:
-    """Read commit or replace metadata of either layout; an empty file is empty metadata.
+    """Read commit or replace metadata of either layout.
 
-    Raises: CorruptData naming `file_name`.
+    Raises: CorruptData naming `file_name`, also for an empty file: its writer died before it was whole.
     """
-    if not data:
-        return CommitMetadata(operation=WriteOperation.UNKNOWN)
     record = read_record(data, file_name)
     try:
         return _from_record(record)
@@ -108,6 +106,8 @@ def read_record(data: bytes, file_name: str) -> dict[str, Any]:
 
     Raises: CorruptData naming `file_name`.
     """
+    if not data:
+        raise CorruptData("this instant's file is empty; restore it, or roll the instant back", file=file_name)
     if not data.startswith(AVRO_MAGIC):
         return _parse_json(data, file_name)
     try:

@@ -25,11 +25,11 @@ __all__ = [
 
 
 def decode_plan(data: bytes, file_name: str) -> dict[str, Any]:
-    """Read any plan or service metadata as a dict; an empty file is an empty dict.
+    """Read any plan or service metadata as a dict.
 
-    Raises: CorruptData naming `file_name`.   Spec: format/timeline 3.4-3.9.
+    Raises: CorruptData naming `file_name`, also for an empty file.   Spec: format/timeline 3.4-3.9.
     """
-    return read_record(data, file_name) if data else {}
+    return read_record(data, file_name)
 
 
 def is_clustering_plan(plan: Mapping[str, Any]) -> bool:
@@ -103,9 +103,9 @@ def encode_rollback_metadata(metadata: RollbackMetadata, sync_marker: bytes) -> 
 
 
 def decode_rollback_metadata(data: bytes, file_name: str) -> RollbackMetadata:
-    """Read what a rollback did; an empty file rolled back nothing that we know.
+    """Read what a rollback did.
 
-    Raises: CorruptData naming `file_name`.
+    Raises: CorruptData naming `file_name`, also for an empty file.
     """
     record = decode_plan(data, file_name)
     try:
