@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput
-from pyhudi.hashing import hash_chain, java_hash, java_list_hash, murmur_blocks, path_hash, xxhash64
+from pyhudi.hashing import java_hash, java_list_hash, murmur_blocks, path_hash, xxhash64
 
 # what Hadoop's MurmurHash (chained four times) and Java's String.hashCode give
 JAVA = [
@@ -81,6 +81,17 @@ def string_hash(text: str) -> int:
     for unit in units.tolist():
         state = (31 * state + unit) & 0xFFFFFFFF
     return signed(state)
+
+
+def hash_chain(keys: pa.Array | pa.ChunkedArray, count: int) -> np.ndarray:
+    """Hash every key `count` times, each time seeded with the previous hash, as a bloom filter does."""
+    chained = np.empty((len(keys), count), np.uint32)
+    for block in murmur_blocks(keys):
+        hashes = np.zeros(len(block.rows), np.uint32)
+        for step in range(count):
+            hashes = block.hash(hashes)
+            chained[block.rows, step] = hashes
+    return chained.view(np.int32)
 
 
 def test_murmur_chain_equals_hadoop() -> None:

@@ -20,7 +20,6 @@ __all__ = [
     "U32",
     "Index",
     "MurmurBlock",
-    "hash_chain",
     "java_hash",
     "java_list_hash",
     "murmur_blocks",
@@ -97,23 +96,6 @@ def murmur_blocks(keys: pa.Array | pa.ChunkedArray) -> Iterator[MurmurBlock]:
     data, offsets = _bytes_and_offsets(_without_nulls(keys))
     for rows, cells, lengths in _blocks(data, offsets):
         yield _murmur_block(rows, cells, lengths)
-
-
-def hash_chain(keys: pa.Array | pa.ChunkedArray, count: int) -> npt.NDArray[np.int32]:
-    """Hash every key `count` times, each time seeded with the previous hash, the first time with 0.
-
-    Shape:  n keys -> n x count signed hashes.
-    Nulls:  refused.
-    Raises: InvalidInput for a null key.
-    Spec:   format/files 4.3.
-    """
-    chain = np.empty((len(keys), count), np.uint32)
-    for block in murmur_blocks(keys):
-        hashes = np.zeros(len(block.rows), np.uint32)
-        for step in range(count):
-            hashes = block.hash(hashes)
-            chain[block.rows, step] = hashes
-    return chain.view(np.int32)
 
 
 def java_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:

@@ -208,8 +208,7 @@ class EngineTests:
 
     @pytest.mark.parametrize("missing", [None, ""])
     def test_a_null_or_empty_key_is_refused(self, engine, missing):
-        frame = engine.frame(trips(("a", "rome", 1)).slice(0, 0))
-        frame = engine.union([frame, engine.frame(trips(("a", "rome", 1), (missing, "rome", 1)))])
+        frame = engine.frame(trips(("a", "rome", 1), (missing, "rome", 1)))
         with pytest.raises(KeyMissing):
             engine.collect(engine.with_keys(frame, SIMPLE))
 
@@ -253,11 +252,6 @@ class EngineTests:
         }
         frame = engine.with_keys(engine.frame(pa.table(rows)), SIMPLE)
         assert rows_of(engine, engine.newest(frame, MergeSpec(ordering=("fare",))), "place") == [(kept,)]
-
-    def test_union_puts_frames_together(self, engine):
-        one, two = engine.frame(trips(("a", "rome", 1))), engine.frame(trips(("b", "oslo", 2)))
-        empty = engine.frame(TRIPS.empty_table())
-        assert rows_of(engine, engine.union([one, empty, two]), "id") == [("a",), ("b",)]
 
     def test_count_groups_by_columns(self, engine):
         frame = engine.frame(trips(("a", "rome", 1), ("b", "rome", 2), ("c", None, 2)))

@@ -13,13 +13,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.file_names import base_file_name
 from tests.fixed_env import FixedEnv
 from tests.golden.catalogue import kept_tables
 from tests.new_states import new_state
 
-from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
+from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
-from pyhudi.filegroup.names import base_file_name, marker_path, parse_base_file, parse_marker, write_token
+from pyhudi.filegroup.names import marker_path, parse_base_file, write_token
 from pyhudi.formats.bloom import build, decode_bloom, encode_bloom, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
@@ -280,12 +281,11 @@ def test_the_text_examples_are_read_back():
     assert parse_properties(shown["properties"].encode())["hoodie.table.create.schema"].endswith('"å"}')
     commit = decode_commit(shown["commit-json"].encode(), "x")
     assert (commit.operation, commit.stats["city=oslo"][0].path) == (WriteOperation.UPSERT, PATH)
-    assert decode_partition_metadata(shown["partition-metadata"].encode(), "x") == (START, 1)
+    assert parse_properties(shown["partition-metadata"].encode()) == {"commitTime": START, "partitionDepth": "1"}
     assert [parse_name(name).state for line in shown["instant-names"].splitlines()[:3] for name in line.split()] == [
         state for state in (State.REQUESTED, State.INFLIGHT, State.COMPLETED) for _ in range(2)
     ]
-    markers = [parse_marker(line.split(f"{START}/", 1)[1]) for line in shown["markers"].splitlines()]
-    assert markers == [(PATH, "CREATE"), (PATH, "MERGE")]
+    assert shown["markers"].splitlines() == [marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")]
     name = shown["base-file-name"].splitlines()[0].split("/")[1]
     file = parse_base_file(PartitionPath("city=oslo"), FileStatus(path=name, size_bytes=0, modified_ms=0))
     assert (file.file_id, file.write_token, file.instant) == (FILE_ID, "0-0-0", START)

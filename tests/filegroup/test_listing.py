@@ -4,9 +4,8 @@ import pytest
 from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.errors import CorruptData, InvalidInput
+from pyhudi.errors import InvalidInput
 from pyhudi.filegroup.listing import (
-    decode_partition_metadata,
     encode_partition_metadata,
     ensure_partition_metadata,
     partitions_below,
@@ -26,13 +25,6 @@ def test_the_documents_partition_metadata_is_reproduced_byte_for_byte(partition,
     data = encode_partition_metadata(partition, T, java_date(1_759_064_078_000, CHINA))
     wanted = f"#partition metadata\n#Sun Sep 28 20:54:38 CST 2025\ncommitTime={T}\npartitionDepth={depth}\n"
     assert data == wanted.encode()
-    assert decode_partition_metadata(data, "x") == (T, depth)
-
-
-@pytest.mark.parametrize("data", [b"", b"commitTime=1\n", b"commitTime=1\npartitionDepth=deep\n", b"\\u12"])
-def test_partition_metadata_that_cannot_be_read_is_named(data):
-    with pytest.raises(CorruptData, match=r"p/\.hoodie_partition_metadata"):
-        decode_partition_metadata(data, "p/.hoodie_partition_metadata")
 
 
 def test_partition_metadata_is_made_once():

@@ -1,20 +1,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.file_names import base_file_name, log_file_name
 
 from pyhudi.errors import Unsupported
 from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.filegroup.names import (
     MarkerKind,
-    base_file_name,
     is_partition_metadata,
-    log_file_name,
     marker_path,
-    markers_directory,
     parse_base_file,
     parse_file,
     parse_log_file,
-    parse_marker,
     write_token,
 )
 from pyhudi.storage.api import FileStatus
@@ -85,9 +82,6 @@ def test_a_write_token_does_not_know_the_attempt():
 def test_markers_name_the_file_and_what_was_to_be_done():
     path = marker_path("20250101000000000", "p/q/a_1-0-1_20250101000000000.parquet", MarkerKind.MERGE)
     assert path == ".hoodie/.temp/20250101000000000/p/q/a_1-0-1_20250101000000000.parquet.marker.MERGE"
-    relative = path.removeprefix(markers_directory("20250101000000000") + "/")
-    assert parse_marker(relative) == ("p/q/a_1-0-1_20250101000000000.parquet", MarkerKind.MERGE)
-    assert parse_marker("MARKERS.type") is None
 
 
 def test_partition_metadata_has_a_text_and_a_base_file_form():

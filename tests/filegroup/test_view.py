@@ -6,11 +6,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.file_names import base_file_name, log_file_name
 
 from pyhudi.errors import Unsupported
 from pyhudi.filegroup.file_index import FILES
 from pyhudi.filegroup.model import BaseFile, FileSlice
-from pyhudi.filegroup.names import base_file_name, log_file_name, parse_file
+from pyhudi.filegroup.names import parse_file
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import InstantTime, collapse, parse_name

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.golden.catalogue import kept_tables
 
-from pyhudi.filegroup.listing import decode_partition_metadata, encode_partition_metadata
+from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.bloom import encode_bloom, might_contain
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
@@ -43,11 +43,11 @@ def test_partition_metadata_is_read_and_written_back_to_the_byte(unpacked, golde
     assert found or golden.script.name == "cow_empty"
     for file in found:
         data = file.read_bytes()
-        instant, depth = decode_partition_metadata(data, file.name)
+        said = parse_properties(data)
         partition = file.parent.relative_to(path).as_posix().removeprefix(".")
-        assert depth == (partition.count("/") + 1 if partition else 0)
+        assert int(said["partitionDepth"]) == (partition.count("/") + 1 if partition else 0)
         written_at = data.decode().splitlines()[1].removeprefix("#")
-        assert encode_partition_metadata(partition, instant, written_at) == data
+        assert encode_partition_metadata(partition, said["commitTime"], written_at) == data
 
 
 @pytest.mark.parametrize("golden", TABLES)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput
-from pyhudi.kernels.order import assign_ranges, range_bounds, sort_rows
+from pyhudi.kernels.order import sort_rows
 
 NAN = float("nan")
 
@@ -35,25 +35,6 @@ def test_columns_that_cannot_be_sorted_by_are_refused(columns):
         sort_rows(pa.table({"s": [{"a": 1}]}), columns)
 
 
-def test_ranges_share_the_rows_about_evenly():
-    table = pa.table({"k": list(range(100))})
-    bounds = range_bounds(table, ["k"], 4)
-    assert bounds["k"].to_pylist() == [24, 49, 74]
-    ranges = assign_ranges(table, ["k"], bounds).to_pylist()
-    assert [ranges.count(n) for n in range(4)] == [25, 25, 25, 25]
-
-
-@pytest.mark.parametrize("rows", [[], [None, None], ["a"] * 9])
-def test_rows_that_do_not_differ_share_a_range(rows):
-    table = pa.table({"k": pa.array(rows, pa.string())})
-    assert set(assign_ranges(table, ["k"], range_bounds(table, ["k"], 3)).to_pylist()) <= {0}
-
-
-def test_a_range_at_least_is_needed():
-    with pytest.raises(InvalidInput):
-        range_bounds(pa.table({"k": [1]}), ["k"], 0)
-
-
 ROWS = st.lists(st.tuples(st.none() | st.floats(), st.none() | st.text(max_size=2)))
 
 
@@ -66,16 +47,3 @@ def test_sorting_equals_the_reference(rows):
     encoded = [(a, None if b is None else b.encode()) for a, b in rows]
     expected = sorted(range(len(rows)), key=lambda i: (rank(encoded[i][0]), rank(encoded[i][1])))
     assert sort_rows(table, ["a", "b"])["n"].to_pylist() == expected
-
-
-@given(ROWS, ROWS, st.integers(1, 5))
-def test_ranges_equal_the_reference(rows, sample, count):
-    names = ["a", "b"]
-    schema = pa.schema([("a", pa.float64()), ("b", pa.string())])
-    table, few = (pa.table([list(c) for c in zip(*r, strict=True)] or [[], []], schema=schema) for r in (rows, sample))
-    bounds = range_bounds(few, names, count)
-    keys = [tuple(map(rank, (a, None if b is None else b.encode()))) for a, b in rows]
-    cuts = [tuple(map(rank, (row["a"], None if row["b"] is None else row["b"].encode()))) for row in bounds.to_pylist()]
-    assert cuts == sorted(set(cuts))
-    assert len(cuts) < count
-    assert assign_ranges(table, names, bounds).to_pylist() == [sum(cut < key for cut in cuts) for key in keys]

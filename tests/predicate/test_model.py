@@ -18,7 +18,6 @@ from pyhudi.predicate import (
     any_of,
     binary,
     column,
-    columns_of,
     literal,
     parse,
     to_expression,
@@ -56,14 +55,6 @@ def test_terms_are_joined_flat() -> None:
     assert any_of(a) == a
     assert all_of() == literal(True)
     assert any_of() == literal(False)
-
-
-def test_columns_are_told_by_their_dotted_names() -> None:
-    assert columns_of(parse("t.a = b and case when c is null then D else 1 end > 0")) == {"t.a", "b", "c", "D"}
-    opaque = to_expression(pc.field("a") > 1)
-    assert opaque is not None
-    with pytest.raises(ExpressionError, match="as text"):
-        columns_of(opaque)
 
 
 def test_literals_have_the_types_of_their_text() -> None:

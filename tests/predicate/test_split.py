@@ -2,11 +2,9 @@ from pyhudi.predicate import (
     column,
     conjuncts,
     equalities,
-    literal,
     parse,
     qualifiers_of,
     requalify,
-    substitute,
 )
 
 
@@ -40,7 +38,3 @@ def test_qualifiers_are_told() -> None:
 def test_names_are_requalified() -> None:
     assert requalify(parse("t.a = s.b"), {"t": "", "s": "src"}) == parse("a = src.b")
     assert requalify(parse("a = s.b"), {"": "t"}) == parse("t.a = s.b")
-
-
-def test_columns_are_substituted() -> None:
-    assert substitute(parse("a + b > t.c"), {"a": literal(1), "t.c": parse("x * 2")}) == parse("1 + b > x * 2")

@@ -111,7 +111,7 @@ def test_rows_that_were_read_from_the_table_keep_their_keys(engine):
 
 def test_generated_keys_are_unique_and_carry_the_instant(engine):
     spec = _spec("NON_PARTITION", (), key_prefix="20260101000000000")
-    frame = engine.union([engine.frame(ROWS), engine.frame(ROWS)])
+    frame = engine.frame(pa.concat_tables([ROWS, ROWS]))
     keys = engine.collect(engine.with_keys(frame, spec))[KEY].to_pylist()
     assert len(set(keys)) == 8
     assert all(key.count("_") == 2 and key.startswith("20260101000000000_") for key in keys)

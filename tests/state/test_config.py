@@ -5,7 +5,6 @@ from pyhudi.kernels.keys import KeyGenerator, PartitionField
 from pyhudi.options import Settings
 from pyhudi.state.config import (
     COMMIT_TIME_STRATEGY,
-    CUSTOM_STRATEGY,
     DEFAULT_PAYLOAD,
     EVENT_TIME_STRATEGY,
     OVERWRITE_PAYLOAD,
@@ -113,7 +112,7 @@ def test_without_a_generator_or_with_a_wrapper_the_fields_tell(keys, partitions,
             EVENT,
         ),
         (8, {"hoodie.record.merge.strategy.id": COMMIT_TIME_STRATEGY}, COMMIT),
-        (8, {"hoodie.record.merge.strategy.id": CUSTOM_STRATEGY}, CUSTOM),
+        (8, {"hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000"}, CUSTOM),
         (8, {"hoodie.compaction.payload.class": "x.PartialUpdateAvroPayload"}, CUSTOM),
         (9, {"ordering_fields": "ts"}, EVENT),
         (9, {"legacy_payload_class": "x.PartialUpdateAvroPayload"}, EVENT),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pyhudi.errors import InvalidInput
-from pyhudi.storage.address import Address, StoreKind, hadoop_url, parse_address
+from pyhudi.storage.address import Address, StoreKind, parse_address
 
 
 @pytest.mark.parametrize(
@@ -75,16 +75,3 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(typed: str):
     with pytest.raises(InvalidInput, match="storage_options") as raised:
         parse_address(typed)
     assert "SENTINEL" not in str(raised.value) + repr(raised.value) + repr(raised.value.values)
-
-
-@pytest.mark.parametrize(
-    ("typed", "url"),
-    [
-        ("s3://b/t", "s3a://b/t"),
-        ("gs://b/t", "gs://b/t"),
-        ("wasbs://c@acc.blob.core.windows.net/t", "abfss://c@acc.dfs.core.windows.net/t"),
-        ("/x/y", "file:///x/y"),
-    ],
-)
-def test_hadoop_has_its_own_spelling(typed: str, url: str):
-    assert hadoop_url(typed) == url

@@ -13,11 +13,9 @@ from pyhudi.timeline.clock import (
     next_instant_time,
     parse_query_time,
     parse_time,
-    plus_one_ms,
     wait_until_past,
     zone_of,
 )
-from pyhudi.timeline.instant import InstantTime
 
 CHINA = timezone(timedelta(hours=8), "CST")
 
@@ -47,11 +45,6 @@ def test_fourteen_digits_mean_their_last_millisecond_and_longer_ones_are_cut():
 def test_digits_that_are_no_date_are_refused(text):
     with pytest.raises(InvalidInput):
         instant_ms(text, UTC)
-
-
-def test_one_millisecond_later_is_counted_on_the_date():
-    assert plus_one_ms(InstantTime("20241231235959999"), UTC) == "20250101000000000"
-    assert plus_one_ms(InstantTime("20250101000059999"), CHINA) == "20250101000100000"
 
 
 @pytest.mark.parametrize(

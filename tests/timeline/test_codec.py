@@ -21,7 +21,6 @@ from pyhudi.timeline.codec import (
     encode_rollback_metadata,
     encode_rollback_plan,
     is_clustering_plan,
-    nonce_of,
 )
 from pyhudi.timeline.codec.schemas import REPLACE_COMMIT_METADATA
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
@@ -138,7 +137,6 @@ def test_avro_gives_back_what_it_was_given(metadata):
     data = encode_commit(metadata, 2, NONCE)
     read = decode_commit(data, "x")
     assert read == with_zero_times(metadata)
-    assert nonce_of(data) == NONCE
 
 
 @given(_metadata)
@@ -176,9 +174,7 @@ def with_zero_times(metadata: CommitMetadata) -> CommitMetadata:
 
 def test_a_nonce_in_json_is_an_extra_entry():
     data = encode_commit(documented(), 1, NONCE)
-    assert nonce_of(data) == NONCE
     assert decode_commit(data, "x").extra["pyhudi.nonce"] == NONCE.hex()
-    assert nonce_of(encode_commit(documented(), 1)) == b""
 
 
 def test_avro_is_javas_shape():

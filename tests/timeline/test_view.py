@@ -19,7 +19,6 @@ from pyhudi.timeline.view import (
     completed_writes,
     find_instant,
     is_committed,
-    latest_completion,
     latest_write,
     newest_time,
     pending_instants,
@@ -107,7 +106,6 @@ def test_the_newest_time_counts_requests_and_completions_of_every_action():
 def test_the_latest_write_is_the_one_that_became_visible_last():
     seen = timeline("1_9.commit", "3_4.commit", "10_11.clean")
     assert days([latest_write(seen)]) == [1]
-    assert latest_completion(seen) == day(11)
 
 
 def test_in_layout_1_requested_times_stand_for_completion():

@@ -1,6 +1,5 @@
 # ruff: noqa: PT012 - writes that end by an error inside are the subject
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -12,8 +11,7 @@ from tests.new_states import new_state
 from tests.txn.clocks import World
 from tests.txn.writing import begun, committed, data_files, metadata_of, proposal_of, remains, write
 
-from pyhudi.env import SystemEnv
-from pyhudi.errors import ClockBehindTimeline, CorruptData, OptionError, Unsupported
+from pyhudi.errors import ClockBehindTimeline, OptionError
 from pyhudi.options import Settings
 from pyhudi.storage.api import StorageTraits
 from pyhudi.storage.memory import MemoryStorage
@@ -21,7 +19,7 @@ from pyhudi.timeline.active import load_timeline, remove_pending
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.txn.locks import remember_lock
-from pyhudi.txn.times import COUNTER_PATH, CounterTimes, HybridTimes, WallTimes, times_for
+from pyhudi.txn.times import HybridTimes, WallTimes, times_for
 
 GENERATOR = "hoodie.time.generator.type"
 SKEW = "hoodie.time.generator.max_expected_clock_skew_ms"
@@ -104,61 +102,12 @@ class TestWall:
             times.settle(format_instant(world.now_ms + 5_000, UTC))
 
 
-class TestCounter:
-    def test_two_who_both_think_they_hold_the_lock_get_different_times(self, world):
-        storage = MemoryStorage()
-        first, second = (CounterTimes(hybrid=hybrid(world.host()), storage=storage) for _ in range(2))
-        assert first.issue(None) < second.issue(None) < first.issue(None)
-
-    def test_no_time_is_given_twice_to_threads_without_a_lock(self):
-        storage = MemoryStorage()
-
-        def draw(_):
-            times = CounterTimes(hybrid=hybrid(SystemEnv()), storage=storage)
-            return [times.issue(None) for _ in range(50)]
-
-        with ThreadPoolExecutor(4) as pool:
-            drawn = [one for part in pool.map(draw, range(4)) for one in part]
-        assert len(set(drawn)) == 200
-        assert storage.get(COUNTER_PATH).decode() == max(drawn)
-
-    def test_a_draw_that_somebody_else_was_quicker_with_is_drawn_again(self, world):
-        storage = MemoryStorage()
-        mine, other = (CounterTimes(hybrid=hybrid(world.host()), storage=storage) for _ in range(2))
-        mine.issue(None)
-        swap, theirs = storage.cas, []
-
-        def slow_swap(path, data, version):
-            storage.cas = swap
-            theirs.append(other.issue(None))
-            return swap(path, data, version)
-
-        storage.cas = slow_swap
-        assert mine.issue(None) > theirs[0]
-
-    def test_it_counts_on_from_the_timeline_too(self, world):
-        times = CounterTimes(hybrid=hybrid(world.host()), storage=MemoryStorage())
-        newest = format_instant(world.now_ms + 500, UTC)
-        assert times.issue(newest) == format_instant(world.now_ms + 501, UTC)
-
-    @pytest.mark.parametrize("data", [b"", b"12", b"2026010100000000x", b"\xff"])
-    def test_a_counter_that_is_no_instant_is_refused(self, world, data):
-        storage = MemoryStorage()
-        storage.put(COUNTER_PATH, data)
-        with pytest.raises(CorruptData, match="counter"):
-            CounterTimes(hybrid=hybrid(world.host()), storage=storage).issue(None)
-
-
 class Bucket(MemoryStorage):
     """A memory store that says it is an object store."""
 
-    has_cas = True
-
     @property
     def traits(self):
-        return StorageTraits(
-            is_shared=True, is_picklable=False, has_atomic_create=True, has_cas=self.has_cas, has_guard=False
-        )
+        return StorageTraits(is_shared=True, is_picklable=False, has_atomic_create=True, has_cas=True, has_guard=False)
 
 
 class TestChoice:
@@ -180,18 +129,11 @@ class TestChoice:
     def test_the_option_decides(self):
         assert times_for(new_state(), Settings({GENERATOR: "wait_to_adjust_skew", SKEW: "7"})).skew_ms == 7
         assert isinstance(times_for(new_state(storage=Bucket()), Settings({GENERATOR: "HYBRID_CLOCK"})), HybridTimes)
-        assert isinstance(times_for(new_state(), Settings({GENERATOR: "COUNTER"})), CounterTimes)
         with pytest.raises(OptionError, match="expected one of"):
-            times_for(new_state(), Settings({GENERATOR: "SUNDIAL"}))
-
-    def test_a_counter_needs_compare_and_swap(self):
-        storage = Bucket()
-        storage.has_cas = False
-        with pytest.raises(Unsupported, match="compare-and-swap"):
-            times_for(new_state(storage=storage), Settings({GENERATOR: "COUNTER"}))
+            times_for(new_state(), Settings({GENERATOR: "COUNTER"}))
 
 
-@pytest.mark.parametrize("generator", ["", "HYBRID_CLOCK", "COUNTER"])
+@pytest.mark.parametrize("generator", ["", "HYBRID_CLOCK"])
 def test_commits_within_one_millisecond_have_times_in_their_order(world, generator):
     env = world.host()
     state = new_state(storage=MemoryStorage(env=env), env=env)
@@ -232,14 +174,13 @@ def test_a_commit_beside_a_clock_that_is_ahead_comes_after_its_commits(world, ah
         assert is_past or not is_declared
 
 
-@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER"])
-def test_more_than_a_thousand_writes_begin_in_a_second(world, generator):
+def test_more_than_a_thousand_writes_begin_in_a_second(world):
     """Whole begins, under the lock, on a clock that only moves when somebody waits for it."""
     env = world.host()
     state = new_state(storage=MemoryStorage(env=env), env=env)
     started_ms, times, last = world.now_ms, [], None
     for _ in range(1_200):
-        txn = begun(state, **{GENERATOR: generator, "hoodie.clean.failed.writes.policy": "NEVER"})
+        txn = begun(state, **{GENERATOR: "HYBRID_CLOCK", "hoodie.clean.failed.writes.policy": "NEVER"})
         if last is not None:
             remove_pending(state, last)  # as if it were archived: the timeline stays small, and its newest instant
         last = txn.instant
@@ -262,7 +203,7 @@ def test_a_timeline_too_far_ahead_is_an_error_and_nothing_is_left(world, is_decl
     committed(state)
 
 
-@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER", "WAIT_TO_ADJUST_SKEW"])
+@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "WAIT_TO_ADJUST_SKEW"])
 def test_a_clock_that_goes_back_a_little_while_a_write_works_changes_no_order(world, generator):
     env = world.host()
     state = new_state(storage=MemoryStorage(env=env), env=env)
@@ -277,7 +218,7 @@ def test_a_clock_that_goes_back_a_little_while_a_write_works_changes_no_order(wo
     assert points == sorted(set(points))
 
 
-@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "COUNTER", "WAIT_TO_ADJUST_SKEW"])
+@pytest.mark.parametrize("generator", ["HYBRID_CLOCK", "WAIT_TO_ADJUST_SKEW"])
 def test_a_clock_that_goes_back_far_while_a_write_works_fails_it_and_the_next_writer_rolls_it_back(world, generator):
     env, options = world.host(), {GENERATOR: generator, SKEW: "20"}
     state = new_state(storage=MemoryStorage(env=env), env=env)
@@ -294,13 +235,3 @@ def test_a_clock_that_goes_back_far_while_a_write_works_fails_it_and_the_next_wr
     assert [one.rsplit("/", 1)[-1].split("_")[0] for one in data_files(state)] == ["kept", "later"]
     assert done.requested_time > txn.time
     assert remains(state) == []
-
-
-def test_two_who_do_not_see_each_other_begin_apart_with_a_counter(world):
-    """The lock ended under its holder: nothing but the counter keeps their instants apart."""
-    env = world.host()
-    state = new_state(storage=MemoryStorage(env=env), env=env)
-    first = begun(state, **{GENERATOR: "COUNTER"})
-    remove_pending(state, first.instant)
-    second = begun(state, **{GENERATOR: "COUNTER"})
-    assert second.time > first.time

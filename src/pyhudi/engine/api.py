@@ -184,10 +184,6 @@ class Engine(Protocol):
         """Add KEY and PARTITION as the key generator says, and ORDER; columns of these names are replaced."""
         ...
 
-    def union(self, frames: Sequence[Frame]) -> Frame:
-        """Put frames of one schema after each other."""
-        ...
-
     def count(self, frame: Frame, by: Sequence[str]) -> pa.Table:
         """Count rows by columns. Shape: the columns, and `rows` (int64); no columns is one row."""
         ...

@@ -163,13 +163,6 @@ class LocalEngine:
         kept = newer_rows(narrow[KEY], [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec))
         return frame if kept is None else frame.taking(kept)
 
-    def union(self, frames: Sequence[LocalFrame]) -> LocalFrame:
-        """Concatenate frames without copying them."""
-        if len({tuple(frame.schema.names) for frame in frames}) > 1:
-            raise InternalError("frames of a union must have the same columns")
-        tables = Once(lambda: pa.concat_tables([select_and_cast(frame.table(), frames[0].schema) for frame in frames]))
-        return LocalFrame(schema=frames[0].schema, source=tables)
-
     def count(self, frame: LocalFrame, by: Sequence[str]) -> pa.Table:
         """Count rows by columns."""
         if not by:

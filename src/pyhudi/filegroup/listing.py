@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from pyhudi.errors import CorruptData, FileMissing, InvalidInput, PreconditionFailed
+from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
-from pyhudi.formats.properties import format_properties, java_date, parse_properties
+from pyhudi.formats.properties import format_properties, java_date
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Directory, PutMode, check_path
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
     "at_once",
-    "decode_partition_metadata",
     "encode_partition_metadata",
     "ensure_partition_metadata",
     "partitions_below",
@@ -89,18 +88,6 @@ def encode_partition_metadata(partition: PartitionPath, instant: InstantTime, wr
     depth = partition.count("/") + 1 if partition else 0
     entries = {"commitTime": instant, "partitionDepth": str(depth)}
     return format_properties(entries, ["partition metadata", written_at])
-
-
-def decode_partition_metadata(data: bytes, path: str) -> tuple[InstantTime, int]:
-    """Read partition metadata: the instant that made the partition, and its depth.
-
-    Raises: CorruptData naming `path`.
-    """
-    try:
-        entries = parse_properties(data)
-        return InstantTime(entries["commitTime"]), int(entries["partitionDepth"])
-    except (KeyError, ValueError) as error:
-        raise CorruptData("partition metadata cannot be read", file=path) from error
 
 
 def _require_apart(state: TableState, partition: PartitionPath) -> None:

@@ -17,15 +17,12 @@ __all__ = [
     "BASE_EXTENSIONS",
     "PARTITION_METADATA",
     "MarkerKind",
-    "base_file_name",
     "is_partition_metadata",
-    "log_file_name",
     "marker_path",
     "markers_directory",
     "parse_base_file",
     "parse_file",
     "parse_log_file",
-    "parse_marker",
     "refuse_native_log",
     "write_token",
 ]
@@ -34,7 +31,6 @@ BASE_EXTENSIONS: Final = frozenset({".parquet", ".orc", ".hfile", ".lance"})
 PARTITION_METADATA: Final = ".hoodie_partition_metadata"
 _LOG: Final = re.compile(r"\.([^._]+)_([^._]*)\.log\.(\d{1,18})(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
 _NATIVE_LOG: Final = re.compile(r"[^._]+_\d+-\d+-\d+_\d+_\d+\.(?:log|deletes|cdc)\.[a-z]+", re.ASCII)
-_MARKER: Final = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)")
 
 
 class MarkerKind(StrEnum):
@@ -104,16 +100,6 @@ def refuse_native_log(name: str) -> None:
         raise Unsupported("native log files (table version 10) cannot be read by this pyhudi", file=name)
 
 
-def base_file_name(file_id: str, token: str, instant: InstantTime, extension: str = ".parquet") -> str:
-    """Format a base file's name."""
-    return f"{file_id}_{token}_{instant}{extension}"
-
-
-def log_file_name(file_id: str, instant: InstantTime, version: int, token: str = "", suffix: str = "") -> str:
-    """Format a log file's name; without a token as old writers did."""
-    return f".{file_id}_{instant}.log.{version}{'_' + token if token else ''}{suffix}"
-
-
 def write_token(bucket: int, plan_revision: int) -> str:
     """Format the write token of a bucket: the same for every attempt, so that only one attempt's file can exist."""
     return f"{bucket}-{plan_revision}-0"
@@ -127,12 +113,6 @@ def markers_directory(instant: InstantTime) -> str:
 def marker_path(instant: InstantTime, data_path: str, kind: str) -> str:
     """Format the marker of a data file, both relative to the base path; `kind` is a `MarkerKind`."""
     return f"{markers_directory(instant)}/{data_path}.marker.{MarkerKind(kind)}"
-
-
-def parse_marker(name: str) -> tuple[str, MarkerKind] | None:
-    """Read the marked file's path and what was to be done; None for any other name."""
-    match = _MARKER.fullmatch(name)
-    return (match[1], MarkerKind(match[2])) if match else None
 
 
 def is_partition_metadata(name: str) -> bool:

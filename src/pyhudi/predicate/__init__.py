@@ -1,11 +1,11 @@
 """Expressions over columns: one small SQL grammar, the same on both engines.
 
 `to_expression` takes what a user gives (text, a tree, a pyarrow expression, tuples); `mask` filters rows with it,
-`may_match` and `partitions_matching` prune files and partitions, `to_arrow` goes into a scan, `to_sql` to Spark.
+`may_match` and `partitions_matching` prune files and partitions, `to_sql` goes to Spark.
 This room never reads storage and knows no table. Start at `parse` and `evaluate`.
 """
 
-from pyhudi.predicate.arrow import check, evaluate, fields_of, mask, to_arrow
+from pyhudi.predicate.arrow import check, evaluate, fields_of, mask
 from pyhudi.predicate.model import (
     Between,
     Binary,
@@ -28,12 +28,11 @@ from pyhudi.predicate.model import (
     binary,
     call,
     column,
-    columns_of,
     literal,
 )
 from pyhudi.predicate.parse import parse
 from pyhudi.predicate.pruning import ColumnRange, may_match, partitions_matching
-from pyhudi.predicate.split import Equalities, conjuncts, equalities, qualifiers_of, requalify, substitute
+from pyhudi.predicate.split import Equalities, conjuncts, equalities, qualifiers_of, requalify
 from pyhudi.predicate.sql import to_sql
 from pyhudi.predicate.tuples import Filter, to_expression
 
@@ -63,7 +62,6 @@ __all__ = [
     "call",
     "check",
     "column",
-    "columns_of",
     "conjuncts",
     "equalities",
     "evaluate",
@@ -75,8 +73,6 @@ __all__ = [
     "partitions_matching",
     "qualifiers_of",
     "requalify",
-    "substitute",
-    "to_arrow",
     "to_expression",
     "to_sql",
 ]

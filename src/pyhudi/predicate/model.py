@@ -41,7 +41,6 @@ __all__ = [
     "call",
     "children_of",
     "column",
-    "columns_of",
     "literal",
     "require_shallow",
     "rewrite",
@@ -308,17 +307,6 @@ def walk(expression: Expression) -> Iterator[Expression]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children_of(node)))
-
-
-def columns_of(expression: Expression) -> frozenset[str]:
-    """Return the dotted names of all columns an expression reads, as they are written in it.
-
-    Raises: ExpressionError for a pyarrow expression, which tells only with a schema what it reads (`fields_of`).
-    """
-    nodes = list(walk(expression))
-    if any(isinstance(node, Opaque) for node in nodes):
-        raise ExpressionError("write the filter as text, a pyarrow expression does not tell its columns")
-    return frozenset(node.name for node in nodes if isinstance(node, Column))
 
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyhudi.predicate.model import Binary, Column, Expression, Logical, Operator, all_of, rewrite, walk
 
-__all__ = ["Equalities", "conjuncts", "equalities", "qualifiers_of", "requalify", "substitute"]
+__all__ = ["Equalities", "conjuncts", "equalities", "qualifiers_of", "requalify"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +47,6 @@ def qualifiers_of(expression: Expression) -> frozenset[str]:
     """Return the first part of each name that has several, in lower case; the empty one stands for bare names."""
     columns = (node for node in walk(expression) if isinstance(node, Column))
     return frozenset(node.parts[0].lower() if len(node.parts) > 1 else "" for node in columns)
-
-
-def substitute(expression: Expression, mapping: Mapping[str, Expression]) -> Expression:
-    """Put expressions in the place of columns, by their dotted names."""
-    return rewrite(expression, lambda node: mapping.get(node.name, node) if isinstance(node, Column) else node)
 
 
 def requalify(expression: Expression, mapping: Mapping[str, str]) -> Expression:

@@ -211,14 +211,6 @@ class SparkEngine:
         with spark_errors():
             return with_keys(frame, spec)
 
-    def union(self, frames: Sequence[DataFrame]) -> DataFrame:
-        """Put DataFrames after each other, columns by name."""
-        whole = frames[0]
-        with spark_errors():
-            for frame in frames[1:]:
-                whole = whole.unionByName(frame)
-            return whole
-
     def count(self, frame: DataFrame | LocalFrame, by: Sequence[str]) -> pa.Table:
         """Count rows by columns; one job, or none for what a look-up found."""
         if isinstance(frame, LocalFrame):

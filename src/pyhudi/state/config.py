@@ -16,7 +16,6 @@ from pyhudi.options import Settings, option
 __all__ = [
     "COMMIT_TIME_STRATEGY",
     "CONSISTENT_TIMESTAMPS",
-    "CUSTOM_STRATEGY",
     "DEFAULT_PAYLOAD",
     "EVENT_TIME_STRATEGY",
     "FENCE_KEY",
@@ -40,8 +39,6 @@ _E = TypeVar("_E", bound=StrEnum)
 
 EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
-CUSTOM_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
-"""The strategy id of a table whose payload class merges."""
 DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD: Final = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
 KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
@@ -162,6 +159,7 @@ class TableConfig:
     payload_class: str
     partial_update_mode: str
     is_cdc_enabled: bool
+    """Only compared with what the table was opened as: writing such a table is refused."""
     create_schema: str
     """Avro JSON, or empty."""
     timeline_zone: str

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from pyhudi.errors import InvalidInput
 
-__all__ = ["Address", "StoreKind", "hadoop_url", "parse_address"]
+__all__ = ["Address", "StoreKind", "parse_address"]
 
 
 class StoreKind(StrEnum):
@@ -96,12 +96,6 @@ def parse_address(text: str | os.PathLike[str]) -> Address:
     if len(found["slashes"]) != 2 and not (kind is StoreKind.HDFS and len(found["slashes"]) == 3):
         raise InvalidInput("write two slashes after the scheme", scheme=found["scheme"])
     return _remote(kind, found["slashes"][2:] + found["rest"])
-
-
-def hadoop_url(url: str) -> str:
-    """Format an address as Hadoop's file systems do, for Spark to open: `s3a://`, `abfss://`, `gs://`, `file:`."""
-    address = parse_address(url)
-    return f"s3a://{address.container}/{address.path}".rstrip("/") if address.kind is StoreKind.S3 else address.url
 
 
 def _local(path: str) -> Address:

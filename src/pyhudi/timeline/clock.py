@@ -18,7 +18,6 @@ __all__ = [
     "next_instant_time",
     "parse_query_time",
     "parse_time",
-    "plus_one_ms",
     "wait_until_past",
     "zone_of",
 ]
@@ -49,11 +48,6 @@ def instant_ms(time: InstantTime | str, zone: tzinfo) -> int:
     Raises: InvalidInput where the digits are no date (the `000...` instants of a metadata table).
     """
     return _epoch_ms(_date_of(time).replace(tzinfo=zone))
-
-
-def plus_one_ms(time: InstantTime, zone: tzinfo) -> InstantTime:
-    """Return the next millisecond, on the date: 59.999 is followed by the next minute."""
-    return format_instant(instant_ms(time, zone) + 1, zone)
 
 
 def parse_time(given: str | datetime | date, zone: tzinfo) -> InstantTime:

@@ -35,7 +35,6 @@ __all__ = [
     "hidden_writes",
     "hide",
     "is_committed",
-    "latest_completion",
     "latest_write",
     "newest_schema",
     "newest_time",
@@ -178,11 +177,6 @@ def find_instant(timeline: Timeline, time: str) -> Instant | None:
 def latest_write(timeline: Timeline) -> Instant | None:
     """Return the completed write that became visible last."""
     return max(timeline.completed.values(), key=lambda one: (timeline.point(one), one.requested_time), default=None)
-
-
-def latest_completion(timeline: Timeline) -> InstantTime | None:
-    """Return the latest completion time of any action; in layout 1 it is a file date."""
-    return max((one.completion_time for one in timeline.instants if one.completion_time), default=None)
 
 
 def newest_time(timeline: Timeline) -> InstantTime | None:

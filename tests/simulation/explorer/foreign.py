@@ -7,11 +7,12 @@ import io
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
+from tests.file_names import base_file_name
 from tests.simulation.explorer.scenario import TOKEN, Verb
 
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.names import base_file_name, marker_path
+from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices

@@ -206,7 +206,7 @@ def test_two_writers_with_the_same_seed_do_not_share_a_temporary_file(base: Path
 def test_what_a_killed_writer_left_is_swept_and_a_living_one_is_left_alone(storage: LocalStorage, base: Path):
     with storage.open_output("alive") as sink:
         (base / ".hoodie" / ".tmp" / "left").write_bytes(b"x")
-        assert storage.sweep(older_than_ms=0) == 1
+        assert storage._temporaries.sweep(older_than_ms=0) == 1
         sink.write(b"x")
     assert storage.get("alive") == b"x"
 
@@ -214,7 +214,7 @@ def test_what_a_killed_writer_left_is_swept_and_a_living_one_is_left_alone(stora
 def test_a_fresh_leftover_is_not_swept(storage: LocalStorage, base: Path):
     storage.put("a", b"x")
     (base / ".hoodie" / ".tmp" / "left").write_bytes(b"x")
-    assert storage.sweep() == 0
+    assert storage._temporaries.sweep() == 0
 
 
 KILLED = """
@@ -233,10 +233,10 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_to_see(storage: LocalStora
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(base), mode.value]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
         assert writer.stdout.readline() == b"written\n"
-        assert storage.sweep(older_than_ms=0) == 0
+        assert storage._temporaries.sweep(older_than_ms=0) == 0
         writer.send_signal(signal.SIGKILL)
     assert storage.list("") == []
-    assert storage.sweep(older_than_ms=0) == 1
+    assert storage._temporaries.sweep(older_than_ms=0) == 1
     assert os.listdir(base / ".hoodie" / ".tmp") == []
 
 

@@ -26,7 +26,6 @@ from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.locks.guard import UnsharedLock
 from pyhudi.txn.recovery.rollback import plan_rollback, recover_failed_writes, roll_back_own
-from pyhudi.txn.times import COUNTER_PATH
 
 SETTINGS = Settings()
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
@@ -403,12 +402,6 @@ def test_among_pyhudis_own_writers_a_rollback_waits_for_no_clock(state):
     [done] = rollbacks(state)
     assert ahead < done.requested_time < done.completion_time
     assert state.env.now_ms() - before_ms < 100
-
-
-def test_a_rollback_draws_its_times_from_the_counter(state):
-    time, settings = pending_write(state), Settings({"hoodie.time.generator.type": "COUNTER"})
-    rollback_instant(state, time, settings)
-    assert state.storage.get(COUNTER_PATH).decode() == rollbacks(state)[0].completion_time
 
 
 # policies

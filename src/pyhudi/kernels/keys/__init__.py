@@ -4,7 +4,7 @@ Pure Arrow kernels. Start at `record_keys` and `partition_paths`; `KeySpec` says
 """
 
 from pyhudi.kernels.keys.generate import keys_and_paths, partition_paths, record_keys
-from pyhudi.kernels.keys.parse import key_elements, parse_record_key
+from pyhudi.kernels.keys.parse import key_elements
 from pyhudi.kernels.keys.registry import KeyFunction, register_key_generator, registered_key_generator
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec, PartitionField, TimestampSpec
 
@@ -16,7 +16,6 @@ __all__ = [
     "TimestampSpec",
     "key_elements",
     "keys_and_paths",
-    "parse_record_key",
     "partition_paths",
     "record_keys",
     "register_key_generator",

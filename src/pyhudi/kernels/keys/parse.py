@@ -1,45 +1,18 @@
-"""Take record keys apart again.
+"""Take record keys apart again, as the bucket hash needs it. Start at `key_elements`."""
 
-Two questions, two functions: `parse_record_key` gives columns back for keys whose fields are known; `key_elements`
-gives what Apache Hudi finds in any text, for the bucket hash.
-"""
-
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptData
-from pyhudi.kernels.distinct import texts_of
-
-__all__ = ["key_elements", "parse_record_key", "split_plain_keys"]
-
-
-def parse_record_key(
-    keys: pa.Array | pa.ChunkedArray, fields: Sequence[str], *, has_prefixed_single_key: bool = False
-) -> list[pa.Array]:
-    """Split `f1:v1,f2:v2` into one column a field; with one field the key is the value, or `field:value`.
-
-    Where a value holds text that looks like the next field, it is taken for the next field.
-
-    Shape:  n keys -> k columns of n strings.
-    Nulls:  `__null__` gives null, `__empty__` an empty string; a null key nulls.
-    Raises: CorruptData for a key that does not have these fields in this order.
-    Spec:   format/files 8.1.
-    """
-    column = keys if isinstance(keys, pa.ChunkedArray) else pa.chunked_array([keys])
-    array = column.cast(pa.string()).combine_chunks()
-    if len(fields) == 1 and not has_prefixed_single_key:
-        return [array]
-    return split_plain_keys(array, fields) or [_unmark(values) for values in _by_expression(array, fields)]
+__all__ = ["key_elements", "split_plain_keys"]
 
 
 def split_plain_keys(array: pa.Array, fields: Sequence[str]) -> list[pa.Array] | None:
     """Split keys at commas where no value holds one; none where one does, or a key is null or of other fields.
 
-    For such keys `parse_record_key` and `key_elements` agree.
+    For such keys it gives what `key_elements` does.
 
     Shape:  n keys -> k columns of n strings.
     Nulls:  `__null__` gives null, `__empty__` an empty string.
@@ -55,19 +28,6 @@ def split_plain_keys(array: pa.Array, fields: Sequence[str]) -> list[pa.Array] |
             return None
         columns.append(_unmark(pc.utf8_slice_codeunits(column, start=len(field) + 1)))
     return columns
-
-
-def _by_expression(array: pa.Array, fields: Sequence[str]) -> list[pa.Array]:
-    groups = [f"{re.escape(field)}:(?P<v{i}>.*{'' if i + 1 == len(fields) else '?'})" for i, field in enumerate(fields)]
-    found = pc.extract_regex(array, f"(?s)^{','.join(groups)}$")
-    lost = pc.and_(pc.is_null(found), pc.is_valid(array))
-    if pc.any(lost).equals(pa.scalar(True)):
-        rows = np.flatnonzero(lost.to_numpy(zero_copy_only=False))
-        first = texts_of(array.take(pa.array(rows[:1])))[0]
-        raise CorruptData(
-            "record key is not made of the table's key fields", key=first, fields=", ".join(fields), count=len(rows)
-        )
-    return [pc.struct_field(found, i) for i in range(len(fields))]
 
 
 def key_elements(keys: pa.Array | pa.ChunkedArray, fields: Sequence[str] = ()) -> pa.Array:

@@ -4,7 +4,6 @@ Pure kernels: batches in, arrays out, never a loop over rows. Start at `evaluate
 """
 
 from pyhudi.predicate.arrow.evaluate import check, evaluate, mask
-from pyhudi.predicate.arrow.pushdown import to_arrow
 from pyhudi.predicate.arrow.rows import fields_of
 
-__all__ = ["check", "evaluate", "fields_of", "mask", "to_arrow"]
+__all__ = ["check", "evaluate", "fields_of", "mask"]

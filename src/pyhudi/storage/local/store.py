@@ -28,7 +28,7 @@ from pyhudi.storage.checks import check_file, check_range, require_length, requi
 from pyhudi.storage.local import posix
 from pyhudi.storage.local.listing import file_status, find_files, name_files
 from pyhudi.storage.local.own_descriptors import OwnDescriptor
-from pyhudi.storage.local.publish import ABANDONED_MS, TemporaryFiles
+from pyhudi.storage.local.publish import TemporaryFiles
 from pyhudi.storage.os_errors import error_of_system, storage_errors
 from pyhudi.storage.sinks import DescriptorSink
 
@@ -192,13 +192,6 @@ class LocalStorage:
             yield
         finally:
             held.close()
-
-    def sweep(self, older_than_ms: int = ABANDONED_MS) -> int:
-        """Remove temporary files whose writer is gone; give how many.
-
-        Units: ms since the last write to them.
-        """
-        return self._temporaries.sweep(older_than_ms)
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """Instants' contents to bytes and back: `commit` for commits and replacecommits, `plans` for everything else."""
 
-from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit, nonce_of
+from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit
 from pyhudi.timeline.codec.plans import (
     decode_plan,
     decode_rollback_metadata,
@@ -22,5 +22,4 @@ __all__ = [
     "encode_rollback_metadata",
     "encode_rollback_plan",
     "is_clustering_plan",
-    "nonce_of",
 ]

@@ -14,7 +14,7 @@ from pyhudi.schema.json_text import parse_json
 from pyhudi.timeline.codec.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
-__all__ = ["AVRO_MAGIC", "NONCE_KEY", "decode_commit", "encode_commit", "nonce_of", "read_record"]
+__all__ = ["AVRO_MAGIC", "NONCE_KEY", "decode_commit", "encode_commit", "read_record"]
 
 AVRO_MAGIC: Final = b"Obj\x01"
 NONCE_KEY: Final = "pyhudi.nonce"
@@ -89,16 +89,6 @@ def decode_commit(data: bytes, file_name: str) -> CommitMetadata:
         return _from_record(record)
     except (TypeError, ValueError, AttributeError) as error:
         raise CorruptData("this instant's metadata is not commit metadata", file=file_name) from error
-
-
-def nonce_of(data: bytes) -> bytes:
-    """Return the nonce that `encode_commit` put into these bytes, or nothing."""
-    if data.startswith(AVRO_MAGIC):
-        return data[-16:]
-    try:
-        return bytes.fromhex(parse_json(data)["extraMetadata"][NONCE_KEY])
-    except (ValueError, KeyError, TypeError):  # CorruptData is a ValueError
-        return b""
 
 
 def read_record(data: bytes, file_name: str) -> dict[str, Any]:
