@@ -1,4 +1,4 @@
-"""One Spark session for the whole run, started when the first test asks for it."""
+"""One Spark session for the whole run, started when the first test asks for it; and the tables of both engines."""
 
 import os
 import shutil
@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.engines import engine, version
+
+__all__ = ["engine", "version"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
