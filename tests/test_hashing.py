@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import InvalidInput
-from pyhudi.hashing import java_hash, java_list_hash, murmur_blocks, path_hash, xxhash64
+from pyhudi.hashing import java_hash, java_list_hash, murmur_blocks, path_hash
 
 # what Hadoop's MurmurHash (chained four times) and Java's String.hashCode give
 JAVA = [
@@ -22,24 +22,6 @@ JAVA = [
     ("334e26e9-8355-45cc-97c6-c31daf0df330", [821709926, -613095598, 1630513889, 1270336226], 1880221124),
     ("uuid:1,ts:2\u00e9", [1343060517, -431948301, -540817052, -1847044761], -1470917672),
     ("\u00ff\u00ff\u00ff", [-971267017, -1014426265, -812782658, -1438201858], 253215),
-]
-ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz-0123456789-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-# what Spark's xxhash64 gives for the first n characters of ALPHABET
-XXH64 = [
-    (0, -7444071767201028348),
-    (1, -6091425354261976140),
-    (3, -5988825953713525160),
-    (4, 6520638020402076947),
-    (7, -4651291295350382586),
-    (8, 7248535833922443885),
-    (12, 1501189992857548848),
-    (31, 928681653134301561),
-    (32, 2469568146597744572),
-    (36, 5308235351123835395),
-    (40, -7312008393914000644),
-    (63, -1782001032983833865),
-    (64, 2621719828747808454),
-    (71, -7513355055677131952),
 ]
 
 strings = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=60)
@@ -111,12 +93,6 @@ def test_list_hash_equals_java() -> None:
     assert java_list_hash([pa.array(["a"]), pa.array(["b"])]).tolist() == [4066]
 
 
-def test_xxhash64_equals_spark() -> None:
-    texts = pa.array([ALPHABET[:length] for length, _ in XXH64])
-    assert xxhash64(texts).tolist() == [value for _, value in XXH64]
-    assert xxhash64(pa.array(["\u043a\u043b\u044e\u0447\U0001f600", None])).tolist() == [2563915043040274369, 42]
-
-
 @given(strings)
 @settings(deadline=None)
 def test_murmur_chain_equals_the_scalar_reference(texts: list[str]) -> None:
@@ -132,8 +108,8 @@ def test_string_hash_equals_the_scalar_reference_also_on_slices(texts: list[str]
 @given(strings, st.integers(0, 5))
 @settings(deadline=None)
 def test_a_key_has_one_hash_whatever_surrounds_it(texts: list[str], start: int) -> None:
-    together = xxhash64(pa.array(texts, pa.string())[start:]).tolist()
-    assert together == [xxhash64(pa.array([text]))[0] for text in texts[start:]]
+    together = hash_chain(pa.array(texts, pa.string())[start:], 1).tolist()
+    assert together == [hash_chain(pa.array([text]), 1)[0].tolist() for text in texts[start:]]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +128,6 @@ def test_a_key_has_one_hash_whatever_surrounds_it(texts: list[str], start: int) 
 def test_the_form_of_the_array_does_not_matter(shaped) -> None:
     texts = ["a", "bcd", "", "key-\u00e9", "0123456789" * 5]
     assert hash_chain(shaped(texts), 2).tolist() == hash_chain(pa.array(texts), 2).tolist()
-    assert xxhash64(shaped(texts)).tolist() == xxhash64(pa.array(texts)).tolist()
 
 
 def test_many_blocks_of_mixed_lengths_keep_their_rows() -> None:
@@ -188,7 +163,7 @@ def test_null_and_numeric_keys_are_refused() -> None:
 def test_nothing_gives_nothing() -> None:
     assert hash_chain(pa.array([], pa.string()), 3).shape == (0, 3)
     assert java_hash(pa.array([], pa.string())).tolist() == []
-    assert xxhash64(pa.array([None, None], pa.string())).tolist() == [42, 42]
+    assert java_hash(pa.array([None, None], pa.string())).tolist() == [0, 0]
 
 
 def test_a_base_path_is_hashed_as_apache_hudi_names_its_locks():

@@ -1,9 +1,8 @@
-"""The hashes of Hudi's formats and of our routing, over whole Arrow arrays.
+"""The hashes of Hudi's formats, over whole Arrow arrays.
 
-Murmur (bloom filters), Java's `hashCode` of strings and lists (buckets, index shards) and XXH64 (routing of new rows;
-the same value as Spark's `xxhash64`). Pure functions of the bytes: nothing here may depend on the process, the platform
-or the order of the rows. Keys are laid out in blocks, longest first, so that one numpy operation serves a whole block.
-Start at `murmur_blocks`.
+Murmur (bloom filters) and Java's `hashCode` of strings and lists (buckets, index shards); XXH64 of one path (locks).
+Pure functions of the bytes: nothing here may depend on the process, the platform or the order of the rows. Keys are
+laid out in blocks, longest first, so that one numpy operation serves a whole block. Start at `murmur_blocks`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import InvalidInput, PackageMissing
 
 __all__ = [
     "U32",
@@ -24,22 +23,16 @@ __all__ = [
     "java_list_hash",
     "murmur_blocks",
     "path_hash",
-    "xxhash64",
 ]
 
 _U8: TypeAlias = npt.NDArray[np.uint8]
 U32: TypeAlias = npt.NDArray[np.uint32]
-_U64: TypeAlias = npt.NDArray[np.uint64]
 Index: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK_ROWS = 8192
 _BLOCK_BYTES = 1 << 20
 _M = np.uint32(0x5BD1E995)
 _PATH_SEED = 0xFFFFFFFFDABADABA  # an int of Java, widened with its sign
-_PRIMES = tuple(
-    np.uint64(prime)
-    for prime in (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,25 +131,13 @@ def java_list_hash(columns: Sequence[pa.Array | pa.ChunkedArray]) -> npt.NDArray
     return state.view(np.int32)
 
 
-def xxhash64(strings: pa.Array | pa.ChunkedArray, seed: int = 42) -> npt.NDArray[np.int64]:
-    """Return XXH64 of every string's bytes; with the seed 42 this is Spark's `xxhash64`.
-
-    Shape: n strings -> n hashes.
-    Nulls: the seed, as in Spark.
-    """
-    array = _plain(strings)
-    hashes = np.full(len(array), seed, np.uint64)
-    data, offsets = _bytes_and_offsets(array)
-    for rows, cells, lengths in _blocks(data, offsets, same_length=True):
-        hashes[rows] = _xxh64(cells, int(lengths[0]), np.uint64(seed))
-    if array.null_count:
-        hashes[_null_mask(array)] = np.uint64(seed)
-    return hashes.view(np.int64)
-
-
 def path_hash(path: str) -> str:
     """Return the 16 hex digits by which Apache Hudi names the locks that a base path implies."""
-    return f"{int(xxhash64(pa.array([path]), seed=_PATH_SEED)[0]) & 0xFFFFFFFFFFFFFFFF:016X}"
+    try:
+        import xxhash  # with the extras of the locks that are named so
+    except ImportError as error:
+        raise PackageMissing("xxhash is not installed: pip install 'pyhudi[aws]' or 'pyhudi[zookeeper]'") from error
+    return f"{xxhash.xxh64_intdigest(path.encode(), seed=_PATH_SEED):016X}"
 
 
 def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:
@@ -179,56 +160,7 @@ def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:
     return MurmurBlock(rows=rows, lengths=lengths.astype(np.uint32), words=tuple(words), tail=tail, tail_factor=factor)
 
 
-def _xxh64(cells: _U8, length: int, seed: np.uint64) -> _U64:
-    """Hash rows of one length."""
-    p1, p2, p3, p4, p5 = _PRIMES
-    with np.errstate(over="ignore"):
-        state = _stripes(cells, length, seed) if length >= 32 else np.full(len(cells), seed + p5, np.uint64)
-        state = state + np.uint64(length)
-        done = length // 32 * 32
-        while done + 8 <= length:
-            state = _rotate(state ^ _round(np.zeros_like(state), _word(cells, done, 8)), 27) * p1 + p4
-            done += 8
-        if done + 4 <= length:
-            state = _rotate(state ^ (_word(cells, done, 4) * p1), 23) * p2 + p3
-            done += 4
-        for position in range(done, length):
-            state = _rotate(state ^ (cells[:, position].astype(np.uint64) * p5), 11) * p1
-        state = (state ^ (state >> np.uint64(33))) * p2
-        state = (state ^ (state >> np.uint64(29))) * p3
-        return np.asarray(state ^ (state >> np.uint64(32)))
-
-
-def _stripes(cells: _U8, length: int, seed: np.uint64) -> _U64:
-    """Run the four lanes over all whole stripes of 32 bytes, and join them."""
-    p1, p2, _, p4, _ = _PRIMES
-    lanes = [np.full(len(cells), start, np.uint64) for start in (seed + p1 + p2, seed + p2, seed, seed - p1)]
-    for done in range(0, length // 32 * 32, 32):
-        lanes = [_round(lane, _word(cells, done + 8 * at, 8)) for at, lane in enumerate(lanes)]
-    state = np.zeros(len(cells), np.uint64)
-    for lane, by in zip(lanes, (1, 7, 12, 18), strict=True):
-        state = state + _rotate(lane, by)
-    for lane in lanes:
-        state = (state ^ _round(np.zeros_like(lane), lane)) * p1 + p4
-    return state
-
-
-def _round(state: _U64, word: _U64) -> _U64:
-    return _rotate(state + word * _PRIMES[1], 31) * _PRIMES[0]
-
-
-def _rotate(value: _U64, by: int) -> _U64:
-    return (value << np.uint64(by)) | (value >> np.uint64(64 - by))
-
-
-def _word(cells: _U8, start: int, size: int) -> _U64:
-    word = np.ascontiguousarray(cells[:, start : start + size]).view(f"<u{size}")[:, 0]
-    return word.astype(np.uint64)
-
-
-def _blocks(
-    data: npt.NDArray[Any], offsets: Index, *, same_length: bool = False
-) -> Iterator[tuple[Index, npt.NDArray[Any], Index]]:
+def _blocks(data: npt.NDArray[Any], offsets: Index) -> Iterator[tuple[Index, npt.NDArray[Any], Index]]:
     """Cut values into padded matrices of rows, longest first: (rows, cells, lengths)."""
     lengths = np.diff(offsets)
     if not len(lengths):
@@ -242,8 +174,6 @@ def _blocks(
         width = int(lengths[order[start]])
         stop = start + max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // max(width, 1)))
         rows = order[start:stop]
-        if same_length:
-            rows = rows[: np.searchsorted(-lengths[rows], -width, side="right")]
         at = offsets[rows][:, None] + np.arange(width)
         cells = data[np.minimum(at, max(len(data) - 1, 0))] if width else np.empty((len(rows), 0), data.dtype)
         yield rows, cells, lengths[rows]
