@@ -63,6 +63,8 @@ VERBS = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, meddle, verb):
     began, may_go = threading.Event(), threading.Event()
+    if verb == "upsert that moves":  # kept before: an index that a write names first changes the table for all others
+        table.upsert([trip("a1", "a")], options=MOVING)
 
     def stop():
         began.set()
