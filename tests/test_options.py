@@ -4,7 +4,7 @@ import pytest
 
 from pyhudi import options
 from pyhudi.errors import InternalError, NotBuilt, OptionError
-from pyhudi.options import DECLARED, Settings, boolean, one_of, option, whole
+from pyhudi.options import DECLARED, Settings, between, boolean, one_of, option
 
 
 @pytest.fixture
@@ -95,9 +95,19 @@ def test_a_key_is_declared_once(declared):
 def test_parsers_read_what_users_write():
     assert boolean(" TRUE ")
     assert not boolean("false")
-    assert whole("12") == 12
+    assert between(0, 20)("12") == 12
+    assert between(0.5, 1.0)(" 0.5") == 0.5
     assert one_of("NONE", "GLOBAL_SORT")("global_sort") == "GLOBAL_SORT"
-    for parse, text in ((boolean, "yes"), (whole, "-1"), (one_of("A"), "b")):
+    for parse, text in (
+        (boolean, "yes"),
+        (between(0, 9), "-1"),
+        (between(0, 9), "10"),
+        (between(0, 9), "1.5"),
+        (between(0.0, 1.0), "nan"),
+        (between(0.0, 1.0), "x"),
+        (between(0, 9), "9" * 5_000),
+        (one_of("A"), "b"),
+    ):
         with pytest.raises(ValueError, match="expected"):
             parse(text)
 

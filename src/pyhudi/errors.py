@@ -82,12 +82,15 @@ __all__ = [
 ]
 
 
+_SHOWN_CHARACTERS = 2_000
+
+
 class HudiError(Exception):
     """Any error of pyhudi."""
 
     def __init__(self, message: str, **values: object) -> None:
         """Keep the values beside the text, and append them to it."""
-        shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
         super().__init__(f"{message}. {shown}" if shown else message)
         self.message = message
         self.values = values
@@ -95,6 +98,15 @@ class HudiError(Exception):
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Pickle with the values, so that a worker's error arrives whole."""
         return _rebuild, (type(self), self.message, self.values)
+
+
+def _shown(value: object) -> str:
+    """Show a value, as far as a message goes; one that cannot be shown by its type."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def _rebuild(kind: type[HudiError], message: str, values: dict[str, object]) -> HudiError:

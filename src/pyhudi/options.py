@@ -13,13 +13,17 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from pyhudi.arguments import as_mapping, as_option_text
 from pyhudi.errors import InternalError, NotBuilt, OptionError
 
-__all__ = ["DECLARED", "Option", "Settings", "boolean", "one_of", "option", "whole"]
+__all__ = ["DECLARED", "MOST", "Option", "Settings", "between", "boolean", "one_of", "option"]
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
+MOST: Final = 2**31 - 1
+"""The largest number that an option of Apache Hudi has where it is no count of bytes: a Java int."""
 _log = logging.getLogger("pyhudi.options")
 
 DECLARED: dict[str, "Option[object]"] = {}
@@ -58,12 +62,20 @@ def boolean(text: str) -> bool:
     return lowered == "true"
 
 
-def whole(text: str) -> int:
-    """Parse a whole number that is not negative."""
-    number = int(text.strip())
-    if number < 0:
-        raise ValueError("expected a number that is not negative")
-    return number
+def between(least: N, most: N) -> Callable[[str], N]:
+    """Make a parser of numbers of the bounds' type that lie between them, bounds included."""
+
+    def parse(text: str) -> N:
+        try:
+            number = type(least)(text.strip())
+        except (ValueError, OverflowError):
+            number = None
+        if number is None or not least <= number <= most:
+            kind = "whole number" if isinstance(least, int) else "number"
+            raise ValueError(f"expected a {kind} from {least} to {most}")
+        return number
+
+    return parse
 
 
 def one_of(*values: str) -> Callable[[str], str]:
@@ -85,14 +97,14 @@ class Settings:
     values: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(call: Mapping[str, object], session: Mapping[str, str] | None = None) -> "Settings":
+    def of(call: Mapping[str, object] | None, session: Mapping[str, str] | None = None) -> "Settings":
         """Layer a call's options over a session's, translate renamed keys, refuse unknown ones.
 
         Raises: OptionError for an unknown key (the nearest known one is named); NotBuilt for a key that asks for what
         pyhudi does not have yet.
         """
         merged: dict[str, str] = {}
-        for layer in (session or {}, call):
+        for layer in (session or {}, as_mapping("options", call)):
             merged.update(_current_keys(layer))
         return Settings(merged)
 
@@ -102,12 +114,7 @@ class Settings:
         Raises: OptionError if its text does not parse.
         """
         text = self.values.get(wanted.key)
-        if text is None:
-            return wanted.default
-        try:
-            return wanted.parse(text)
-        except ValueError as error:
-            raise OptionError(f"option cannot be read: {error}", key=wanted.key, value=text) from error
+        return wanted.default if text is None else _parsed(wanted, text)
 
     def has(self, wanted: Option[T]) -> bool:
         """Return whether anyone set it."""
@@ -118,14 +125,23 @@ class Settings:
         return Settings({**lower.values, **self.values})
 
 
+def _parsed(wanted: Option[T], text: str) -> T:
+    try:
+        return wanted.parse(text)
+    except ValueError as error:
+        raise OptionError(f"option cannot be read: {error}", key=wanted.key, value=text) from error
+
+
 def _current_keys(layer: Mapping[str, object]) -> dict[str, str]:
     current: dict[str, str] = {}
     renamed: dict[str, str] = {}
     for key, value in layer.items():
         entry = _entry_of(key)
-        text = _as_text(value)
+        text = as_option_text(key, value)
         if not _is_obeyed(key, text, entry):
             continue
+        if key in DECLARED:
+            _parsed(DECLARED[key], text)
         new_key = entry.get("renamed_to")
         if new_key is None:
             current[key] = text
@@ -175,15 +191,9 @@ def _known_keys() -> dict[str, dict[str, Any]]:
     return known
 
 
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _parser_like(default: object) -> Callable[[str], Any]:
     if isinstance(default, bool):
         return boolean
     if isinstance(default, int):
-        return whole
-    if isinstance(default, float):
-        return float
+        return between(0, MOST)
     return str

@@ -27,7 +27,7 @@ def test_files_that_cannot_hold_the_key_are_not_read(engine):
 
 def test_what_is_no_list_of_keys_is_refused(engine):
     table = engine.create()
-    with pytest.raises(InvalidInput, match="list of record keys"):
+    with pytest.raises(InvalidInput, match="list of texts"):
         table.lookup("a")
     virtual = engine.create(options={"hoodie.populate.meta.fields": "false"})
     with pytest.raises(InvalidInput, match="does not store record keys"):

@@ -1,19 +1,24 @@
 import base64
 import json
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException, PythonException
+from pyspark.sql import functions as F
 
+import pyhudi.spark
 from pyhudi.errors import (
     CorruptData,
     Environment,
     ExpressionError,
     FileMissing,
     InternalError,
+    InvalidInput,
     RowsLost,
     WorkerMismatch,
     WriteConflict,
 )
+from pyhudi.kernels.keys import register_key_generator
 from pyhudi.spark.failures import carried, carrying_text, error_in_spark, spark_errors
 
 
@@ -35,11 +40,15 @@ def test_a_kind_that_is_not_ours_is_not_made():
     assert type(error_in_spark(forged)) is InternalError
 
 
-def test_only_errors_of_pyhudi_are_carried():
-    with pytest.raises(RuntimeError, match="pyhudi-error"), carried():
+def test_errors_of_tasks_are_carried_and_those_that_are_not_pyhudis_are_our_bug():
+    with pytest.raises(RuntimeError, match="pyhudi-error") as caught, carried():
         raise CorruptData("stop")
-    with pytest.raises(KeyError), carried():
+    assert type(error_in_spark(caught.value)) is CorruptData
+    with pytest.raises(RuntimeError, match="pyhudi-error") as caught, carried():
         raise KeyError("x")
+    assert type(error_in_spark(caught.value)) is InternalError
+    with pytest.raises(EOFError), carried():
+        raise EOFError
 
 
 @pytest.mark.parametrize(
@@ -62,9 +71,30 @@ def test_sparks_own_errors_are_mapped(text, kind):
     assert isinstance(caught.value.__cause__, PySparkException)
 
 
-def test_a_bug_in_a_task_is_ours():
-    with pytest.raises(InternalError), spark_errors():
-        raise PythonException("Traceback: ZeroDivisionError")
+def test_a_function_of_the_callers_that_fails_is_no_bug_of_ours():
+    with pytest.raises(InvalidInput, match="ZeroDivisionError"), spark_errors():
+        raise PythonException("Traceback: ZeroDivisionError: [PATH_NOT_FOUND]")
+
+
+def _fails(value):
+    return 1 // (value - value)
+
+
+def _no_keys(rows):
+    raise LookupError("no keys today")
+
+
+def test_a_function_of_the_callers_fails_with_its_traceback(spark, tmp_path):
+    rows = spark.createDataFrame(pa.table({"id": ["a"], "n": [1]}))
+    path, options = str(tmp_path / "t"), {"hoodie.datasource.write.recordkey.field": "id"}
+    with pytest.raises(InvalidInput, match="ZeroDivisionError") as caught:
+        pyhudi.spark.write(rows.withColumn("n", F.udf(_fails, "long")("n")), path, options=options)
+    assert "_fails" in str(caught.value.__cause__)
+    register_key_generator("failing", _no_keys)
+    keyed = options | {"hoodie.datasource.write.keygenerator.class": "failing"}
+    with pytest.raises(InvalidInput, match="the key generator failed: LookupError: no keys today") as caught:
+        pyhudi.spark.write(rows, str(tmp_path / "keyed"), options=keyed)
+    assert "_no_keys" in caught.value.values["traceback"]
 
 
 def test_errors_that_are_not_sparks_pass():

@@ -71,7 +71,7 @@ def test_spark_spells_keys_and_paths_as_the_kernels_do(engine):
         assert _keys(engine, ROWS, spec) == _keys(local, ROWS, spec), name
 
 
-@pytest.mark.parametrize("path", ["../x", "a//b", "/a", "a/", ".", ".hoodie/x"])
+@pytest.mark.parametrize("path", ["../x", "a//b", "/a", "a/", ".", ".hoodie/x", "a\\\\b"])
 def test_a_path_that_leaves_the_table_is_refused(engine, path):
     with pytest.raises(InvalidInput, match="slash"):
         _keys(engine, pa.table({"place": ["k"], "s": [path]}), _spec("SIMPLE", KEYED, "s"))

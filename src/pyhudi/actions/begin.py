@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.call import Phases, WriteCall
+from pyhudi.actions.call import DELETE_FIELD, Phases, WriteCall
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
@@ -56,6 +56,7 @@ METADATA_TABLE: Final = option(
     True,
     "false: a write to a table that has a metadata table drops it first, because it is not kept up yet.",
 )
+_DELETE_FLAGS: Final = dict(zip(DELETE_COLUMNS, (pa.bool_(), pa.string()), strict=True))
 _NONCE_BYTES: Final = 16
 _REPLACES: Final = frozenset(
     {WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE, WriteOperation.DELETE_PARTITION}
@@ -324,6 +325,7 @@ def _schema_after(
     columns = [field for field in offered if field.name in stored.names or not _is_no_column(field.name)]
     if not columns:
         raise InvalidInput("the rows have no columns of the table", columns=offered.names)
+    _require_delete_marker(call, offered)
     missing = [field.name for field in stored if field.name not in offered.names and not is_unnamed_index(field.name)]
     reconciles = call.settings.get(RECONCILE)
     if missing and not (call.settings.get(FILL_MISSING) or reconciles):
@@ -361,6 +363,13 @@ def _is_whole(call: WriteCall, records: Frame, name: str, kind: pa.DataType) -> 
     return False not in found.column("fits").to_pylist()
 
 
+def _require_delete_marker(call: WriteCall, offered: pa.Schema) -> None:
+    """Check the column that an option names as the mark of deletes: its values are compared as texts."""
+    name = call.settings.get(DELETE_FIELD)
+    if name in offered.names and pa.types.is_nested(offered.field(name).type):
+        raise SchemaMismatch("lists and structs cannot mark deletes", column=name, type=str(offered.field(name).type))
+
+
 def _is_no_column(name: str) -> bool:
     """Separate columns that say something about a row, and a pandas index, from those that are stored."""
     is_hudis_own = name in META_FIELDS or name in DELETE_COLUMNS or name.startswith("_pyhudi_")
@@ -371,7 +380,7 @@ def _conformed(call: WriteCall, records: Frame, schema: pa.Schema) -> Frame:
     """Cast the rows to the table's columns; the key columns of frames that were read from the table stay."""
     given = call.engine.schema(records)
     kept = [pa.field(name, pa.string()) for name in (KEY, PARTITION) if name in given.names]
-    extra = [field for field in given if field.name in DELETE_COLUMNS]
+    extra = [pa.field(name, kind) for name, kind in _DELETE_FLAGS.items() if name in given.names]
     names = {*schema.names, *(field.name for field in kept)}
     return call.engine.conform(records, pa.schema([*schema, *kept, *(one for one in extra if one.name not in names)]))
 

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, Sizing
+from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.key_filter import BloomSpec
@@ -30,6 +31,7 @@ from pyhudi.timeline.view import Timeline, completed_writes
 from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = [
+    "DELETE_FIELD",
     "ISOLATION",
     "OPERATION",
     "RETRIES",
@@ -210,7 +212,7 @@ def require_operation(options: Mapping[str, object] | None, operation: str) -> N
 
     Raises: OptionError.
     """
-    said = Settings.of(options or {})
+    said = Settings.of(options)
     if said.has(OPERATION) and said.get(OPERATION) != operation:
         raise OptionError(
             "the option names another operation than the verb; call the verb that is meant",
@@ -227,9 +229,10 @@ def with_argument(
 
     Raises: OptionError.
     """
-    said = dict(options or {})
+    said = as_mapping("options", options)
     if given is None:
         return said
+    given = as_text(argument, given)
     if str(said.get(key, given)).lower() != given.lower():
         raise OptionError("argument and option contradict each other", **{argument: given}, key=key, value=said[key])
     return said | {key: given}

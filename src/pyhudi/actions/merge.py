@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
@@ -22,12 +21,24 @@ from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides
 from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.actions.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write import plan_for, recheck_of
+from pyhudi.arguments import as_mapping
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
 from pyhudi.index.choice import index_plan
-from pyhudi.predicate import Expression, Filter, all_of, check, conjuncts, equalities, literal, parse, to_expression
+from pyhudi.predicate import (
+    Expression,
+    Filter,
+    all_of,
+    check,
+    conjuncts,
+    equalities,
+    literal,
+    parse,
+    to_expression,
+    to_value,
+)
 from pyhudi.predicate.model import Binary, Column, Operator
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.types import to_table_schema
@@ -96,7 +107,8 @@ class MergeBuilder:
         return _execute(self._call, self._source, self._on, self._clauses)
 
     def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: Filter) -> "MergeBuilder":
-        assignments = None if values is None else {name: _expression(value) for name, value in values.items()}
+        given = None if values is None else as_mapping("set", values)
+        assignments = None if given is None else {name: to_value(value) for name, value in given.items()}
         clause = Clause(kind=kind, assignments=assignments, condition=to_expression(condition))
         longer = MergeBuilder(self._call, self._source, self._on)
         longer._clauses = (*self._clauses, clause)
@@ -271,13 +283,6 @@ def _unreached(
     return FilesWork(
         files=files, task=partial(merge_bucket, storage=storage, spec=_spec(write), rows=None, clauses=clauses)
     )
-
-
-def _expression(value: Any) -> Expression:  # noqa: ANN401 - what users type
-    """Take text as an expression and any other value as itself."""
-    if isinstance(value, str | Expression | pc.Expression):
-        return to_expression(value) or literal(None)
-    return literal(value)
 
 
 def _partition_columns(config: TableConfig) -> tuple[str, ...]:

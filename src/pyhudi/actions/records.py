@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.key_encoding import stored_key_encoding
+from pyhudi.arguments import as_text, as_texts
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
@@ -19,7 +20,7 @@ from pyhudi.predicate import column
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import RECONCILE
 from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_pandas_index
-from pyhudi.schema.python_values import is_unicode, to_array
+from pyhudi.schema.python_values import to_array
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 
@@ -88,8 +89,7 @@ def _stored_names(call: WriteCall) -> Collection[str]:
 
 def key_rows(call: WriteCall, keys: Sequence[str]) -> Frame:
     """Make rows of record keys alone: their partitions are unknown, unless the table has none."""
-    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
-        raise InvalidInput("keys is a list of record keys, each a text", keys=keys)
+    keys = as_texts("keys", keys)
     partition = None if call.state.config.partition_fields else ""
     rows = pa.table(
         {
@@ -125,8 +125,7 @@ def rows_of_dicts(records: list[Any], known: pa.Schema | None = None, *, may_wid
             raise InvalidInput("a list of records holds dicts", row=row, found=type(record).__name__)
     names = list(dict.fromkeys(name for record in records for name in record))
     for name in names:
-        if not isinstance(name, str) or not is_unicode(name):
-            raise InvalidInput("the names of columns are texts", name=name)
+        as_text("the name of a column", name)
     columns = []
     for name in names:
         kind = known.field(name).type if known is not None and name in known.names else None

@@ -23,6 +23,7 @@ from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagge
 from pyhudi.actions.tasks.write import RowsKind, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
+from pyhudi.arguments import as_texts
 from pyhudi.engine.api import STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.file_index import file_index
@@ -135,8 +136,9 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
     Raises: InvalidInput where a pattern fits no partition, for no pattern at all, and for one text in place of a list:
             its letters would be the patterns.
     """
-    if isinstance(patterns, str) or not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-        raise InvalidInput("partitions is a list of paths or patterns, each a text", partitions=patterns)
+    patterns = as_texts("partitions", patterns)
+    if not patterns:
+        raise InvalidInput("partitions is a list of at least one path or pattern", partitions=patterns)
 
     def check(_: pa.Schema, timeline: Timeline) -> None:
         _matching({one.group.partition for one in visible_slices(file_index(call.state, timeline))}, patterns)

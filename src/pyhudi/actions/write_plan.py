@@ -17,7 +17,7 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import BaseFile, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.kernels.bucket import bucket_file_id, bucket_number
-from pyhudi.options import option
+from pyhudi.options import MOST, between, option
 from pyhudi.predicate import Expression
 from pyhudi.timeline.instant import InstantTime
 
@@ -34,14 +34,23 @@ __all__ = [
     "sole_files",
 ]
 
-MAX_FILE_SIZE: Final = option("hoodie.parquet.max.file.size", 125_829_120, "Base files are not planned larger. Bytes.")
+MAX_FILE_SIZE: Final = option(
+    "hoodie.parquet.max.file.size",
+    125_829_120,
+    "Base files are not planned larger. Bytes.",
+    parse=between(1, 2**63 - 1),
+)
 SMALL_FILE_LIMIT: Final = option(
     "hoodie.parquet.small.file.limit",
     104_857_600,
     "New rows go to base files smaller than this first. Bytes; 0: never.",
+    parse=between(0, 2**63 - 1),
 )
 RECORD_SIZE: Final = option(
-    "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes a record takes, until the table has files to learn it from."
+    "hoodie.copyonwrite.record.size.estimate",
+    1024,
+    "Bytes a record takes, until the table has files to learn it from.",
+    parse=between(1, MOST),
 )
 
 _NAMESPACE: Final = uuid.UUID("6f0c0d7e-6d5b-4f39-9a55-0a5d5a1c5c11")

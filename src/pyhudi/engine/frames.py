@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import HudiError, InvalidInput, SchemaMismatch
 
 __all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "select_and_cast"]
 
@@ -135,8 +135,21 @@ def select_and_cast(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.R
 def arrow_table(rows: object) -> pa.Table:
     """Read whatever speaks Arrow into a table.
 
-    Raises: InvalidInput for anything else.
+    Raises: InvalidInput for anything else, and where reading fails: it runs code of the caller's; SchemaMismatch for a
+            name that is there twice.
     """
+    try:
+        table = _read(rows)
+    except (HudiError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(rows).__name__) from error
+    if len(set(table.column_names)) < table.num_columns:
+        raise SchemaMismatch("column name given twice; rename one", columns=table.column_names)
+    return table
+
+
+def _read(rows: object) -> pa.Table:
     match rows:
         case pa.Table():
             return rows
@@ -147,7 +160,10 @@ def arrow_table(rows: object) -> pa.Table:
         case _ if hasattr(rows, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(rows).read_all()
         case _:
-            raise InvalidInput("give rows as Arrow, or as something with __arrow_c_stream__", type=type(rows).__name__)
+            raise InvalidInput(
+                "give rows as Arrow, a DataFrame of any library, a list of dicts, or anything with __arrow_c_stream__",
+                type=type(rows).__name__,
+            )
 
 
 def _gather(source: Once, names: Sequence[str], rows: Indices) -> pa.Table:

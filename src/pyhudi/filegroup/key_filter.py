@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyhudi.formats.bloom import BloomFilter, BloomType, add, build
 from pyhudi.formats.parquet import Footer, base_file_footer
-from pyhudi.options import Settings, one_of, option
+from pyhudi.options import MOST, Settings, between, one_of, option
 
 __all__ = ["BloomSpec", "NextFilter"]
 
@@ -23,10 +23,16 @@ BLOOM_ENTRIES: Final = option(
     60_000,
     "Keys that a SIMPLE bloom filter is made for, and that one row of a dynamic one is made for at most: a file with"
     " fewer rows gets a smaller filter.",
+    parse=between(1, MOST),
 )
-BLOOM_FPP: Final = option("hoodie.index.bloom.fpp", 1e-9, "Rate of false positives a bloom filter is made for.")
+BLOOM_FPP: Final = option(
+    "hoodie.index.bloom.fpp", 1e-9, "Rate of false positives a bloom filter is made for.", parse=between(1e-30, 0.99)
+)
 BLOOM_MAX_ENTRIES: Final = option(
-    "hoodie.bloom.index.filter.dynamic.max.entries", 100_000, "Keys at which a dynamic bloom filter stops growing."
+    "hoodie.bloom.index.filter.dynamic.max.entries",
+    100_000,
+    "Keys at which a dynamic bloom filter stops growing.",
+    parse=between(1, MOST),
 )
 
 _FEWEST: Final = 64

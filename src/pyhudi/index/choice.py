@@ -13,7 +13,7 @@ from typing import Final
 
 from pyhudi.engine.api import Moves
 from pyhudi.errors import NotBuilt, OptionError
-from pyhudi.options import Settings, boolean, one_of, option
+from pyhudi.options import Settings, between, boolean, one_of, option
 from pyhudi.state.config import TableConfig, names_of
 
 __all__ = [
@@ -57,7 +57,10 @@ BLOOM_MOVES: Final = option(
     parse=boolean,
 )
 BUCKETS: Final = option(
-    "hoodie.bucket.index.num.buckets", 256, "BUCKET: file groups a partition. Kept in the table's properties."
+    "hoodie.bucket.index.num.buckets",
+    256,
+    "BUCKET: file groups a partition. Kept in the table's properties.",
+    parse=between(1, 99_999_999),
 )
 BUCKET_FIELDS: Final = option(
     "hoodie.bucket.index.hash.field",

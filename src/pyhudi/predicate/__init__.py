@@ -34,7 +34,7 @@ from pyhudi.predicate.parse import parse
 from pyhudi.predicate.pruning import ColumnRange, may_match, partitions_matching
 from pyhudi.predicate.split import Equalities, conjuncts, equalities, qualifiers_of, requalify
 from pyhudi.predicate.sql import to_sql
-from pyhudi.predicate.tuples import Filter, to_expression
+from pyhudi.predicate.tuples import Filter, to_expression, to_value
 
 __all__ = [
     "Between",
@@ -75,4 +75,5 @@ __all__ = [
     "requalify",
     "to_expression",
     "to_sql",
+    "to_value",
 ]

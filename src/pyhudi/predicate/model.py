@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arguments import is_unicode
 from pyhudi.errors import ExpressionError
 
 __all__ = [
@@ -250,11 +251,15 @@ def literal(value: Any, type: pa.DataType | None = None) -> Literal:  # noqa: AN
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        value = value.astimezone(datetime.UTC)
+    if isinstance(value, str) and not is_unicode(value):
+        raise ExpressionError("a text has a character that is none, half of a surrogate pair", value=value)
+    if isinstance(value, datetime.datetime) and value != value:
+        value = None
     try:
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC)
         return Literal(value=value, type=type if type is not None else _type_of(value))
-    except (TypeError, ValueError, pa.ArrowException) as error:
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise ExpressionError("give a literal that has an SQL type", type=value.__class__.__name__) from error
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from pyhudi.arguments import is_unicode
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.model import Literal, literal
 
@@ -80,6 +81,8 @@ def tokenize(text: str) -> list[Token]:
 
     Raises: ExpressionError with the place of what is no token.
     """
+    if not isinstance(text, str) or not is_unicode(text):
+        raise ExpressionError("an expression is a text, without halves of surrogate pairs", given=text)
     if len(text) > LENGTH_LIMIT:
         raise ExpressionError("shorten the expression", characters=len(text), limit=LENGTH_LIMIT)
     tokens: list[Token] = []

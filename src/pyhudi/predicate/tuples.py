@@ -27,7 +27,7 @@ from pyhudi.predicate.model import (
 )
 from pyhudi.predicate.parse import parse
 
-__all__ = ["Filter", "to_expression"]
+__all__ = ["Filter", "to_expression", "to_value"]
 
 Filter: TypeAlias = str | Expression | pc.Expression | Sequence[Any] | None
 """SQL text, a tree, a pyarrow expression, `[("city", "=", "sf")]` (all hold), or lists of those (any holds)."""
@@ -63,24 +63,48 @@ def to_expression(filter: Filter) -> Expression | None:
     return any_of(*[_conjunction(item) for item in filter])
 
 
+def to_value(given: Any) -> Expression:  # noqa: ANN401 - any value Arrow has a type for
+    """Take what a column is set to: an expression, as text or built, or a value that is no text.
+
+    Raises: ExpressionError.
+    """
+    if isinstance(given, str):
+        try:
+            return parse(given)
+        except ExpressionError as error:
+            hint = f"a text is an expression; for the text itself, quote it: {_quoted(given)}"
+            raise ExpressionError(f"{error.message}; {hint}", **error.values) from error
+    if isinstance(given, Expression | pc.Expression):
+        built = to_expression(given)
+        assert built is not None, "only None is no expression"
+        return built
+    return literal(given)
+
+
+def _quoted(text: str) -> str:
+    """Spell a text as an expression that means it."""
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"\"'{quoted}'\""
+
+
 def _is_term(item: Sequence[Any]) -> bool:
     return not isinstance(item, str) and 2 <= len(item) <= 3 and all(isinstance(part, str) for part in item[:2])
 
 
 def _conjunction(item: object) -> Expression:
     if isinstance(item, str) or not isinstance(item, Sequence) or len(item) == 0:
-        raise ExpressionError("give a list of tuples (column, operator, value)", found=repr(item)[:80])
+        raise ExpressionError("give a list of tuples (column, operator, value)", found=item)
     return _term(item) if _is_term(item) else all_of(*[_term(term) for term in item])
 
 
 def _term(item: object) -> Expression:
     if not isinstance(item, Sequence) or not _is_term(item):
-        raise ExpressionError("give a tuple (column, operator, value)", found=repr(item)[:80])
+        raise ExpressionError("give a tuple (column, operator, value)", found=item)
     name, operator = column(item[0]), " ".join(item[1].lower().split())
     if operator in ("is null", "is not null"):
         return IsNull(value=name, is_negated=operator == "is not null")
     if len(item) != 3:
-        raise ExpressionError("give a tuple (column, operator, value)", found=repr(item)[:80])
+        raise ExpressionError("give a tuple (column, operator, value)", found=item)
     if operator in _OPERATORS:
         return _comparison(name, _OPERATORS[operator], item[2])
     if operator in ("in", "not in"):

@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 
+from pyhudi.arguments import as_count
 from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile, LogFile
@@ -99,6 +100,7 @@ class Inspect:
 
         Cost: one read a commit that is listed.
         """
+        limit = None if limit is None else as_count("limit", limit)
         newest_first = list(reversed(completed_writes(load_timeline(self.state))))[:limit]
         return _table(_COMMITS, (self._commit(one) for one in newest_first))
 

@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from pyhudi.arguments import as_texts
 from pyhudi.engine.api import KEY, PARTITION, Engine
 from pyhudi.errors import InvalidInput
 from pyhudi.index.bloom import prune_file
@@ -30,8 +31,7 @@ def plan_lookup(
             key be there.
     Raises: InvalidInput for keys that are no texts, or a table whose keys are virtual.
     """
-    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
-        raise InvalidInput("keys is a list of record keys, each a text", keys=keys)
+    keys = as_texts("keys", keys)
     if not state.config.populates_meta_fields:
         raise InvalidInput("this table does not store record keys; scan it with a filter on the key columns")
     wanted = InList(value=column(KEY), options=tuple(literal(key) for key in keys)) if keys else literal(value=False)

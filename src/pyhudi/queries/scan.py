@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from pyhudi.arguments import as_count, as_text
 from pyhudi.engine.api import Engine
-from pyhudi.errors import FileMissing, PackageMissing, SnapshotExpired
+from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.snapshot import ReadPlan, run_read
@@ -85,6 +86,7 @@ class Scan:
 
     def head(self, rows: int = 5) -> pa.Table:
         """Read the first rows that come, of as few files as hold them."""
+        rows = as_count("rows", rows)
         return replace(self, limit=rows if self.limit is None else min(rows, self.limit)).to_arrow()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -129,6 +131,10 @@ class Scan:
 
     def to_duckdb(self, connection: "duckdb.DuckDBPyConnection", name: str) -> "duckdb.DuckDBPyConnection":
         """Register the rows as a view of a duckdb connection, and give the connection back."""
+        if not hasattr(connection, "register"):
+            raise InvalidInput("give a connection of duckdb", connection=connection)
+        if not as_text("name", name).strip("\0 "):
+            raise InvalidInput("a view needs a name", name=name)
         connection.register(name, self.to_arrow())
         return connection
 

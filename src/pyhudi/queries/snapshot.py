@@ -13,6 +13,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
@@ -65,7 +66,7 @@ class ReadPlan:
 
     def showing(self, named: Sequence[str] | None, *, has_meta: bool) -> "ReadPlan":
         """Return the plan of what a user sees: named columns, else the table's own; the meta columns before them."""
-        own = without_meta_fields(self.schema).names if named is None else named
+        own = without_meta_fields(self.schema).names if named is None else self.columns
         return replace(self, columns=tuple(dict.fromkeys((*META_FIELDS, *own) if has_meta else own)))
 
 
@@ -163,13 +164,16 @@ def file_reader(plan: ReadPlan) -> Callable[[ScanFile], Iterator[pa.RecordBatch]
 
 
 def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:
-    for name in columns or ():
+    names = schema.names if columns is None else as_texts("columns", columns)
+    for name in names:
         if name not in schema.names:
             raise InvalidInput("the table has no such column", column=name, columns=schema.names)
+    if len(set(names)) < len(names):
+        raise InvalidInput("a column is named twice; name it once", columns=names)
     kind = pa.bool_() if predicate is None else check(predicate, schema)
     if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
         raise ExpressionError("a filter is true or false", type=str(kind))
-    return tuple(schema.names if columns is None else columns)
+    return tuple(names)
 
 
 def _require_no_logs(slices: Sequence[FileSlice]) -> None:

@@ -7,7 +7,7 @@ they look like first, those of one Python type at a time, and are then fitted as
 import reprlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Number
@@ -17,13 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as t
 
+from pyhudi.arguments import is_unicode
 from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.evolution import conform
 
-__all__ = ["is_unicode", "to_array"]
+__all__ = ["to_array"]
 
 _FAILURES = (pa.ArrowException, OverflowError, ValueError, TypeError)
 """What Arrow raises for a value; text that is no Unicode is a ValueError."""
+_MAX_DEPTH = 64
 _NULLS = ("NoneType", "NaTType", "NAType")
 """Types of nulls, by name: pandas may not be installed."""
 _REPR = reprlib.Repr()
@@ -47,6 +49,11 @@ class _Given:
     values: Sequence[Any]
     rows: Sequence[int]
     path: str
+    depth: int = 0
+
+    def inner(self, name: str, values: Sequence[Any], rows: Sequence[int]) -> "_Given":
+        """Return what is inside these values."""
+        return _Given(values=values, rows=rows, path=f"{self.path}.{name}", depth=self.depth + 1)
 
 
 def to_array(values: Sequence[object], kind: pa.DataType | None, name: str) -> pa.Array:
@@ -62,23 +69,16 @@ def to_array(values: Sequence[object], kind: pa.DataType | None, name: str) -> p
     return _array(_Given(values=values, rows=range(len(values)), path=name), kind)
 
 
-def is_unicode(text: str) -> bool:
-    """Check that a text can be written as UTF-8: half of a surrogate pair cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _array(given: _Given, kind: pa.DataType | None) -> pa.Array:
+    if given.depth > _MAX_DEPTH:
+        raise SchemaMismatch("values are nested too deeply", column=given.path[:80], limit=_MAX_DEPTH)
     types = set(map(type, given.values))
     present = {one for one in types if one.__name__ not in _NULLS}
     if not present:
         return pa.nulls(len(given.values), pa.null() if kind is None else kind)
     if len(types - present) > 1 or (types != present and type(None) not in types):
         values = [None if type(one).__name__ in _NULLS else one for one in given.values]
-        given = _Given(values=values, rows=given.rows, path=given.path)
+        given = replace(given, values=values)
     has_pairs = kind is not None and t.is_map(kind)
     is_listed = all(issubclass(one, list | tuple | np.ndarray) for one in present)
     if has_pairs and all(issubclass(one, Mapping | list | tuple) for one in present):
@@ -98,11 +98,7 @@ def _structs(given: _Given, kind: pa.DataType | None) -> pa.Array:
         if not all(isinstance(name, str) and is_unicode(name) for name in value):
             _refuse(given, place, kind)
     children = [
-        _array(
-            _Given(values=[value.get(name) for value in held], rows=given.rows, path=f"{given.path}.{name}"),
-            known.get(name),
-        )
-        for name in names
+        _array(given.inner(name, [value.get(name) for value in held], given.rows), known.get(name)) for name in names
     ]
     fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
     if not fields:
@@ -112,7 +108,7 @@ def _structs(given: _Given, kind: pa.DataType | None) -> pa.Array:
 
 def _lists(given: _Given, kind: pa.DataType | None) -> pa.Array:
     held = [() if value is None else value for value in given.values]
-    inner = _Given(values=_flat(held), rows=_rows_of(given, held), path=f"{given.path}.element")
+    inner = given.inner("element", _flat(held), _rows_of(given, held))
     elements = _array(inner, None if kind is None else kind.value_type)
     made = pa.list_(pa.field("element", elements.type))
     return pa.ListArray.from_arrays(_offsets(held), elements, type=made, mask=_mask(given.values))
@@ -126,9 +122,8 @@ def _maps(given: _Given, kind: pa.DataType) -> pa.Array:
             _refuse(given, place, kind)
         held.append(pairs)
     rows, pairs = _rows_of(given, held), _flat(held)
-    keys = _array(_Given(values=[key for key, _ in pairs], rows=rows, path=f"{given.path}.key"), kind.key_type)
-    inner = _Given(values=[value for _, value in pairs], rows=rows, path=f"{given.path}.value")
-    items = _array(inner, kind.item_type)
+    keys = _array(given.inner("key", [key for key, _ in pairs], rows), kind.key_type)
+    items = _array(given.inner("value", [value for _, value in pairs], rows), kind.item_type)
     if keys.null_count:
         _refuse(given, given.rows.index(rows[keys.is_valid().index(False).as_py()]), kind)
     made = pa.map_(kind.key_type, pa.field("value", items.type))
@@ -148,9 +143,7 @@ def _scalars(given: _Given, kind: pa.DataType | None, present: set[type]) -> pa.
     parts, places = [], []
     for one in present:
         at = [place for place, value in enumerate(given.values) if type(value) is one]
-        some = _Given(
-            values=[given.values[place] for place in at], rows=[given.rows[place] for place in at], path=given.path
-        )
+        some = replace(given, values=[given.values[place] for place in at], rows=[given.rows[place] for place in at])
         parts.append(_of_one_type(some, kind, one))
         places.append(np.array(at))
     order = np.full(len(given.values), -1)

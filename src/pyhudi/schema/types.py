@@ -129,7 +129,18 @@ def to_table_schema(schema: pa.Schema) -> pa.Schema:
         if name in seen:
             raise SchemaMismatch("column name given twice; rename one", column=name)
         seen.add(name)
+    for field in schema:
+        _require_shallow(field)
     return pa.schema([_to_table_field(field, "") for field in schema])
+
+
+def _require_shallow(field: pa.Field) -> None:
+    """Refuse what could be written and not be read again; level by level, as deep types exhaust the stack."""
+    level, depth = [field.type], 0
+    while level := [kind.field(at).type for kind in level if t.is_nested(kind) for at in range(kind.num_fields)]:
+        depth += 1
+        if depth >= _MAX_DEPTH:
+            raise SchemaMismatch("column is nested too deeply", column=field.name, limit=_MAX_DEPTH - 1)
 
 
 def to_table_type(kind: pa.DataType, name: str = "value") -> pa.DataType:

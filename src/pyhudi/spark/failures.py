@@ -9,7 +9,9 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import format_exception
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from pyhudi import errors
@@ -20,6 +22,7 @@ from pyhudi.errors import (
     FileMissing,
     HudiError,
     InternalError,
+    InvalidInput,
     PackageMissing,
     RowsLost,
     WorkerMismatch,
@@ -51,19 +54,32 @@ class _CarriedError(RuntimeError):
 
 @contextmanager
 def carried() -> Iterator[None]:
-    """Raise errors of pyhudi so that they survive the way through Spark."""
+    """Raise errors of our tasks so that they survive the way through Spark; what is none of pyhudi's is our bug.
+
+    An input that breaks off has failed elsewhere, and is told from there. Spark leaves out what caused an error, so the
+    traceback of a function that is not pyhudi's goes along as a value.
+    """
     try:
         yield
     except HudiError as error:
+        cause = error.__cause__
+        if type(error) is InvalidInput and cause is not None and not _is_of_libraries(cause):
+            error.values["traceback"] = "".join(format_exception(cause))[-_LONGEST_TEXT:]
         raise _CarriedError(carrying_text(error)) from error
+    except (EOFError, ConnectionError):
+        raise
+    except Exception as error:
+        ours = InternalError("a task failed", traceback="".join(format_exception(error))[-_LONGEST_TEXT:])
+        raise _CarriedError(carrying_text(ours)) from error
 
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turn what Spark raises into errors of pyhudi.
 
-    Raises: the error of the task, if one was carried; else WorkerMismatch, PackageMissing, FileMissing, CorruptData,
-    ExpressionError, RowsLost, InternalError (a task's own bug) or Environment.
+    Raises: the error of the task, if one was carried; InvalidInput for a Python function in the caller's DataFrame,
+    whose traceback is in the cause; else WorkerMismatch, PackageMissing, FileMissing, CorruptData, ExpressionError,
+    RowsLost or Environment.
     """
     try:
         yield
@@ -87,11 +103,12 @@ def error_in_spark(error: BaseException) -> HudiError:
     text = str(error)
     if (found := _MARK.search(text)) is not None:
         return _unpacked(found[1])
+    is_python = type(error).__name__ == "PythonException"
     for pattern, kind, message in _KNOWN:
-        if re.search(pattern, text):
+        if re.search(pattern, text) and (kind is WorkerMismatch or not is_python):
             return kind(message, spark=_shortened(text))
-    if type(error).__name__ == "PythonException":
-        return InternalError("a task failed", spark=_shortened(text))
+    if is_python:
+        return InvalidInput("a Python function in the DataFrame's plan failed; fix it", spark=_shortened(text))
     return Environment("spark could not do a step", spark=_shortened(text))
 
 
@@ -107,6 +124,10 @@ def _shortened(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not line.startswith(("at ", "... ", 'File "', "^^"))]
     return "\n".join(said)[:_LONGEST_TEXT]
+
+
+def _is_of_libraries(error: BaseException) -> bool:
+    return isinstance(error, HudiError | pa.ArrowException)
 
 
 def _is_sparks(error: BaseException) -> bool:

@@ -26,6 +26,7 @@ from pyhudi.kernels.keys import (
     register_key_generator,
     registered_key_generator,
 )
+from pyhudi.kernels.keys.partition import UNSAFE_PATH
 from pyhudi.spark.failures import carried, carrying_text
 from pyhudi.spark.types import from_spark, nullable, to_spark
 
@@ -40,7 +41,7 @@ _PLAIN = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, sp
 _PREFIXED = {KeyGenerator.COMPLEX, KeyGenerator.GLOBAL_DELETE}
 _UNPARTITIONED = {KeyGenerator.NON_PARTITION, KeyGenerator.GLOBAL_DELETE}
 _DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-_UNSAFE = r"(^|/)\.{0,2}(/|$)"
+_UNSAFE = r"(^|/)\.{0,2}(/|$)|\\"
 _ROW_BITS = (1 << 33) - 1
 
 
@@ -166,10 +167,7 @@ def _is_unsafe(path: Column, *, is_first: bool) -> Column:
 
 
 def _unsafe_path(field: str) -> InvalidInput:
-    return InvalidInput(
-        "a partition value must not start or end with a slash, nor give '.', '..' or '.hoodie' as a directory",
-        field=field,
-    )
+    return InvalidInput(UNSAFE_PATH, field=field)
 
 
 def _text(name: str, field: tuple[Column, spark.DataType], spec: KeySpec) -> Column | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from pyhudi.arguments import as_texts
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import Settings, one_of, option
@@ -227,7 +228,7 @@ def _both(argument: str, given: Sequence[str] | None, settings: Settings, key: s
     said = names_of(settings.values.get(key))
     if given is None:
         return said
-    wanted = (given,) if isinstance(given, str) else tuple(given)
+    wanted = (given,) if isinstance(given, str) else tuple(as_texts(argument, given))
     if said and said != wanted:
         raise OptionError("argument and option contradict each other", **{argument: wanted}, key=key, value=said)
     return wanted

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pyhudi.arguments import as_text
 from pyhudi.errors import InvalidInput
 
 __all__ = ["Address", "StoreKind", "parse_address"]
@@ -67,6 +68,7 @@ _SCHEMES = {
 }
 _URL = re.compile(r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):(?P<slashes>/*)(?P<rest>.*)$", re.DOTALL)
 _ACCOUNT_HOST = re.compile(r"^(?P<account>[^.]+)\.(dfs|blob)\.(?P<cloud>.+)$")
+_WITH_BACKSLASHES = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/*\\")
 _SIGNATURE = re.compile(r"[?&](sig|x-amz-signature|x-goog-signature)=", re.IGNORECASE)
 
 
@@ -78,11 +80,15 @@ def parse_address(text: str | os.PathLike[str]) -> Address:
 
     Raises: InvalidInput.
     """
-    typed = os.fspath(text)
+    if not isinstance(text, str | os.PathLike):
+        raise InvalidInput("a path is a text or a path object", path=text)
+    typed = as_text("path", os.fspath(text))
     if not typed.strip():
         raise InvalidInput("the path is empty; name a directory or an address such as s3://bucket/table")
     if "\x00" in typed:
         raise InvalidInput("a path cannot hold a NUL")
+    if _WITH_BACKSLASHES.match(typed):
+        raise InvalidInput("write slashes, not backslashes: s3://bucket/table, or /directory/table", path=typed)
     found = _URL.match(typed)
     if found is None or (not found["slashes"] and found["scheme"].lower() != "file"):
         return _local(typed)

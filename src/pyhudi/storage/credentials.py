@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote
 
+from pyhudi.arguments import as_mapping, as_option_text
 from pyhudi.errors import OptionError
 from pyhudi.storage.address import StoreKind
 from pyhudi.storage.spellings import CLIENT_KEYS, IGNORED, STORE_KEYS, plain_key
@@ -89,9 +90,9 @@ def read_options(kind: StoreKind, options: Mapping[str, object] | None) -> Crede
     Raises: OptionError for an unknown key; its value is not repeated.
     """
     values: dict[str, str] = {}
-    for key, value in (options or {}).items():
+    for key, value in as_mapping("storage_options", options).items():
         if isinstance(value, Mapping):
-            values.update(read_options(kind, {str(inner): value[inner] for inner in value}).values)
+            values.update(read_options(kind, value).values)
         elif value is not None:
             values.update(_read_one(kind, key, value))
     return Credentials(tuple(sorted(values.items())))
@@ -109,8 +110,7 @@ def redact(text: str, secrets: list[str]) -> str:
 
 
 def _read_one(kind: StoreKind, key: str, value: object) -> dict[str, str]:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    name, text = plain_key(kind, key, text)
+    name, text = plain_key(kind, key, as_option_text(key, value))
     if name in IGNORED:
         return {}
     if name == "connection_string":

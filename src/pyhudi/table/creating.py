@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
+from pyhudi.arguments import as_text, as_texts
 from pyhudi.env import Env
-from pyhudi.errors import OptionError, SchemaMismatch
+from pyhudi.errors import InvalidInput, OptionError, SchemaMismatch
 from pyhudi.index.choice import INDEX_TYPE, index_declaration
 from pyhudi.options import DECLARED, Settings
 from pyhudi.queries.slices import table_schema
@@ -41,6 +42,23 @@ class TableArguments:
     ordering: Sequence[str] | None = None
     table_type: str | None = None
     table_version: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that each is of its kind.
+
+        Raises: InvalidInput.
+        """
+        for argument in ("name", "table_type"):
+            given = getattr(self, argument)
+            if given is not None:
+                as_text(argument, given)
+        for argument in ("record_key", "partition_by", "ordering"):
+            given = getattr(self, argument)
+            if given is not None:
+                as_texts(argument, [given] if isinstance(given, str) else given)
+        version = self.table_version
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+            raise InvalidInput("table_version is a whole number: 9, 8 or 6", table_version=version)
 
     @property
     def fields(self) -> set[str]:

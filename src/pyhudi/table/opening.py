@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pyhudi.actions.call import WriteResult
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
+from pyhudi.arguments import as_choice
 from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists
@@ -21,6 +22,7 @@ from pyhudi.storage.opening import open_storage
 from pyhudi.table.creating import TableArguments, plan_table, require_as_asked, require_kept_options
 from pyhudi.table.table import Table
 from pyhudi.table.types import Names, Options, Records, Schema
+from pyhudi.table.writes import commit_entries
 from pyhudi.txn.locks import lock_report
 
 __all__ = ["create_table", "locks", "open_table", "pending", "table_exists", "write_table"]
@@ -97,9 +99,10 @@ def create_table(
 
     Raises: TableExists, InvalidInput, OptionError, NotBuilt.
     """
+    as_choice("if_exists", if_exists, ("error", "open"))
     world = env or SystemEnv()
     storage = open_storage(path, storage_options, world)
-    settings, columns = Settings.of(options or {}), pa.schema(schema)
+    settings, columns = Settings.of(options), _columns(schema)
     arguments = TableArguments(
         name=name,
         record_key=record_key,
@@ -153,9 +156,9 @@ def write_table(
 
     Raises: as `create_table` and `Table.upsert`.
     """
-    if mode not in {"append", "overwrite"}:
-        raise InvalidInput("mode is append or overwrite", mode=mode)
-    world, settings = SystemEnv(), Settings.of(options or {})
+    as_choice("mode", mode, ("append", "overwrite"))
+    said = commit_entries(commit_metadata)
+    world, settings = SystemEnv(), Settings.of(options)
     storage = open_storage(path, storage_options, world)
     arguments = TableArguments(name=name, record_key=record_key, partition_by=partition_by, ordering=ordering)
     if has_properties(storage):
@@ -167,8 +170,8 @@ def write_table(
         columns = columns_of_new_table(engine.schema(records))
         table = Table(plan_table(storage, world, columns, settings, arguments))
     if mode == "append":
-        return table.upsert(records, options=options, commit_metadata=commit_metadata)
-    return table.insert_overwrite_table(records, options=options, commit_metadata=commit_metadata)
+        return table.upsert(records, options=options, commit_metadata=said)
+    return table.insert_overwrite_table(records, options=options, commit_metadata=said)
 
 
 def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
@@ -197,10 +200,26 @@ def locks(path: str, *, options: Options | None = None, storage_options: Mapping
         >>> pyhudi.locks(path).num_rows
         1
     """
-    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options or {}))
+    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options))
 
 
 def _fields(settings: Settings) -> set[str]:
     """Return the columns that options name as fields of a key, of the partition path or of the order."""
     said = [name for one in (RECORD_KEY, PARTITION_FIELDS, ORDERING_FIELDS) for name in names_of(settings.get(one))]
     return {name.partition(":")[0] for name in said}
+
+
+def _columns(given: object) -> pa.Schema:
+    """Take the columns of a new table; rows have columns too, but are written by `write_table`."""
+    if hasattr(given, "__arrow_c_stream__") and not hasattr(given, "__arrow_c_schema__"):
+        raise InvalidInput(
+            "schema is a pyarrow Schema; a new table for rows is made by write_table(path, rows, ...), and a pandas "
+            "frame's schema is pyarrow.Schema.from_pandas(frame)",
+            schema=type(given).__name__,
+        )
+    try:
+        return pa.schema(given)
+    except Exception as error:  # an object of the caller's own
+        raise InvalidInput(
+            f"schema is a pyarrow Schema, or exports one: {error}", schema=type(given).__name__
+        ) from error

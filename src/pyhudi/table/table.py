@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.unfinished import resolve, writer_of
+from pyhudi.arguments import as_choice, as_count, as_switch, as_text
 from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
-from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
 from pyhudi.queries.display import facts_html
@@ -165,14 +166,13 @@ class Table(WriteVerbs):
 
         Raises: InvalidInput, ExpressionError, InstantNotFound, SnapshotExpired, NotBuilt.
         """
-        if mode not in {"snapshot", "read_optimized"}:
-            raise InvalidInput("mode is snapshot or read_optimized", mode=mode)
+        as_choice("mode", mode, ("snapshot", "read_optimized"))
         predicate = None if filter is None else to_expression(filter)
         timeline = pin(self._state, as_of)
         plan = plan_snapshot(
             self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
         )
-        return self._scan(plan.showing(columns, has_meta=meta), limit)
+        return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
     def changes(
         self,
@@ -206,20 +206,18 @@ class Table(WriteVerbs):
 
         Raises: as `scan`; HistoryExpired where commits of the window may be archived.
         """
-        if format == "cdc":
+        if as_choice("format", format, ("latest_state", "cdc")) == "cdc":
             instead = "scan(as_of=...) reads the rows as they were"
             raise NotBuilt(f"pyhudi reads changes as latest_state, not as images yet; {instead}", format=format)
-        if format != "latest_state":
-            raise InvalidInput("format is latest_state or cdc", format=format)
         plan = plan_changes(
             self._state,
             after=after,
             until=until,
             columns=columns,
             predicate=None if filter is None else to_expression(filter),
-            settings=Settings.of(options or {}),
+            settings=Settings.of(options),
         )
-        return self._scan(plan.showing(columns, has_meta=meta), limit)
+        return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
     def lookup(self, keys: Sequence[str], *, columns: Names | None = None, meta: bool = False) -> pa.Table:
         """Read the rows that have one of these record keys, in whatever partition.
@@ -237,7 +235,7 @@ class Table(WriteVerbs):
         """
         engine = LocalEngine(self._state.storage)
         plan = plan_lookup(self._state, self.timeline, keys, engine, columns=columns)
-        return self._scan(plan.showing(columns, has_meta=meta), None).to_arrow()
+        return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), None).to_arrow()
 
     def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
         """Roll back a pending instant by name, whichever writer it belongs to.
@@ -253,7 +251,12 @@ class Table(WriteVerbs):
 
         Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
         """
-        return rollback_instant(self._state, InstantTime(instant), Settings.of(options or {}), is_dry_run=dry_run)
+        return rollback_instant(
+            self._state,
+            InstantTime(as_text("instant", instant)),
+            Settings.of(options),
+            is_dry_run=as_switch("dry_run", dry_run),
+        )
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
         """Return what became of an instant whose outcome was unknown.
@@ -294,8 +297,7 @@ class Table(WriteVerbs):
     run_due_services = unbuilt_method("run_due_services")
 
     def _scan(self, plan: ReadPlan, limit: int | None) -> Scan:
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise InvalidInput("limit is a number of rows", limit=limit)
+        limit = None if limit is None else as_count("limit", limit)
         storage = self._state.storage
         engine = LocalEngine(storage, progress=progress_for(self._state.env))
         return Scan(plan=plan, engine=engine, engine_on=lambda spark: engine_on(spark, storage), limit=limit)

@@ -4,9 +4,7 @@ They stand here so that either half of the class can be read at one sitting. Sta
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack, overload
-
-import pyarrow.compute as pc
+from typing import Any, Final, Literal, Unpack, overload
 
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
@@ -15,16 +13,21 @@ from pyhudi.actions.planned import PlannedWrite
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, insert, insert_overwrite, upsert
+from pyhudi.arguments import as_mapping, as_switch, as_text
 from pyhudi.engine.api import Engine, Frame, engine_for
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput
 from pyhudi.options import Settings
-from pyhudi.predicate import Expression, literal, to_expression
+from pyhudi.predicate import Expression, to_expression, to_value
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Written
+from pyhudi.timeline.codec import NONCE_KEY
 
-__all__ = ["WriteVerbs"]
+__all__ = ["WriteVerbs", "commit_entries"]
+
+_RESERVED: Final = frozenset({"schema", NONCE_KEY})
+"""Entries of a commit's metadata that say what the commit is."""
 
 
 class WriteVerbs:
@@ -329,7 +332,7 @@ class WriteVerbs:
         """
         require_operation(options, "upsert")
         call = self._call(options, dry_run, commit_metadata, isolation=isolation)
-        changes = {name: _value(value) for name, value in set.items()}
+        changes = {name: to_value(value) for name, value in as_mapping("set", set).items()}
         return update_where(call, changes, None if where is None else _condition(where))
 
     def merge(
@@ -391,14 +394,15 @@ class WriteVerbs:
         given = with_argument(options, "isolation", isolation, ISOLATION.key)
         if not self._state.is_planned:
             self._state = open_state(self._state.storage, self._state.env)
+        said = commit_entries(commit_metadata)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
         settings = Settings.of(given, engine.session_options)
         return WriteCall(
             state=self._state,
             settings=settings,
             engine=engine,
-            commit_metadata=commit_metadata or {},
-            is_dry_run=dry_run,
+            commit_metadata=said,
+            is_dry_run=as_switch("dry_run", dry_run),
             is_serializable=settings.get(ISOLATION) == "serializable",
         )
 
@@ -411,9 +415,13 @@ def _condition(where: Filter) -> Expression:
     return condition
 
 
-def _value(given: Any) -> Expression:  # noqa: ANN401 - any value Arrow has a type for
-    """Take what a column is set to: an expression, as text or built, or a value."""
-    is_expression = isinstance(given, str | Expression | pc.Expression)
-    found = to_expression(given) if is_expression else literal(given)
-    assert found is not None, "an expression is there"
-    return found
+def commit_entries(given: object) -> dict[str, str]:
+    """Check the entries for the commit, which stores texts; those that a commit has of its own are not for users."""
+    entries = as_mapping("commit_metadata", given)
+    for name, value in entries.items():
+        if not isinstance(value, str):
+            raise InvalidInput("a value of commit_metadata is a text; give str() of it", entry=name, value=value)
+        as_text(f"commit_metadata[{name!r}]", value)
+        if name in _RESERVED:
+            raise InvalidInput("commits have this entry of their own; give it another name", entry=name)
+    return entries

@@ -117,10 +117,14 @@ def _spell(at: datetime, zone: tzinfo) -> InstantTime:
 
 def _parsed(given: str | datetime | date, zone: tzinfo, missing_ms: str) -> InstantTime:
     """Read a time; `missing_ms` stands for the milliseconds of a text that ends with its seconds or minutes."""
+    if isinstance(given, date) and given != given:
+        raise InvalidInput("a time is a text, a datetime or a date", given=given)
     if isinstance(given, datetime):
         return _spell(given, zone)
     if isinstance(given, date):
         return _spell(datetime(given.year, given.month, given.day), zone)
+    if not isinstance(given, str):
+        raise InvalidInput("a time is a text, a datetime or a date", given=given)
     if is_instant_time(given):
         return _spell(_date_of(given.ljust(17, "0")), zone)
     match = _ISO.fullmatch(given.strip())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, NewType
+from typing import Final, NewType, TypeGuard
 
 from pyhudi.errors import CorruptData, InternalError
 
@@ -107,9 +107,9 @@ def file_name(instant: Instant, timeline_layout: int) -> str:
     return f"{time}.{action}.{instant.state}"
 
 
-def is_instant_time(text: str) -> bool:
-    """Return whether a text has the digits of an instant."""
-    return len(text) in {14, 17} and text.isascii() and text.isdigit()
+def is_instant_time(text: object) -> TypeGuard[str]:
+    """Return whether this is a text with the digits of an instant."""
+    return isinstance(text, str) and len(text) in {14, 17} and text.isascii() and text.isdigit()
 
 
 @lru_cache(maxsize=1 << 16)

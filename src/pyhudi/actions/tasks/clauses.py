@@ -210,7 +210,9 @@ def _named(sides: Sides, node: Column, where: ClauseKind | None) -> Column:
     if of_source is not None:
         return Column(parts=(source_name(of_source), *node.parts[1:]))
     if of_target is None:
-        raise ExpressionError("no such column", column=node.name, clause=where or "on")
+        raise ExpressionError(
+            f"no such column; a text is put in quotes: '{node.name}'", column=node.name, clause=where or "on"
+        )
     return Column(parts=(of_target, *node.parts[1:]))
 
 

@@ -14,7 +14,7 @@ import pyarrow.types as t
 
 from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.formats.parquet.assembly import AssemblingWriter
-from pyhudi.options import Settings, one_of, option, whole
+from pyhudi.options import Settings, between, one_of, option
 
 __all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file"]
 
@@ -25,9 +25,14 @@ CODEC = option(
     parse=one_of("zstd", "gzip", "snappy", "lz4_raw", "brotli", "uncompressed"),
 )
 BLOCK_SIZE = option(
-    "hoodie.parquet.block.size", 120 << 20, "Units: bytes. Rows in memory that make a row group.", parse=whole
+    "hoodie.parquet.block.size",
+    120 << 20,
+    "Units: bytes. Rows in memory that make a row group.",
+    parse=between(1, 2**63 - 1),
 )
-PAGE_SIZE = option("hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a page before compression.", parse=whole)
+PAGE_SIZE = option(
+    "hoodie.parquet.page.size", 1 << 20, "Units: bytes. Size of a page before compression.", parse=between(1, 2**63 - 1)
+)
 
 _LEVELS = {"zstd": 1, "gzip": 6}
 _SAMPLE_ROWS = 5_000

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import InternalError, InvalidInput, KeyMissing
+from pyhudi.errors import HudiError, InternalError, InvalidInput, KeyMissing
 from pyhudi.kernels.java_text import java_text
 from pyhudi.kernels.keys.columns import find_fields, require_utf8
 from pyhudi.kernels.keys.partition import check_paths, render_paths
@@ -113,7 +113,14 @@ def _generated_keys(spec: KeySpec, table: pa.Table, task: int, first_row: int) -
 
 
 def _user_keys(spec: KeySpec, table: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    made = registered_key_generator(spec.function)(table)
+    function = registered_key_generator(spec.function)
+    try:
+        made = function(table)
+    except (HudiError, MemoryError):
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidInput(f"the key generator failed: {said}", name=spec.function) from error
     if not isinstance(made, tuple) or len(made) != 2:
         raise InvalidInput("a key generator must give a tuple of keys and paths", name=spec.function)
     keys, paths = (_user_column(spec.function, column, table.num_rows) for column in made)

@@ -15,10 +15,16 @@ from pyhudi.kernels.keys.columns import require_utf8
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.keys.timestamp import timestamp_texts
 
-__all__ = ["DEFAULT_PARTITION", "check_paths", "escape_path", "render_paths"]
+__all__ = ["DEFAULT_PARTITION", "UNSAFE_PATH", "check_paths", "escape_path", "render_paths"]
 
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The path of null and empty values."""
+
+UNSAFE_PATH = (
+    "a partition value must not start or end with a slash, hold a backslash, or give '.', '..' or '.hoodie' as a "
+    "directory; a table made with hoodie.datasource.write.partitionpath.urlencode=true takes slashes and backslashes"
+)
+"""What to say of a value that gives a path outside the table, or one that is none."""
 
 _ESCAPES = {code: f"%{code:02X}" for code in [*range(0x20), 0x7F, *map(ord, "\"#%'*/:=?\\{[]^")]}
 
@@ -94,10 +100,6 @@ def _segment(spec: KeySpec, field: PartitionField, value: str, *, has_slashes: b
 
 def _safe(path: str, field: str, *, is_first: bool) -> str:
     parts = path.split("/")
-    if {"", ".", ".."} & set(parts) or (is_first and parts[0] == ".hoodie"):
-        raise InvalidInput(
-            "a partition value must not start or end with a slash, nor give '.', '..' or '.hoodie' as a directory",
-            field=field,
-            path=path,
-        )
+    if {"", ".", ".."} & set(parts) or "\\" in path or (is_first and parts[0] == ".hoodie"):
+        raise InvalidInput(UNSAFE_PATH, field=field, path=path)
     return path

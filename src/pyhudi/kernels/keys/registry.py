@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from pyhudi.errors import OptionError
+from pyhudi.arguments import as_text
+from pyhudi.errors import InvalidInput, OptionError
 
 __all__ = ["KeyFunction", "register_key_generator", "registered_key_generator"]
 
@@ -31,8 +32,10 @@ def register_key_generator(name: str, function: KeyFunction) -> None:
 
     Raises: OptionError for an empty name.
     """
-    if not name:
+    if not as_text("name", name):
         raise OptionError("a key generator needs a name")
+    if not callable(function):
+        raise InvalidInput("a key generator is a function of rows", name=name, function=function)
     _FUNCTIONS[name] = function
 
 

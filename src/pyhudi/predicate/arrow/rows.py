@@ -66,7 +66,11 @@ def find(schema: pa.Schema, name: Column) -> tuple[int, tuple[str, ...]]:
         at = _index(schema.names, ".".join(name.parts[:taken]))
         if at is not None:
             return at, _inner(schema.field(at).type, name.parts[taken:], name)
-    raise ExpressionError("name a column that there is", column=name.name, nearest=nearest(name.name, schema.names))
+    raise ExpressionError(
+        f"name a column that there is, or, for a text, put it in quotes: '{name.name}'",
+        column=name.name,
+        nearest=nearest(name.name, schema.names),
+    )
 
 
 def fields_of(expression: Expression, schema: pa.Schema) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from pyhudi.errors import NotBuilt, OptionError
 from pyhudi.hashing import path_hash
-from pyhudi.options import Settings, option
+from pyhudi.options import MOST, Settings, between, option
 from pyhudi.state.config import LOCK_KEYS, TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state, update_properties
@@ -37,12 +37,16 @@ LOCK_PROVIDER: Final = option(
 )
 WAIT_MS: Final = option("hoodie.write.lock.wait_time_ms", 60_000, "How long to wait for the table lock.")
 VALIDITY_S: Final = option(
-    "hoodie.write.lock.storage.validity.timeout.secs", 300, "How long a storage lock holds without renewal."
+    "hoodie.write.lock.storage.validity.timeout.secs",
+    300,
+    "How long a storage lock holds without renewal.",
+    parse=between(1, MOST),
 )
 RENEWAL_S: Final = option(
     "hoodie.write.lock.storage.renew.interval.secs",
     30,
     "How often a storage lock is renewed.",
+    parse=between(1, MOST),
     old_keys=("hoodie.write.lock.storage.heartbeat.poll.secs",),
 )
 FILE_DIRECTORY: Final = option(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pyhudi.env import Env
 from pyhudi.errors import LockNotAcquired, OptionError, PackageMissing, StorageUnavailable
-from pyhudi.options import Settings, option
+from pyhudi.options import MOST, Settings, between, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.process import process_name
 from pyhudi.txn.locks.api import DRIFT_MS, LockSight
@@ -23,10 +23,16 @@ PORT: Final = option("hoodie.write.lock.zookeeper.port", "", "Port of a ZooKeepe
 PLACE: Final = option("hoodie.write.lock.zookeeper.base_path", "", "ZooKeeper node below which locks are kept.")
 LOCK_KEY: Final = option("hoodie.write.lock.zookeeper.lock_key", "", "Name of this table's lock below the base path.")
 SESSION_MS: Final = option(
-    "hoodie.write.lock.zookeeper.session_timeout_ms", 60_000, "How long a silent session keeps its locks."
+    "hoodie.write.lock.zookeeper.session_timeout_ms",
+    60_000,
+    "How long a silent session keeps its locks.",
+    parse=between(1, MOST),
 )
 CONNECTION_MS: Final = option(
-    "hoodie.write.lock.zookeeper.connection_timeout_ms", 15_000, "How long to wait for a connection to ZooKeeper."
+    "hoodie.write.lock.zookeeper.connection_timeout_ms",
+    15_000,
+    "How long to wait for a connection to ZooKeeper.",
+    parse=between(1, MOST),
 )
 
 _MOST_GRANTED_MS: Final = 40_000

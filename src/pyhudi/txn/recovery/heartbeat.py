@@ -12,7 +12,7 @@ from typing import Final
 
 from pyhudi.env import Env
 from pyhudi.errors import FileMissing, HudiError, LockNotAcquired, PreconditionFailed
-from pyhudi.options import Settings, one_of, option
+from pyhudi.options import MOST, Settings, between, one_of, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.process import process_name
@@ -36,7 +36,9 @@ __all__ = [
     "stop_heartbeat",
 ]
 
-INTERVAL_MS: Final = option("hoodie.client.heartbeat.interval_in_ms", 60_000, "How often a writer shows it is alive.")
+INTERVAL_MS: Final = option(
+    "hoodie.client.heartbeat.interval_in_ms", 60_000, "How often a writer shows it is alive.", parse=between(1, MOST)
+)
 MISSES: Final = option(
     "hoodie.client.heartbeat.tolerable.misses", 2, "How many beats may be missed before a writer counts as dead."
 )
