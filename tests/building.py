@@ -6,15 +6,19 @@
 
 import itertools
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 from tests.fixed_env import FixedEnv
 
+from pyhudi.actions.call import WriteResult
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.storage.api import Storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 
@@ -29,12 +33,14 @@ TINY_FILTERS = {"hoodie.index.bloom.num_entries": 20, "hoodie.bloom.index.filter
 _names = itertools.count()
 
 
-def trip(uuid, city="sf", ts=1, fare=1.0, rider="r", **more):
+def trip(
+    uuid: str, city: str = "sf", ts: int = 1, fare: float = 1.0, rider: str = "r", **more: object
+) -> dict[str, Any]:
     """Make one row of TRIPS."""
     return {"uuid": uuid, "ts": ts, "rider": rider, "fare": fare, "city": city, **more}
 
 
-def trips(*rows, schema=TRIPS):
+def trips(*rows: Mapping[str, object], schema: pa.Schema = TRIPS) -> pa.Table:
     """Make an Arrow table of rows."""
     return pa.Table.from_pylist(list(rows), schema=schema)
 
@@ -44,22 +50,30 @@ class TableBuilder:
 
     name = "local"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.env = FixedEnv()
 
-    def place(self):
+    def place(self) -> Storage:
         """Give the storage of a new table."""
         return MemoryStorage(env=self.env)
 
-    def rows(self, records):
+    def rows(self, records: Any) -> Any:
         """Turn an Arrow table, or rows as dicts, into what this engine takes."""
         return records
 
-    def read(self, scan):
+    def read(self, scan: Any) -> pa.Table:
         """Carry a scan out on this engine."""
         return scan.to_arrow()
 
-    def create(self, schema=TRIPS, *, version=9, storage=None, options=None, **said):
+    def create(
+        self,
+        schema: pa.Schema = TRIPS,
+        *,
+        version: int = 9,
+        storage: Storage | None = None,
+        options: Mapping[str, object] | None = None,
+        **said: Any,
+    ) -> Table:
         """Create a table; key `uuid`, partition `city`, ordering `ts` where nothing else is said."""
         asked = {"name": "trips", "record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"], **said}
         avro = arrow_to_avro(schema, "trips_record", "hoodie.trips", null_first=False)
@@ -72,31 +86,31 @@ class TableBuilder:
         )
         return Table(create_state(storage or self.place(), self.env, new_properties(new)))
 
-    def reopen(self, table, storage=None):
+    def reopen(self, table: Table, storage: Storage | None = None) -> Table:
         """Open a table anew, through another storage if one is given."""
         return Table(open_state(storage or table.state.storage, self.env))
 
-    def rows_of(self, table, *columns, meta=False, **scan):
+    def rows_of(self, table: Table, *columns: str, meta: bool = False, **scan: Any) -> list[tuple[Any, ...]]:
         """Read rows as tuples, sorted."""
         return sorted_rows(self.read(table.scan(list(columns) or None, meta=meta, **scan)))
 
 
-def sorted_rows(table):
+def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Give rows as tuples, sorted whatever their types."""
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
 
 
-def column(table, name, **scan):
+def column(table: Table, name: str, **scan: Any) -> list[Any]:
     """Give one column's values, sorted."""
     return sorted(table.scan([name], **scan).to_arrow()[name].to_pylist())
 
 
-def listing(table):
+def listing(table: Table) -> dict[str, bytes]:
     """Give every file of a table with its content, but for the empty ones that processes lock."""
     storage = table.state.storage
     return {status.path: storage.get(status.path) for status in storage.list("") if "/.locks/" not in status.path}
 
 
-def counts(result):
+def counts(result: WriteResult) -> tuple[int, int, int]:
     """Give what a write says it did."""
     return result.inserted, result.updated, result.deleted

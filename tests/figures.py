@@ -12,17 +12,17 @@ _counted: Counter[str] = Counter()
 _largest: Counter[str] = Counter()
 
 
-def count(name, number=1):
+def count(name: str, number: int = 1) -> None:
     """Add to a figure."""
     _counted[name] += number
 
 
-def largest(name, number):
+def largest(name: str, number: int) -> None:
     """Raise a figure to this number, if it is lower: sizes do not add up."""
     _largest[name] = max(_largest[name], number)
 
 
-def save():
+def save() -> None:
     """Add what was counted to the file, if one is named; what is saved is not counted again."""
     path = os.environ.get("PYHUDI_FIGURES")
     if path and (_counted or _largest):

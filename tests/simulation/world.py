@@ -1,6 +1,7 @@
 """A small world that can be stopped anywhere: tables in memory, copied as they are, and what must hold of them."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
@@ -8,12 +9,14 @@ from tests.fixed_env import FixedEnv
 
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
+from pyhudi.storage.api import FileStatus, Storage, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import Action
-from pyhudi.timeline.view import pending_instants
+from pyhudi.timeline.view import Timeline, pending_instants
 
 DEAD_MS = 130_000
 """Longer than a heartbeat is believed."""
@@ -25,19 +28,19 @@ class FarStorage(MemoryStorage):
     """Memory that makes itself out to be an object store: no lock of this host, other processes see it."""
 
     @property
-    def traits(self):
+    def traits(self) -> StorageTraits:
         return replace(super().traits, has_guard=False, is_shared=True)
 
 
 class World:
     """One table's bytes and the clock beside them."""
 
-    def __init__(self, storage, env):
+    def __init__(self, storage: MemoryStorage, env: FixedEnv) -> None:
         self.storage = storage
         self.env = env
 
     @staticmethod
-    def new(version, index=()):
+    def new(version: int, index: Iterable[tuple[str, object]] = ()) -> "World":
         """Make a table of two partitions and five rows, written by two commits under an index."""
         env = FixedEnv()
         storage = MemoryStorage(URL, env)
@@ -49,22 +52,22 @@ class World:
         table.upsert([trip("k1", "b", ts=2, fare=11.0), trip("k9", "b", fare=9.0)], options=options)
         return World(storage, env)
 
-    def copy(self, later_ms=0, *, is_object_store=False):
+    def copy(self, later_ms: int = 0, *, is_object_store: bool = False) -> "World":
         """Give the same bytes and times, apart from the original."""
         env = FixedEnv(self.env.now_ms() + later_ms, seed=self.env.now_ms())
         storage = (FarStorage if is_object_store else MemoryStorage)(URL, env)
         storage._content.files.update(self.storage._content.files)
         return World(storage, env)
 
-    def table(self, storage=None):
+    def table(self, storage: Storage | None = None) -> Table:
         """Open the table as a process that knows nothing would."""
         return Table(open_state(storage or self.storage, self.env))
 
-    def files(self):
+    def files(self) -> dict[str, bytes]:
         """Give every file's bytes."""
         return {path: stored.data for path, stored in self.storage._content.files.items()}
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """Name these bytes."""
         digest = hashlib.sha256()
         for path, data in sorted(self.files().items()):
@@ -72,7 +75,7 @@ class World:
             digest.update(data)
         return digest.hexdigest()
 
-    def rows(self):
+    def rows(self) -> dict[tuple[str, str], float]:
         """Read the table: (key, partition) to fare; a key that is there twice shows."""
         found = self.table().scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
         keys = [(row["uuid"], row["city"]) for row in found]
@@ -80,7 +83,7 @@ class World:
         return {(row["uuid"], row["city"]): row["fare"] for row in found}
 
 
-def require_clean(table, *, may_times_meet=False):
+def require_clean(table: Table, *, may_times_meet: bool = False) -> None:
     """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
     state = table.state
     timeline = load_timeline(state)
@@ -103,7 +106,7 @@ def require_clean(table, *, may_times_meet=False):
     assert left == [], left
 
 
-def require_times_in_order(timeline, *, may_meet=False):
+def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> None:
     """I10: no time is used twice, and an instant completes after it was requested.
 
     Of two who both believe that they hold the lock, because a lease ended, one may be given as its begin the time at
@@ -118,7 +121,7 @@ def require_times_in_order(timeline, *, may_meet=False):
     assert all(one.requested_time < one.completion_time for one in timeline.instants if one.completion_time)
 
 
-def require_one_rollback_each(state, timeline):
+def require_one_rollback_each(state: TableState, timeline: Timeline) -> None:
     """No instant is taken back twice, and no rollback completes twice."""
     from pyhudi.txn.checks import rollback_target
 
@@ -129,12 +132,12 @@ def require_one_rollback_each(state, timeline):
     assert len(completed) == len(rollbacks), completed
 
 
-def _timeline_names(state):
+def _timeline_names(state: TableState) -> list[str]:
     return [status.name for status in state.storage.list_directory(state.layout.timeline_path).files]
 
 
-def _instant_of(path):
-    from pyhudi.storage.api import FileStatus
-
+def _instant_of(path: str) -> str:
     partition, _, name = path.rpartition("/")
-    return parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0)).instant
+    file = parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
+    assert file is not None, path
+    return file.instant

@@ -9,14 +9,16 @@ import argparse
 import logging
 import sys
 import time
+from collections.abc import Sequence
 
 from tests.simulation.explorer.hunting import explained, hunt, made_for, save, scenarios, ways
+from tests.simulation.explorer.scenario import Scenario
 from tests.simulation.explorer.traces import spelled
 
 WAYS = ("all", "bound2", "pct2", "pct3", "pct4", "uniform")
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Explore; the exit code is the number of scenarios that went wrong and promise not to."""
     asked = _asked(arguments)
     known = scenarios()
@@ -34,7 +36,7 @@ def main(arguments=None):
     return bad
 
 
-def _asked(arguments):
+def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make simulate", description="Explore the schedules of scenarios.")
     parser.add_argument("--scenario", default="", help="one scenario; all that are written by hand if none is named")
     parser.add_argument("--seed", default=str(int(time.time())), help="of the random walks")
@@ -45,7 +47,7 @@ def _asked(arguments):
     return parser.parse_args(arguments)
 
 
-def _explore(name, scenario, asked):
+def _explore(name: str, scenario: Scenario, asked: argparse.Namespace) -> tuple[int, bool]:
     runs = 0
     for way in asked.ways.split(","):
         found = hunt(scenario, *ways(way, seed=asked.seed), seconds=asked.seconds)
@@ -59,7 +61,7 @@ def _explore(name, scenario, asked):
         if found.wrong and scenario.breaks:
             print(f"{'':24} goes wrong, as it must: {scenario.breaks}")
             return runs, False
-        if found.wrong:
+        if found.wrong and found.schedule is not None:
             shorter, schedule, text = explained(scenario, found.schedule)
             print(f"\n{text}\n\nschedule: {spelled(schedule)}")
             save(f"found-{name}", name, shorter, schedule, found.wrong, f"found by {way}, seed {asked.seed}")

@@ -4,11 +4,16 @@
 a table at rest. What cannot be meant before something is built stands in `UNBUILT`. Start at `judged`.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tests.simulation.explorer.actors import Actor
+from tests.simulation.explorer.disk import Disk
 from tests.simulation.explorer.ends import End, decoded, judged_end
-from tests.simulation.explorer.scenario import TIMELINES
+from tests.simulation.explorer.kernel import Run
+from tests.simulation.explorer.operations import Operation
+from tests.simulation.explorer.scenario import TIMELINES, Play
 
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.file_index import file_index
@@ -21,12 +26,13 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
+from pyhudi.timeline.metadata import CommitMetadata
 
 MOST_VISIBLE = 20_000
 """How many answers are remembered."""
 
 
-def judged(play):
+def judged(play: Play) -> list[str]:
     """Give what is wrong with a run that is over: texts that begin with the invariant's number."""
     return [*play.run.violations, *judged_end(End.of(play))]
 
@@ -44,10 +50,10 @@ class Sight:
     """Paths of other files of the timeline."""
     files: dict[str, bytes]
     """Data files."""
-    disk: object = field(repr=False)
+    disk: Disk = field(repr=False)
 
     @staticmethod
-    def of(disk):
+    def of(disk: Disk) -> "Sight":
         completed, pending, files = {}, set(), {}
         for path, stored in disk.files.items():
             if path.rpartition("/")[0] in TIMELINES:
@@ -63,7 +69,7 @@ class Sight:
         return Sight(counted, frozenset(pending), files, disk)
 
     @property
-    def named(self):
+    def named(self) -> set[str]:
         """Give the files that completed instants name."""
         return {path for one in self.completed.items() for path in _named_by(*one)}
 
@@ -71,15 +77,15 @@ class Sight:
 class Watcher:
     """Looks at every write the moment it was applied."""
 
-    def __init__(self, play):
+    def __init__(self, play: Play) -> None:
         self.play = play
         self.before = self.now = Sight.of(play.run.disk)
         self.doomed: dict[str, set[str]] = {}
         """What each rollback that was requested has to take away."""
-        self.visible: dict = {}
+        self.visible: dict[object, frozenset[str]] = {}
         """The base files that readers see, by what there is; all watchers of one hunt share it."""
 
-    def __call__(self, run, actor, operation):
+    def __call__(self, run: Run, actor: Actor, operation: Operation) -> None:
         if operation.path and not _concerns_readers(operation.path):
             return
         self.before, self.now = self.now, Sight.of(run.disk)
@@ -91,12 +97,12 @@ class Watcher:
                 run.violations.append(f"{number}: {type(error).__name__}: {error}, by {actor.name}: {operation}")
 
     @property
-    def new(self):
+    def new(self) -> list[tuple[str, Instant]]:
         """Give (path, instant) of instants that were completed just now."""
         return [(path, _instant(path)) for path in sorted(self.now.completed.keys() - self.before.completed.keys())]
 
 
-def i1_what_is_visible_is_made_of_whole_commits(watch):
+def i1_what_is_visible_is_made_of_whole_commits(watch: Watcher) -> Iterator[str]:
     """What a reader finds is what completed commits say one after the other; nothing that counts is replaced."""
     for path in watch.now.completed.keys() & watch.before.completed.keys():
         if watch.now.completed[path] != watch.before.completed[path]:
@@ -109,12 +115,12 @@ def i1_what_is_visible_is_made_of_whole_commits(watch):
         yield f"readers see {sorted(found - said)} and not {sorted(said - found)}"
 
 
-def i8_what_a_commit_names_stays(watch):
+def i8_what_a_commit_names_stays(watch: Watcher) -> Iterator[str]:
     for path in sorted((watch.before.named & watch.before.files.keys()) - watch.now.files.keys()):
         yield f"{path}, which a commit names, was removed"
 
 
-def i9_a_rollback_takes_away_what_it_was_requested_for(watch):
+def i9_a_rollback_takes_away_what_it_was_requested_for(watch: Watcher) -> Iterator[str]:
     """When it completes, nothing is left of what its target had stored when it was requested."""
     for path in sorted(watch.now.pending - watch.before.pending):
         if path.endswith(".rollback.requested"):
@@ -126,7 +132,7 @@ def i9_a_rollback_takes_away_what_it_was_requested_for(watch):
             yield f"{path} leaves {sorted(left)}"
 
 
-def i10_times_increase(watch):
+def i10_times_increase(watch: Watcher) -> Iterator[str]:
     others = [_instant(path) for path in watch.before.completed]
     for path, new in watch.new:
         if new.requested_time in {one.requested_time for one in others}:
@@ -144,7 +150,7 @@ def i10_times_increase(watch):
             yield f"{path} has the time of another instant"
 
 
-def i11_nobody_leaves_a_metadata_table_behind(watch):
+def i11_nobody_leaves_a_metadata_table_behind(watch: Watcher) -> Iterator[str]:
     """It is not kept up yet, so nothing is written beside one."""
     if any(new.action in WRITE_ACTIONS for _, new in watch.new):
         properties = load_properties(watch.now.disk.storage, watch.now.disk.clock)
@@ -152,12 +158,12 @@ def i11_nobody_leaves_a_metadata_table_behind(watch):
             yield "a commit that the metadata table does not know"
 
 
-def i18_completed_instants_stay(watch):
+def i18_completed_instants_stay(watch: Watcher) -> Iterator[str]:
     for path in sorted(watch.before.completed.keys() - watch.now.completed.keys()):
         yield f"the completed instant {path} was taken away"
 
 
-def i20_commits_name_files_that_are_there(watch):
+def i20_commits_name_files_that_are_there(watch: Watcher) -> Iterator[str]:
     for path, _ in watch.new:
         for name in sorted(_named_by(path, watch.now.completed[path]) - watch.now.files.keys()):
             yield f"{path} names {name}: no such file"
@@ -174,13 +180,13 @@ WATCHES = (
 )
 
 
-def _concerns_readers(path):
+def _concerns_readers(path: str) -> bool:
     """Tell paths of the timeline, of data and of whole directories from locks, heartbeats, markers and slots."""
     hidden = (".hoodie/.", ".hoodie/hoodie.properties", ".hoodie/lock")
     return not path.startswith(hidden)
 
 
-def _taken_back(disk, pending):
+def _taken_back(disk: Disk, pending: Collection[str]) -> Collection[str]:
     """Name the instants that rollbacks took off the timeline: nothing pending is left of them."""
     plans = [path for path in pending if path.endswith(".rollback.requested")]
     left = {_instant(path).requested_time for path in pending}
@@ -188,11 +194,11 @@ def _taken_back(disk, pending):
 
 
 @lru_cache(maxsize=4_096)
-def _target_of(path, data):
+def _target_of(path: str, data: bytes) -> str:
     return decode_rollback_plan(data, path).instant
 
 
-def _visible(watch):
+def _visible(watch: Watcher) -> frozenset[str]:
     """Name the base files that a reader sees."""
     sight, visible = watch.now, watch.visible
     key = (frozenset(sight.completed.items()), sight.pending, frozenset(sight.files))
@@ -205,9 +211,9 @@ def _visible(watch):
     return visible[key]
 
 
-def _said(sight):
+def _said(sight: Sight) -> frozenset[str]:
     """Name the base files that completed commits leave, done one after the other."""
-    live = {}
+    live: dict[tuple[str, str], str] = {}
     for _, path in sorted((_point(_instant(path)), path) for path in sight.completed):
         commit = _decoded(path, sight.completed[path])
         if commit is None:
@@ -216,25 +222,27 @@ def _said(sight):
             for file_id in file_ids:
                 live.pop((partition, file_id), None)
         for partition, stats in commit.stats.items():
-            live |= {(partition, stat.file_id): stat.path for stat in stats if stat.path}
+            live |= {(partition, stat.file_id or ""): stat.path for stat in stats if stat.path}
     return frozenset(live.values())
 
 
-def _point(instant):
+def _point(instant: Instant) -> str:
     return instant.completion_time or instant.requested_time
 
 
-def _instant(path) -> Instant:
-    return parse_name(path.rsplit("/", 1)[-1])
+def _instant(path: str) -> Instant:
+    instant = parse_name(path.rsplit("/", 1)[-1])
+    assert instant is not None, path
+    return instant
 
 
-def _decoded(path, data):
+def _decoded(path: str, data: bytes) -> CommitMetadata | None:
     """Read what a completed commit says; None for a rollback."""
     return decoded(path, data) if _instant(path).action in WRITE_ACTIONS else None
 
 
 @lru_cache(maxsize=4_096)
-def _named_by(path, data):
+def _named_by(path: str, data: bytes) -> frozenset[str]:
     commit = _decoded(path, data)
     return (
         frozenset()
@@ -244,9 +252,11 @@ def _named_by(path, data):
 
 
 @lru_cache(maxsize=4_096)
-def _writer_of(path):
+def _writer_of(path: str) -> str:
     partition, _, name = path.rpartition("/")
-    return parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0)).instant
+    file = parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
+    assert file is not None, path
+    return file.instant
 
 
 # --- what cannot be meant yet

@@ -5,29 +5,34 @@ Each gives texts about what is wrong. They are asked once for every different en
 
 import io
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tests.building import trip
-from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, trust
+from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, Play, Rows, Scenario, trust
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.file_index import file_index
 from pyhudi.formats.bloom import might_contain
-from pyhudi.formats.parquet import base_file_footer
+from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.model import TableState
+from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_commit
-from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.recovery.rollback import recover_failed_writes
@@ -46,11 +51,11 @@ _BUCKETS = "hoodie.bucket.index.num.buckets"
 class End:
     """How a run ended: the table at rest, and what was told to whom."""
 
-    play: object
+    play: Play
     world: World
 
     @staticmethod
-    def of(play):
+    def of(play: Play) -> "End":
         """Take the bytes as they are now, apart from the run, and publish what a fence has decided."""
         world = World(play.run.disk.storage, play.run.disk.clock).copy()
         with suppress(HudiError):  # a table that cannot be opened is for the checks
@@ -58,24 +63,24 @@ class End:
         return End(play, world)
 
     @property
-    def scenario(self):
+    def scenario(self) -> Scenario:
         return self.play.scenario
 
     @cached_property
-    def table(self):
+    def table(self) -> Table:
         return self.world.table()
 
-    def said(self, one):
+    def said(self, one: Instant) -> CommitMetadata:
         """Give what a completed instant says."""
         path = f"{self.table.state.layout.timeline_path}/{one.file_name}"
         return decoded(path, self.stored[path])
 
     @cached_property
-    def stored(self):
+    def stored(self) -> dict[str, bytes]:
         return self.world.files()
 
     @cached_property
-    def commits(self):
+    def commits(self) -> list[tuple[Instant, str]]:
         """Give (instant, token) of completed writes since the beginning, in the order in which they became visible."""
         state = self.table.state
         came = {name: number for number, name in enumerate(self.play.published)}
@@ -92,18 +97,19 @@ class End:
         return sorted(found, key=lambda each: timeline.point(each[0]))
 
     @cached_property
-    def rows(self):
+    def rows(self) -> list[tuple[tuple[str, str], float, str]]:
         """Read the table: (key, partition), fare and the commit that wrote the row, in no order."""
         found = self.table.scan(["uuid", "city", "fare", _COMMIT_TIME]).to_arrow().to_pylist()
         return [((row["uuid"], row["city"]), row["fare"], row[_COMMIT_TIME]) for row in found]
 
     @cached_property
-    def expected(self):
+    def expected(self) -> list[Rows]:
         """Give the rows after each committed write, from the beginning on, as a dictionary would have them."""
         meanings = {
             f"{name}/{number}": verb.means
             for name, verbs in self.scenario.actors.items()
             for number, verb in enumerate(verbs)
+            if verb.means is not None
         }
         rows = [self.play.world.rows()]
         for _, token in self.commits:
@@ -111,14 +117,19 @@ class End:
         return rows
 
     @cached_property
-    def files(self):
+    def files(self) -> dict[str, tuple[bytes | None, WriteStat]]:
         """Give the files that completed commits name: path to (bytes, write stat)."""
         commits = [self.said(one) for one in load_timeline(self.table.state).completed.values()]
-        stats = [stat for commit in commits for stats in commit.stats.values() for stat in stats if stat.path]
-        return {stat.path: (self.stored.get(stat.path), stat) for stat in stats}
+        return {
+            stat.path: (self.stored.get(stat.path), stat)
+            for commit in commits
+            for stats in commit.stats.values()
+            for stat in stats
+            if stat.path
+        }
 
 
-def i2_a_reader_sees_one_moment(end):
+def i2_a_reader_sees_one_moment(end: End) -> Iterator[str]:
     moments = [tuple(sorted((key, city, fare) for (key, city), fare in rows.items())) for rows in end.expected]
     for token, first, second in end.play.seen:
         if first != second:
@@ -127,7 +138,7 @@ def i2_a_reader_sees_one_moment(end):
             yield f"{token} read {first}, which the table never was"
 
 
-def i3_the_table_is_what_committed_writes_made_one_after_the_other(end):
+def i3_the_table_is_what_committed_writes_made_one_after_the_other(end: End) -> Iterator[str]:
     """Rows and columns: no write takes back a column that another one brought."""
     brought = [end.said(one).extra.get("schema", "") for one, _ in end.commits]
     lost = {name for text in brought if text for name in _columns(text)} - set(end.table.schema.names)
@@ -140,15 +151,15 @@ def i3_the_table_is_what_committed_writes_made_one_after_the_other(end):
         yield f"rows are {difference(found, end.expected[-1])}"
 
 
-def i4_no_update_is_lost(end):
+def i4_no_update_is_lost(end: End) -> Iterator[str]:
     """No call counts twice, and no row was written before the last commit that changed it."""
     for token, times in Counter(token for _, token in end.commits).items():
         if times > 1:
             yield f"{token} is committed {times} times"
     if not end.scenario.is_serializable:
         return
-    order = {one.requested_time: number for number, (one, _) in enumerate(end.commits)}
-    last = {}
+    order: dict[str, int] = {one.requested_time: number for number, (one, _) in enumerate(end.commits)}
+    last: dict[tuple[str, str], int] = {}
     for number, (before, after) in enumerate(pairwise(end.expected)):
         last |= {place: number for place, fare in after.items() if before.get(place) != fare}
     for place, _, written in end.rows:
@@ -156,7 +167,7 @@ def i4_no_update_is_lost(end):
             yield f"{place} was written at {written}, and changed by {end.commits[last[place]][1]} later"
 
 
-def i5_no_key_is_there_twice(end):
+def i5_no_key_is_there_twice(end: End) -> Iterator[str]:
     """A plain insert looks nothing up, and may."""
     if not end.scenario.is_serializable:
         return
@@ -167,21 +178,21 @@ def i5_no_key_is_there_twice(end):
         yield f"{twice} are there more than once"
 
 
-def i6_what_was_acknowledged_is_there(end):
+def i6_what_was_acknowledged_is_there(end: End) -> Iterator[str]:
     committed = {token: one.requested_time for one, token in end.commits}
     for outcome in end.play.outcomes:
         if outcome.result == "ok" and outcome.instant and committed.get(outcome.token) != outcome.instant:
             yield f"{outcome.token} ({outcome.verb.about}) was acknowledged and is not there"
 
 
-def i7_what_failed_is_not_there(end):
+def i7_what_failed_is_not_there(end: End) -> Iterator[str]:
     committed = {token for _, token in end.commits}
     for outcome in end.play.outcomes:
         if outcome.result not in {"ok", "died", "CommitUnknown"} and outcome.token in committed:
             yield f"{outcome.token} ({outcome.verb.about}) raised {outcome.result} and is committed"
 
 
-def i9_the_next_writer_puts_the_table_right(end):
+def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
     """Recovery twice is recovery once; after it nothing pending, stray or missing is left."""
     is_store = end.scenario.is_object_store
     later = end.world.copy(end.scenario.patience_ms or (LEASE_MS if is_store else DEAD_MS), is_object_store=is_store)
@@ -200,9 +211,9 @@ def i9_the_next_writer_puts_the_table_right(end):
     require_clean(later.table(), may_times_meet=any(one.startswith("expire") for one in end.scenario.events))
 
 
-def i12_what_files_say_of_their_keys_is_true(end):
+def i12_what_files_say_of_their_keys_is_true(end: End) -> Iterator[str]:
     """Key ranges and bloom filters, which the bloom index believes; buckets, which the bucket index does."""
-    buckets_count = int(end.scenario.index.get(_BUCKETS, 0))
+    buckets_count = int(str(end.scenario.index.get(_BUCKETS, 0)))
     for path, (data, _) in sorted(end.files.items()):
         if data is not None:
             yield from _untrue_of_keys(path, data, buckets_count, end.table.config.record_key)
@@ -210,7 +221,7 @@ def i12_what_files_say_of_their_keys_is_true(end):
         yield from _doubled_buckets(end.table.state)
 
 
-def i13_the_past_stays(end):
+def i13_the_past_stays(end: End) -> Iterator[str]:
     if end.scenario.version == 6 or not end.scenario.is_serializable:
         return
     for (one, _), rows in zip(end.commits, end.expected[1:], strict=True):
@@ -219,12 +230,12 @@ def i13_the_past_stays(end):
             yield f"as of {one.completion_time} rows are {difference(found, rows)}"
 
 
-def i14_changes_are_what_the_commits_between_have_changed(end):
+def i14_changes_are_what_the_commits_between_have_changed(end: End) -> Iterator[str]:
     """Whatever window: all rows that another moment had otherwise, and of every row what it is at the window's end."""
     if end.scenario.version == 6 or not end.scenario.is_serializable or not end.commits:
         return
-    begun = [one.completion_time for one in load_timeline(end.play.world.world.table().state).completed.values()]
-    moments = list(zip([max(begun), *(one.completion_time for one, _ in end.commits)], end.expected, strict=True))
+    begun = [one.completion_time or "" for one in load_timeline(end.play.world.world.table().state).completed.values()]
+    moments = list(zip([max(begun), *(one.completion_time or "" for one, _ in end.commits)], end.expected, strict=True))
     for number, (after, before) in enumerate(moments):
         for until, rows in moments[number + 1 :]:
             found = _changed(end.table, after, until)
@@ -233,7 +244,7 @@ def i14_changes_are_what_the_commits_between_have_changed(end):
                 yield f"({after}, {until}] changed {found}, without {missing}; rows are {rows}"
 
 
-def i16_services_change_no_row(end):
+def i16_services_change_no_row(end: End) -> Iterator[str]:
     """What moves rows to other files, or takes back what was never visible, leaves what readers see."""
     for (before, _), (one, token) in pairwise(end.commits):
         if end.said(one).operation in MOVES and end.scenario.version != 6:
@@ -242,7 +253,7 @@ def i16_services_change_no_row(end):
                 yield f"after {token} rows are {difference(found, wanted)}"
 
 
-def i19_nobody_reaches_outside(end):
+def i19_nobody_reaches_outside(end: End) -> Iterator[str]:
     """Every path lies below the table's, and what is there and is not Hudi's is neither read nor changed."""
     for move in end.play.run.trace:
         path = move.operation.path
@@ -255,7 +266,7 @@ def i19_nobody_reaches_outside(end):
             yield f"{path}, which is not Hudi's, was changed"
 
 
-def i20_what_a_commit_names_can_be_read_whole(end):
+def i20_what_a_commit_names_can_be_read_whole(end: End) -> Iterator[str]:
     for path, (data, stat) in sorted(end.files.items()):
         if data is None:
             yield f"{path} is missing"
@@ -265,7 +276,7 @@ def i20_what_a_commit_names_can_be_read_whole(end):
             yield f"{path} has {len(_keys_of(data)[0])} rows, and its commit says {stat.num_writes}"
 
 
-def l1_somebody_wins(end):
+def l1_somebody_wins(end: End) -> Iterator[str]:
     """Nobody meets a bug of ours; where nothing befell anybody, nobody waits for ever, and of writers one commits."""
     bugs = [outcome.token for outcome in end.play.outcomes if outcome.result == "InternalError"]
     if bugs:
@@ -302,7 +313,7 @@ ENDS = (
 )
 
 
-def judged_end(end, checks=ENDS):
+def judged_end(end: End, checks: Iterable[Callable[[End], Iterable[str]]] = ENDS) -> list[str]:
     """Give what is wrong with an end; a table that cannot be read is wrong too."""
     found = []
     for check in checks:
@@ -314,7 +325,7 @@ def judged_end(end, checks=ENDS):
     return found
 
 
-def difference(found, wanted):
+def difference(found: Rows, wanted: Rows) -> str:
     """Tell how two sets of rows differ."""
     missing = {place: wanted[place] for place in wanted.keys() - found.keys()}
     extra = {place: found[place] for place in found.keys() - wanted.keys()}
@@ -324,24 +335,24 @@ def difference(found, wanted):
     return f"missing {missing}, extra {extra}, wrong {wrong} (found, expected)"
 
 
-def _rows_as_of(end, one):
+def _rows_as_of(end: End, one: Instant) -> dict[tuple[str, str], float]:
     scan = end.table.scan(["uuid", "city", "fare"], as_of=one.completion_time)
     return {(row["uuid"], row["city"]): row["fare"] for row in scan.to_arrow().to_pylist()}
 
 
-def _changed(table, after, until):
+def _changed(table: Table, after: str, until: str) -> dict[tuple[str, str], float]:
     found = table.changes(after, until, columns=["uuid", "city", "fare"]).to_arrow().to_pylist()
     return {(row["uuid"], row["city"]): row["fare"] for row in found}
 
 
 @lru_cache(maxsize=4_096)
-def decoded(path, data):
+def decoded(path: str, data: bytes) -> CommitMetadata:
     """Read what a completed write says."""
     return decode_commit(data, path)
 
 
 @lru_cache(maxsize=4_096)
-def _keys_of(data):
+def _keys_of(data: bytes) -> tuple[pa.Array, BaseFileFooter]:
     """Give a base file's record keys and what its footer says of them."""
     file = pq.ParquetFile(io.BytesIO(data))
     said = {name.decode(): text.decode() for name, text in (file.metadata.metadata or {}).items()}
@@ -350,7 +361,7 @@ def _keys_of(data):
 
 
 @lru_cache(maxsize=4_096)
-def _untrue_of_keys(path, data, buckets_count, fields):
+def _untrue_of_keys(path: str, data: bytes, buckets_count: int, fields: tuple[str, ...]) -> tuple[str, ...]:
     """Give what a base file says of its keys and is not so."""
     keys, footer = _keys_of(data)
     if not len(keys):
@@ -368,7 +379,7 @@ def _untrue_of_keys(path, data, buckets_count, fields):
     return tuple(found)
 
 
-def _doubled_buckets(state):
+def _doubled_buckets(state: TableState) -> list[str]:
     """Tell of buckets that have more than one file group in a partition: a key is looked for in one of them."""
     groups = [one.group for one in visible_slices(file_index(state, load_timeline(state)))]
     times = Counter((group.partition, bucket_number(group.file_id)) for group in groups)
@@ -376,5 +387,5 @@ def _doubled_buckets(state):
 
 
 @lru_cache(maxsize=64)
-def _columns(schema):
+def _columns(schema: str) -> tuple[str, ...]:
     return tuple(without_meta_fields(avro_to_arrow(schema)).names)

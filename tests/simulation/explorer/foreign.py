@@ -4,18 +4,22 @@ They keep to Apache Hudi's order of files and to the table lock, and look at nob
 """
 
 import io
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow.parquet as pq
 from tests.file_names import base_file_name
-from tests.simulation.explorer.scenario import TOKEN, Verb
+from tests.simulation.explorer.scenario import TOKEN, Seat, Verb
 
 from pyhudi.filegroup.file_index import file_index
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
+from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
@@ -25,6 +29,7 @@ from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import latest_write, newest_time
 from pyhudi.txn.locks import lock_for
+from pyhudi.txn.locks.api import Lease
 
 _COMPACTION_PLAN = {
     "type": "record",
@@ -52,10 +57,10 @@ class Done:
     instant: str
 
 
-def cluster(city):
+def cluster(city: str) -> Verb:
     """Plan a clustering of a partition, move its files to other file groups, replace the old ones."""
 
-    def do(seat):
+    def do(seat: Seat) -> Any:
         state = seat.table().state
         with _locked(state, seat):
             instant, slices = _planned(state, city, Action.CLUSTERING)
@@ -66,10 +71,10 @@ def cluster(city):
     return Verb(about=f"cluster {city}", do=do, means=dict)
 
 
-def compact(city):
+def compact(city: str) -> Verb:
     """Plan a compaction of a partition and write its file slices anew, as they were when it was planned."""
 
-    def do(seat):
+    def do(seat: Seat) -> Any:
         state = seat.table().state
         with _locked(state, seat):
             instant, slices = _planned(state, city, Action.COMPACTION)
@@ -79,10 +84,10 @@ def compact(city):
     return Verb(about=f"compact {city}", do=do, means=dict)
 
 
-def rewrite(city):
+def rewrite(city: str) -> Verb:
     """Write a partition's files anew without a heartbeat, as Apache Hudi's single writer does, and change nothing."""
 
-    def do(seat):
+    def do(seat: Seat) -> Any:
         state = seat.table().state
         with _locked(state, seat):
             instant, slices = _planned(state, city, Action.COMMIT)
@@ -92,10 +97,10 @@ def rewrite(city):
     return Verb(about=f"rewrite {city} from elsewhere", do=do, means=dict)
 
 
-def rewrite_and_die(city):
+def rewrite_and_die(city: str) -> Verb:
     """As `rewrite`, but never finish: what is left has markers and no heartbeat."""
 
-    def do(seat):
+    def do(seat: Seat) -> Any:
         state = seat.table().state
         with _locked(state, seat):
             instant, slices = _planned(state, city, Action.COMMIT)
@@ -105,11 +110,11 @@ def rewrite_and_die(city):
     return Verb(about=f"rewrite {city} from elsewhere and die", do=do)
 
 
-def set_properties(**changes):
+def set_properties(**changes: str) -> Verb:
     """Change the table's properties under the lock: `hoodie__table__x` for `hoodie.table.x`."""
     named = {name.replace("__", "."): text for name, text in changes.items()}
 
-    def do(seat):
+    def do(seat: Seat) -> Any:
         state = seat.table().state
         with _locked(state, seat):
             update_properties(state.storage, state.env, named)
@@ -118,11 +123,11 @@ def set_properties(**changes):
     return Verb(about=f"set {named}", do=do)
 
 
-def _locked(state, seat):
+def _locked(state: TableState, seat: Seat) -> AbstractContextManager[Lease]:
     return lock_for(state, Settings.of(seat.options)).hold()
 
 
-def _planned(state, city, action):
+def _planned(state: TableState, city: str, action: Action) -> tuple[Instant, Sequence[FileSlice]]:
     """Request and start an instant, with a plan of the partition's file slices where the action has one."""
     timeline = load_timeline(state)
     slices = visible_slices(file_index(state, timeline), [PartitionPath(city)])
@@ -132,7 +137,7 @@ def _planned(state, city, action):
     return start(state, wanted), slices
 
 
-def _plan(action, slices, state):
+def _plan(action: Action, slices: Sequence[FileSlice], state: TableState) -> bytes:
     named = [{"partitionPath": one.group.partition, "fileId": one.group.file_id} for one in slices]
     sync_marker = state.env.random_bytes(16)
     if action is Action.COMPACTION:
@@ -143,8 +148,9 @@ def _plan(action, slices, state):
     return b""
 
 
-def _copied(state, one, file_id, instant):
+def _copied(state: TableState, one: FileSlice, file_id: str, instant: Instant) -> WriteStat:
     """Copy a slice's base file into a file group, as of an instant, and tell of it."""
+    assert one.base is not None, one
     data = state.storage.get(one.base.path)
     path = f"{one.group.partition}/{base_file_name(file_id, '0-0-0', instant.requested_time)}"
     state.storage.put(marker_path(instant.requested_time, path, "MERGE"), b"")
@@ -160,8 +166,17 @@ def _copied(state, one, file_id, instant):
     )
 
 
-def _finished(state, seat, instant, operation, city, stats, replaced):
+def _finished(
+    state: TableState,
+    seat: Seat,
+    instant: Instant,
+    operation: WriteOperation,
+    city: str,
+    stats: Iterable[WriteStat],
+    replaced: Mapping[str, tuple[str, ...]] | None,
+) -> Done:
     newest = latest_write(load_timeline(state))
+    assert newest is not None
     metadata = CommitMetadata(
         operation=operation,
         stats={city: tuple(stats)},

@@ -9,33 +9,42 @@ import json
 import pkgutil
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from tests.simulation.explorer import search
-from tests.simulation.explorer.actors import Memory
+from tests.simulation.explorer.actors import Actor, Memory
 from tests.simulation.explorer.checks import Watcher, judged
+from tests.simulation.explorer.kernel import Run
+from tests.simulation.explorer.operations import Operation
 from tests.simulation.explorer.process import simulated
-from tests.simulation.explorer.scenario import Play
+from tests.simulation.explorer.scenario import Play, Scenario
+from tests.simulation.explorer.search import Begin, Tally
 from tests.simulation.explorer.traces import drawn, parsed, schedule_of, shrunk, spelled
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 TRACES = Path(__file__).parents[1] / "traces"
 ENDLESS = sys.maxsize
 
+Way = Callable[[Begin, Tally], Iterator[Play]]
+Judge = Callable[[Play], list[str]]
+
 
 @dataclass
 class Hunt:
     """What a search found, and what it cost."""
 
-    tallies: list = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
     """Of each way that was begun, in order."""
-    schedules: set = field(default_factory=set)
+    schedules: set[int] = field(default_factory=set)
     """Who moved when, of all runs that went to their end, as hashes: no two ways count one schedule twice."""
-    ends: dict = field(default_factory=dict)
+    ends: dict[object, list[str]] = field(default_factory=dict)
     """What was wrong with each distinct end."""
-    outcomes: set = field(default_factory=set)
+    outcomes: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
     """Who was told what, in any run."""
     schedule: list[str] | None = None
     """Of the first run that is wrong."""
@@ -43,16 +52,16 @@ class Hunt:
     seconds: float = 0.0
 
     @property
-    def runs(self):
+    def runs(self) -> int:
         """How many runs all ways made."""
         return sum(tally.runs for tally in self.tallies)
 
 
-def begin_of(scenario):
+def begin_of(scenario: Scenario) -> Begin:
     """Make what a search needs: a function that begins one more run; what was run before is not run again."""
     memory = Memory()
 
-    def begin():
+    def begin() -> Play:
         play = Play(scenario, memory)
         play.run.watchers.append(_Watching(play, memory))
         return play.start()
@@ -65,20 +74,20 @@ class _Sighted:
     """What a watcher has seen, what was wrong with the last of it, and what it saw next."""
 
     watcher: Watcher
-    found: tuple = ()
-    then: dict = field(default_factory=dict)
+    found: tuple[str, ...] = ()
+    then: dict[object, Any] = field(default_factory=dict)
 
 
 class _Watching:
     """A watcher that does not look twice at the same: what it says follows from what was stored, in which order."""
 
-    def __init__(self, play, memory):
+    def __init__(self, play: Play, memory: Memory) -> None:
         self._memory = memory
         if "" not in memory.first:
             memory.add(memory.first, "", _Sighted(Watcher(play)))
         self._at = memory.first[""]
 
-    def __call__(self, run, actor, operation):
+    def __call__(self, run: Run, actor: Actor, operation: Operation) -> None:
         key = (actor.name, operation.number, run.disk.digest())
         known = self._at.then.get(key)
         if known is None:
@@ -92,7 +101,7 @@ class _Watching:
         self._at = known
 
 
-def hunt(scenario, *how, seconds=None, judge=judged):
+def hunt(scenario: Scenario, *how: Way, seconds: float | None = None, judge: Judge = judged) -> Hunt:
     """Search in one or several ways, each a function of `begin` and a tally that yields plays; stop at the first wrong.
 
     `seconds` limits each way; `judge` says what is wrong with a run that is over. All ways share what the code did.
@@ -116,27 +125,31 @@ def hunt(scenario, *how, seconds=None, judge=judged):
     return found
 
 
-def ways(*names, seed=1, runs=None):
+def ways(*names: str, seed: object = 1, runs: int | None = None) -> list[Way]:
     """Give searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`; `all:50` and `runs` end them after so many.
 
     Without a number, walks at random go on until they are stopped.
     """
-    made = {
+
+    def walk(depth: int) -> Way:
+        return lambda begin, tally: search.pct(begin, seed, ENDLESS, tally, depth=depth)
+
+    made: dict[str, Way] = {
         "all": search.exhaustive,
         "states": search.every_state,
         "uniform": lambda begin, tally: search.uniform(begin, seed, ENDLESS, tally),
     }
     for number in range(1, 6):
-        made[f"bound{number}"] = lambda begin, tally, n=number: search.every_state(begin, tally, preemptions=n)
-        made[f"pct{number}"] = lambda begin, tally, n=number: search.pct(begin, seed, ENDLESS, tally, depth=n)
+        made[f"bound{number}"] = partial(search.every_state, preemptions=number)
+        made[f"pct{number}"] = walk(number)
     asked = [name.partition(":") for name in names]
     return [_limited(made[name], int(number) if number else runs) for name, _, number in asked]
 
 
-def _limited(way, runs):
+def _limited(way: Way, runs: int | None) -> Way:
     """End a search after so many runs, the abandoned ones among them."""
 
-    def limited(begin, tally):
+    def limited(begin: Begin, tally: Tally) -> Iterator[Play]:
         for play in way(begin, tally):
             yield play
             if runs is not None and tally.runs >= runs:
@@ -145,7 +158,7 @@ def _limited(way, runs):
     return limited
 
 
-def _judged_once(play, found, judge):
+def _judged_once(play: Play, found: Hunt, judge: Judge) -> list[str]:
     told = tuple((outcome.token, outcome.result) for outcome in play.outcomes)
     found.outcomes.add(tuple(sorted(told)))
     known = (play.run.disk.digest(), tuple(play.published)) if play.scenario.version == 6 else play.run.disk.digest()
@@ -155,12 +168,12 @@ def _judged_once(play, found, judge):
     return found.ends[key]
 
 
-def is_wrong(play):
+def is_wrong(play: Play) -> bool:
     """Tell whether a run that is over breaks an invariant."""
     return bool(judged(play))
 
 
-def explained(scenario, schedule):
+def explained(scenario: Scenario, schedule: Sequence[str]) -> tuple[Scenario, list[str], str]:
     """Make a bad schedule short, and tell it: (scenario, schedule, text)."""
     with simulated():
         scenario, names = shrunk(scenario, schedule, is_wrong, begin_of)
@@ -169,23 +182,25 @@ def explained(scenario, schedule):
         return scenario, names, "\n".join([*judged(play), "", drawn(play), "", *told])
 
 
-def scenarios():
+def scenarios() -> dict[str, Scenario]:
     """Give all scenarios by name: every module of the folder has one or more."""
     return {name: scenario for module in _modules() for name, scenario in module.SCENARIOS.items()}
 
 
-def made_for():
+def made_for() -> dict[str, tuple[str, ...]]:
     """Give the ways of searching that modules name for their scenarios, by scenario; none for those written by hand."""
     return {name: getattr(module, "WAYS", ()) for module in _modules() for name in module.SCENARIOS}
 
 
 @cache
-def _modules():
+def _modules() -> list[ModuleType]:
     names = sorted(one.name for one in pkgutil.iter_modules([str(SCENARIOS)]))
     return [importlib.import_module(f"tests.simulation.scenarios.{name}") for name in names]
 
 
-def save(name, scenario_name, scenario, schedule, wrong, about):
+def save(
+    name: str, scenario_name: str, scenario: Scenario, schedule: Sequence[str], wrong: Iterable[str], about: str
+) -> None:
     """Write a bad schedule down, to be replayed for ever."""
     said = {
         "about": about,
@@ -200,7 +215,7 @@ def save(name, scenario_name, scenario, schedule, wrong, about):
     (TRACES / f"{name}.json").write_text(json.dumps(said, indent=2) + "\n")
 
 
-def replay_saved(path):
+def replay_saved(path: Path) -> tuple[Play, list[str]]:
     """Replay a saved schedule on the code as it is now: (play, what is wrong)."""
     said = json.loads(path.read_text())
     scenario = scenarios()[said["scenario"]]

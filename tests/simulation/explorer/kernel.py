@@ -5,16 +5,19 @@ reply, a stalled clock) are actors of one step, so a search needs to know nothin
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.faulty import SimulatedCrash
-from tests.simulation.explorer.actors import Actor, Answer, Memory, Step, TaskLostError, twin_of
+from tests.simulation.explorer.actors import Actor, Answer, Memory, Step, TaskLostError, Work, twin_of
 from tests.simulation.explorer.operations import EVERYTHING, Operation
 
 from pyhudi.errors import PreconditionFailed
 from pyhudi.timeline.instant import parse_name
+
+if TYPE_CHECKING:
+    from tests.simulation.explorer.disk import Disk
 
 LONG_MS = 130_000
 """Longer than a heartbeat is believed; shorter than a storage lock holds."""
@@ -39,7 +42,7 @@ class Move(NamedTuple):
 class Run:
     """Drives actors over one shared disk; `enabled` says who could move, `step` moves one."""
 
-    def __init__(self, disk, events=(), budget=1, memory=None):
+    def __init__(self, disk: "Disk", events: Iterable[str] = (), budget: int = 1, memory: Memory | None = None) -> None:
         """Take a fresh disk; `events` are spelled `crash:w1`, `budget` is how many of them may take effect.
 
         `memory` is what runs of the same scenario have in common.
@@ -63,36 +66,39 @@ class Run:
 
     # --- the driver's side
 
-    def add(self, name, work):
+    def add(self, name: str, work: Work) -> Actor:
         """Add an actor at its first operation; `work` is its code, called with the actor."""
         actor = self.actors[name] = Actor(name, len(self.actors), work, self._memory, self.disk.clock.monotonic_s())
         self._going += 1
         self._arrive(actor)
         return actor
 
-    def enabled(self):
+    def enabled(self) -> list[str]:
         """Name who can move: actors in order, then events."""
         ready = self._ready()
         if not ready:
             ready = self._wake()
         return [*ready, *(name for name in self.events if self._may_happen(name))]
 
-    def pending(self, name):
+    def pending(self, name: str) -> Operation:
         """Give what would happen if this one moved."""
         actor = self.actors.get(name)
-        return actor.pending if actor is not None else self._event_operation(name)
+        if actor is None:
+            return self._event_operation(name)
+        assert actor.pending is not None, f"{name} has nothing more to do"
+        return actor.pending
 
     @property
-    def is_over(self):
+    def is_over(self) -> bool:
         """Tell whether nobody is left to move, events included."""
         return not self._going and not any(self._may_happen(name) for name in self.events)
 
     @property
-    def is_portable(self):
+    def is_portable(self) -> bool:
         """Tell whether all that happened to the actors is written down."""
         return all(actor.is_done or not actor.is_apart for actor in self.actors.values())
 
-    def fork(self, works):
+    def fork(self, works: Mapping[str, Work]) -> "Run":
         """Give the same run once more as it stands, if it is portable; `works` is the actors' code, by name."""
         twin = twin_of(self)
         twin.disk = self.disk.fork()
@@ -103,7 +109,7 @@ class Run:
         twin.watchers = [twin_of(watcher) for watcher in self.watchers]
         return twin
 
-    def step(self, name):
+    def step(self, name: str) -> None:
         """Let one actor do its pending operation and run on to its next, or let an event happen."""
         self.trace.append(Move(name, self.pending(name)))
         if len(self.trace) > MOVES_AT_MOST:
@@ -117,14 +123,14 @@ class Run:
             self.events.remove(name)
             self._happen(name)
 
-    def abandon(self):
+    def abandon(self) -> None:
         """End all actors; nothing more is stored."""
         for actor in self.actors.values():
             if not actor.is_done:
                 actor.end()
         self._going = 0
 
-    def state(self):
+    def state(self) -> tuple[object, ...]:
         """Give a value that is equal for states from which the same can follow."""
         actors = tuple((one.point.history, one.is_done, one.is_dead, one.deaf) for one in self.actors.values())
         held = frozenset((path, actor.name) for (path, _), actor in self.held.items())
@@ -132,33 +138,33 @@ class Run:
 
     # --- the actors' side
 
-    def perform(self, actor, step):
+    def perform(self, actor: Actor, step: Step) -> Any:
         """Wait until chosen, and give what came of it; while its heart beats an actor does not wait."""
         if self._beating is actor:
             return step.apply(self, actor)
         return actor.ask(step)
 
-    def now_s(self, actor):
+    def now_s(self, actor: Actor) -> float:
         """Give the monotonic clock as an actor has it: read together with what it was last told."""
         return self.disk.clock.monotonic_s() if self._beating is actor else actor.heard_s
 
-    def is_free(self, path):
+    def is_free(self, path: str) -> bool:
         """Tell whether nobody holds the file that is there now."""
         inode = self.disk.inode(path)
         return inode is None or (path, inode) not in self.held
 
-    def take(self, actor, path):
+    def take(self, actor: Actor, path: str) -> None:
         """Hold a file that is there, or make it first."""
         self.held[path, self.disk.made(path)] = actor
 
-    def let_go(self, actor, path):
+    def let_go(self, actor: Actor, path: str) -> None:
         """Release what this actor holds under a path."""
         for key in [key for key, holder in self.held.items() if holder is actor and key[0] == path]:
             del self.held[key]
 
     # --- inside
 
-    def _arrive(self, actor):
+    def _arrive(self, actor: Actor) -> None:
         """Take what an actor reports when it stops, and what it then has in view."""
         point, actor.is_stuck = actor.point, False
         for said in point.said:
@@ -172,9 +178,10 @@ class Run:
         for key in [key for key, holder in self.held.items() if holder is actor]:
             del self.held[key]
 
-    def _move(self, actor):
+    def _move(self, actor: Actor) -> None:
         """Let an actor do what is pending, or what an event made of it, and go on to its next operation."""
-        error, value = None, None
+        error: BaseException | None = None
+        value = None
         try:
             value = self._done(actor, actor.point.step)
         except Exception as raised:
@@ -185,7 +192,7 @@ class Run:
         actor.tell(Answer.of(value, now_s) if error is None else Answer.raising(error, now_s))
         self._arrive(actor)
 
-    def _done(self, actor, step):
+    def _done(self, actor: Actor, step: Step) -> Any:
         order, actor.order = actor.order, ""
         if actor.deaf and not order:
             order, actor.deaf = "refused", actor.deaf - 1
@@ -209,30 +216,32 @@ class Run:
             raise TaskLostError
         return result
 
-    def _kill(self, actor, order="crash"):
+    def _kill(self, actor: Actor, order: str = "crash") -> None:
         actor.order = order
         self._move(actor)
 
-    def _wake(self):
+    def _wake(self) -> list[str]:
         """Nobody can move: let time pass for those who sleep, else end the waits for locks."""
         waiting = [actor for actor in self.actors.values() if not actor.is_done]
-        for actor in [actor for actor in waiting if actor.pending.name == "wait"] or waiting:
+        for actor in [actor for actor in waiting if actor.is_about_to("wait")] or waiting:
             actor.is_stuck = True
         return self._ready()
 
-    def _ready(self):
+    def _ready(self) -> list[str]:
         return [name for name, actor in self.actors.items() if not actor.is_done and actor.is_ready(self)]
 
-    def _may_happen(self, event):
+    def _may_happen(self, event: str) -> bool:
         """Tell whether an event can be chosen: what is outlived lands when nothing of its instant is left."""
-        kind, step = self.late.get(event, ("", None))
-        if kind != "outlived":
+        if event not in self.late or self.late[event][0] != "outlived":
             return True
+        step = self.late[event][1]
         directory, _, name = step.operation.path.rpartition("/")
-        begun = f"{directory}/{parse_name(name).requested_time}."
+        instant = parse_name(name)
+        assert instant is not None, name
+        begun = f"{directory}/{instant.requested_time}."
         return not any(path.startswith(begun) for path in self.disk.files)
 
-    def _event_operation(self, name):
+    def _event_operation(self, name: str) -> Operation:
         kind, _, target = name.partition(":")
         actor = self.actors[target]
         if kind in {"stall", "expire", "doze", "lands"}:
@@ -243,15 +252,16 @@ class Run:
         writes = ("budget", *(f"unlock {path}" for path in released), *applied)
         return Operation(name, reads=pending.reads, writes=writes)
 
-    def _happen(self, name):
+    def _happen(self, name: str) -> None:
         kind, _, target = name.partition(":")
         actor = self.actors[target]
         if kind == "lands":
             self._land(actor, self.late.pop(name)[1])
             return
-        if actor.is_done or not self.budget:
+        pending = actor.pending
+        if pending is None or not self.budget:
             return
-        if kind in LATE and not (actor.pending.name == "create" and DECIDES.fullmatch(actor.pending.path)):
+        if kind in LATE and not (pending.name == "create" and DECIDES.fullmatch(pending.path)):
             return
         self.budget -= 1
         if kind in {"crash", "torn"}:
@@ -262,7 +272,7 @@ class Run:
                 self._move(actor)
         elif kind == "stall":
             self._pass(LONG_MS, actor)
-        elif kind == "expire" or (kind == "doze" and actor.pending.name not in AFTER_THE_LAST_LOOK):
+        elif kind == "expire" or (kind == "doze" and pending.name not in AFTER_THE_LAST_LOOK):
             self._pass(EXPIRED_MS, actor)
         elif kind == "doze":
             self.budget += 1
@@ -273,14 +283,14 @@ class Run:
         else:
             raise AssertionError(f"no such event: {name}")
 
-    def _land(self, actor, step):
+    def _land(self, actor: Actor, step: Step) -> None:
         """Let what an actor has long given up take effect, if it can; nobody is told."""
         with suppress(PreconditionFailed):
             step.apply(self, actor)
             for watcher in self.watchers:
                 watcher(self, actor, step.operation)
 
-    def _pass(self, ms, stalled):
+    def _pass(self, ms: int, stalled: Actor) -> None:
         """Let time go by; everybody beats in time but the one that stands still."""
         self.disk.clock.sleep(ms / 1000)
         for actor in self.actors.values():

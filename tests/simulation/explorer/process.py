@@ -1,8 +1,10 @@
 """The process in which runs take place: deterministic, and nothing is parsed twice. Start at `simulated`."""
 
 import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any, Self
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -17,10 +19,10 @@ from pyhudi.timeline.codec import decode_commit
 
 
 @contextmanager
-def simulated():
+def simulated() -> Iterator[None]:
     """Make this process deterministic, with tasks that run again where their executor is lost; and quick."""
 
-    def run(engine, function, tasks):
+    def run(engine: LocalEngine, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         return [_again(function, task) for task in tasks]
 
     with quick(), patch.object(LocalEngine, "run", run):
@@ -28,7 +30,7 @@ def simulated():
 
 
 @contextmanager
-def quick():
+def quick() -> Iterator[None]:
     """List and compute in one thread; parse no bytes twice; seldom search what is remembered for cycles."""
     cpus, thresholds = pa.cpu_count(), gc.get_threshold()
     pa.set_cpu_count(1)
@@ -46,11 +48,11 @@ def quick():
 
 
 @lru_cache(maxsize=1_000)
-def _parsed(data):
+def _parsed(data: bytes) -> Mapping[str, str]:
     return parse_properties(data)
 
 
-def _properties(data):
+def _properties(data: bytes) -> dict[str, str]:
     return dict(_parsed(data))
 
 
@@ -60,20 +62,20 @@ _commit = lru_cache(maxsize=10_000)(decode_commit)
 class _OneThread:
     """A pool that does the work at once, in the thread that asks."""
 
-    def __init__(self, *_, **__):
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         pass
 
-    def map(self, function, *given):
+    def map(self, function: Callable[[Any], Any], *given: Iterable[Any]) -> list[Any]:
         return [function(*each) for each in zip(*given, strict=False)]
 
 
-def _again(function, task):
+def _again(function: Callable[[Any], Any], task: Any) -> Any:
     try:
         return function(task)
     except TaskLostError:

@@ -4,18 +4,20 @@ A verb knows how to be done to a table and what it means for rows, so that a com
 verb after the other, on a dictionary. Start at `Scenario` and `play`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from types import MappingProxyType
+from typing import Any, Self
 
-from tests.simulation.explorer.actors import twin_of
-from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, as_begun
+from tests.simulation.explorer.actors import Actor, Memory, Work, twin_of
+from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, _File, as_begun
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
 
 from pyhudi.errors import HudiError
 from pyhudi.state.properties_file import open_state
+from pyhudi.storage.api import Storage
 from pyhudi.storage.probe import WriterCapability, _known
 from pyhudi.table import Table
 
@@ -79,9 +81,9 @@ class Seat:
     table: Callable[[], Table]
     options: Mapping[str, object]
     token: str
-    log: list
+    log: list[Any]
 
-    def call(self, verb, *args, options=MappingProxyType({}), **kwargs):
+    def call(self, verb: str, *args: Any, options: Mapping[str, object] = MappingProxyType({}), **kwargs: Any) -> Any:
         """Call a write verb of the table under this call's token."""
         options = {**self.options, **options}
         return getattr(self.table(), verb)(*args, options=options, commit_metadata={TOKEN: self.token}, **kwargs)
@@ -100,11 +102,13 @@ class Outcome:
 class Play:
     """One run of a scenario, with its memory of who was told what."""
 
-    def __init__(self, scenario, memory=None):
+    def __init__(self, scenario: Scenario, memory: Memory | None = None) -> None:
         self.scenario = scenario
         self.world = prepared(scenario)
         self.outcomes: list[Outcome] = []
-        self.seen: list = []
+        self.seed: object = None
+        """With which it is drawn, if it is."""
+        self.seen: list[Any] = []
         """What readers saw."""
         disk = Disk(
             self.world.files,
@@ -116,21 +120,24 @@ class Play:
         self.run.heard = self.hear
 
     @property
-    def published(self):
+    def published(self) -> list[str]:
         """Name what is on the timeline, in the order in which it came there: the disk keeps it."""
         return [path.rsplit("/", 1)[-1] for path in self.run.disk.files if path.rpartition("/")[0] in TIMELINES]
 
-    def hear(self, said):
+    def hear(self, said: object) -> None:
         """Note what an actor reports: how a call ended, or what a reader saw."""
-        (self.outcomes if isinstance(said, Outcome) else self.seen).append(said)
+        if isinstance(said, Outcome):
+            self.outcomes.append(said)
+        else:
+            self.seen.append(said)
 
-    def start(self):
+    def start(self) -> Self:
         """Let every actor run to its first operation."""
         for name, work in self._works().items():
             self.run.add(name, work)
         return self
 
-    def fork(self):
+    def fork(self) -> "Play":
         """Give the same play once more as it stands, if its run is portable; each goes on without the other."""
         twin = twin_of(self)
         twin.outcomes, twin.seen = [*self.outcomes], [*self.seen]
@@ -138,10 +145,10 @@ class Play:
         twin.run.heard = twin.hear
         return twin
 
-    def _works(self):
+    def _works(self) -> dict[str, Work]:
         return {name: partial(self._work, verbs=verbs) for name, verbs in self.scenario.actors.items()}
 
-    def _work(self, actor, verbs):
+    def _work(self, actor: Actor, verbs: Sequence[Verb]) -> None:
         storage = SimStorage(self.run, actor)
         env = SimEnv(self.run, actor, storage, seed=actor.name)
         trust(storage)
@@ -151,7 +158,7 @@ class Play:
             seat = Seat(lambda: Table(open_state(storage, env)), options, token, actor.said)
             self._call(actor, seat, verb)
 
-    def _call(self, actor, seat, verb):
+    def _call(self, actor: Actor, seat: Seat, verb: Verb) -> None:
         result, instant = "died", ""
         try:
             done = verb.do(seat)
@@ -170,21 +177,21 @@ class Start:
     now_ms: int
 
     @cached_property
-    def files(self):
+    def files(self) -> dict[str, _File]:
         """Give the files, for a disk of its own."""
         return as_begun(self.world.storage._content.files)
 
-    def rows(self):
+    def rows(self) -> Rows:
         return _rows_of(self)
 
 
 @cache
-def _rows_of(start):
+def _rows_of(start: Start) -> Rows:
     return start.world.rows()
 
 
 @cache
-def _first(version, index):
+def _first(version: int, index: tuple[tuple[str, object], ...]) -> Start:
     """Make the table that all begin with; the clock, which each look moves, is looked at once."""
     world = World.new(version, index)
     for path, data in BYSTANDERS.items():
@@ -192,7 +199,7 @@ def _first(version, index):
     return Start(world, world.env.now_ms())
 
 
-def prepared(scenario):
+def prepared(scenario: Scenario) -> Start:
     """Give the table a scenario begins with."""
     options, index = (tuple(sorted(given.items())) for given in (scenario.options, scenario.index))
     return _prepared(
@@ -201,7 +208,15 @@ def prepared(scenario):
 
 
 @cache
-def _prepared(version, before, dies_at, quiet_ms, is_object_store, options, index):
+def _prepared(
+    version: int,
+    before: tuple[Verb, ...],
+    dies_at: str,
+    quiet_ms: int,
+    is_object_store: bool,
+    options: tuple[tuple[str, object], ...],
+    index: tuple[tuple[str, object], ...],
+) -> Start:
     first = _first(version, index)
     start = Start(first.world, first.now_ms + quiet_ms)
     if not before:
@@ -212,7 +227,7 @@ def _prepared(version, before, dies_at, quiet_ms, is_object_store, options, inde
     actor = run.add("before", lambda actor: play._work(actor, before))
     while not actor.is_done:
         name, _, ending = dies_at.partition(" ")
-        if dies_at and actor.pending.name == name and actor.pending.path.endswith(ending):
+        if dies_at and actor.is_about_to(name, ending):
             run.abandon()
             break
         run.step("before")
@@ -220,6 +235,6 @@ def _prepared(version, before, dies_at, quiet_ms, is_object_store, options, inde
     return Start(copy, disk.clock.now_ms() + quiet_ms)
 
 
-def trust(storage):
+def trust(storage: Storage) -> None:
     """Spare every run the question whether this store keeps its conditions."""
     _known[storage] = WriterCapability(has_many_writers=True, has_cas=True)

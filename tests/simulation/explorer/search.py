@@ -5,12 +5,17 @@ abandoned and not yielded. Start at `exhaustive`.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 
-from tests.simulation.explorer.operations import is_dependent
+from tests.simulation.explorer.kernel import Move, Run
+from tests.simulation.explorer.operations import Operation, is_dependent
+from tests.simulation.explorer.scenario import Play
+
+Begin = Callable[[], Play]
+"""Begins one more play of a scenario."""
 
 WRITES = frozenset({"create", "put", "swap", "publish", "delete", "delete tree"})
 WRITES_OF_A_CALL = 12
@@ -23,16 +28,16 @@ KEPT_EVERY = 6
 class Node:
     """One point of the schedule that is being explored."""
 
-    pending: dict
+    pending: dict[str, Operation]
     """Who could move, and what that would do."""
-    sleeping: dict
+    sleeping: dict[str, Operation]
     """Who need not be tried: what follows was seen from a sister."""
-    wanted: set
+    wanted: set[str]
     chosen: str = ""
-    kept: object = None
+    kept: Play | None = None
     """The play as it stood here, at some nodes: what comes before them is not done again."""
 
-    def next(self):
+    def next(self) -> str | None:
         return min((name for name in self.wanted if name not in self.sleeping), default=None)
 
 
@@ -43,10 +48,10 @@ class Tally:
     runs: int = 0
     """Also those that were left because nothing new could follow."""
     is_exhausted: bool = False
-    states: set = field(default_factory=set)
+    states: set[object] = field(default_factory=set)
 
 
-def exhaustive(begin, tally=None):
+def exhaustive(begin: Begin, tally: Tally | None = None) -> Iterator[Play]:
     """Yield one play of every class of schedules that differ only in the order of independent operations.
 
     Depth-first; a race that was seen is reversed once, and sleep sets keep sisters from repeating each other. Events
@@ -72,7 +77,7 @@ def exhaustive(begin, tally=None):
             return
 
 
-def _drive(play, stack):
+def _drive(play: Play, stack: list[Node]) -> bool:
     """Do what is left of the stack, then go on as who moved last where possible; False if all who could move sleep."""
     run = play.run
     for node in stack[len(run.trace) :]:
@@ -93,7 +98,7 @@ def _drive(play, stack):
     return True
 
 
-def _still_asleep(node):
+def _still_asleep(node: Node) -> dict[str, Operation]:
     moved = node.pending[node.chosen]
     return {
         name: operation
@@ -102,7 +107,7 @@ def _still_asleep(node):
     }
 
 
-def _turn(stack):
+def _turn(stack: list[Node]) -> bool:
     """Go to the deepest point where something wanted is left."""
     while stack:
         node = stack[-1]
@@ -115,7 +120,7 @@ def _turn(stack):
     return False
 
 
-def are_dependent(one, first, other, second):
+def are_dependent(one: str, first: Operation, other: str, second: Operation) -> bool:
     """Tell whether two moves may not change places."""
     if one == other or target_of(one) == other or target_of(other) == one:
         return True
@@ -123,7 +128,7 @@ def are_dependent(one, first, other, second):
 
 
 @cache
-def target_of(name):
+def target_of(name: str) -> str:
     """Give the actor that an event befalls."""
     return name.partition(":")[2]
 
@@ -131,23 +136,23 @@ def target_of(name):
 class _Order:
     """Which moves of a run happened before which, whatever is exchanged that may be."""
 
-    def __init__(self):
-        self.moves = []
-        self._clocks: list[dict] = []
+    def __init__(self) -> None:
+        self.moves: list[Move] = []
+        self._clocks: list[dict[str, int]] = []
         """How many moves of each actor come before this one or are it."""
         self._numbers: list[int] = []
         """The how many-th move of its actor this is."""
         self._own: dict[str, list[int]] = {}
         """Where each actor's moves are."""
 
-    def cut(self, length):
+    def cut(self, length: int) -> None:
         """Forget all but the first moves."""
         for move in self.moves[max(length, 0) :]:
             self._own[move.who].pop()
         for kept in (self.moves, self._clocks, self._numbers):
             del kept[max(length, 0) :]
 
-    def add(self, move):
+    def add(self, move: Move) -> list[int]:
         """Add a move; give those before it with which it might have changed places."""
         who, operation, races = move.who, move.operation, []
         own = self._own.setdefault(who, [])
@@ -176,12 +181,12 @@ class _Order:
         self._numbers.append(len(own))
         return races
 
-    def is_before(self, one, other):
+    def is_before(self, one: int, other: int) -> bool:
         """Tell whether a move comes before a later one in every order."""
         return self._clocks[other].get(self.moves[one].who, 0) >= self._numbers[one]
 
 
-def _want_reversal(node, order, before):
+def _want_reversal(node: Node, order: _Order, before: int) -> None:
     """Want, where a race with the last move began, somebody whose move can lead to the last without the earlier."""
     moves, last = order.moves, len(order.moves) - 1
     free = [at for at in range(before + 1, last) if not order.is_before(before, at)] + [last]
@@ -195,7 +200,7 @@ def _want_reversal(node, order, before):
         node.wanted.add(moves[last].who if moves[last].who in possible else possible[0])
 
 
-def every_state(begin, tally=None, *, preemptions=None):
+def every_state(begin: Begin, tally: Tally | None = None, *, preemptions: int | None = None) -> Iterator[Play]:
     """Yield plays until every state was seen with everything that can follow; events are branches like any other.
 
     With `preemptions`, an actor that could go on is interrupted at most so often in a run; events do not count.
@@ -220,18 +225,18 @@ def every_state(begin, tally=None, *, preemptions=None):
 class _Path:
     """A play on its way, and how often somebody was interrupted."""
 
-    play: object
+    play: Play
     last: str = ""
     """Which actor moved last."""
     spent: int = 0
 
-    def move(self, name):
+    def move(self, name: str) -> None:
         run = self.play.run
         self.spent += is_preemption(run, self.last, name)
         self.last = name if name in run.actors else self.last
         run.step(name)
 
-    def again(self, begin):
+    def again(self, begin: Begin) -> "Callable[[], _Path]":
         """Give what makes the same path once more as it is now: a copy of it, or else all of its moves."""
         if self.play.run.is_portable:
             kept = self._fork()
@@ -239,11 +244,11 @@ class _Path:
         names = [move.who for move in self.play.run.trace]
         return lambda: _moved(begin, names)
 
-    def _fork(self):
+    def _fork(self) -> "_Path":
         return replace(self, play=self.play.fork())
 
 
-def _moved(begin, names):
+def _moved(begin: Begin, names: Sequence[str]) -> _Path:
     path = _Path(begin())
     for name in names:
         path.play.run.enabled()
@@ -251,7 +256,9 @@ def _moved(begin, names):
     return path
 
 
-def _go_through(path, begin, todo, states, preemptions):
+def _go_through(
+    path: _Path, begin: Begin, todo: list[tuple[Callable[[], _Path], str]], states: set[object], preemptions: int | None
+) -> bool:
     """Go on as the last actor while nothing seen is met; put every other choice on the list."""
     run = path.play.run
     while not run.is_over:
@@ -270,24 +277,24 @@ def _go_through(path, begin, todo, states, preemptions):
     return True
 
 
-def is_preemption(run, last, name):
+def is_preemption(run: Run, last: str, name: str) -> bool:
     """Tell whether choosing this one interrupts somebody who could go on."""
     return name != last and name in run.actors and last in run.actors and last in run.enabled()
 
 
-def uniform(begin, seed, runs, tally=None):
+def uniform(begin: Begin, seed: object, runs: int, tally: Tally | None = None) -> Iterator[Play]:
     """Yield plays in which whoever moves is drawn evenly; each is repeated by its own seed."""
     for number in range(runs):
         yield _at_random(begin, f"uniform/{seed}/{number}", tally, depth=0)
 
 
-def pct(begin, seed, runs, tally=None, *, depth=3):
+def pct(begin: Begin, seed: object, runs: int, tally: Tally | None = None, *, depth: int = 3) -> Iterator[Play]:
     """Yield plays by random priorities that change at `depth - 1` random points: deep races with few changes."""
     for number in range(runs):
         yield _at_random(begin, f"pct{depth}/{seed}/{number}", tally, depth=depth)
 
 
-def _at_random(begin, seed, tally, *, depth):
+def _at_random(begin: Begin, seed: str, tally: Tally | None, *, depth: int) -> Play:
     draw = random.Random(seed)
     play = begin()
     run = play.run
@@ -320,12 +327,12 @@ def _at_random(begin, seed, tally, *, depth):
     return play
 
 
-def _moment(draw, length):
+def _moment(draw: random.Random, length: int) -> tuple[str, int]:
     """Draw when an event happens: at some step of the run, or just before some write of whom it befalls."""
     return ("step", draw.randrange(length)) if draw.random() < 0.5 else ("write", draw.randrange(WRITES_OF_A_CALL))
 
 
-def _is_due(run, event, moment, at, written):
+def _is_due(run: Run, event: str, moment: tuple[str, int], at: int, written: Mapping[str, int]) -> bool:
     kind, number = moment
     target = target_of(event)
     if kind == "step":
@@ -334,7 +341,7 @@ def _is_due(run, event, moment, at, written):
     return pending is None or (written[target] >= number and pending.name in WRITES)
 
 
-def replayed(begin, names):
+def replayed(begin: Begin, names: Sequence[str]) -> Play:
     """Give the play of a written-down schedule; who cannot move is passed over, what is missing is filled in."""
     play = begin()
     run, last = play.run, ""

@@ -3,21 +3,24 @@
 A schedule names who moved, in order; `w1*3 crash:w1` is three steps of w1 and its crash. Start at `shrunk`.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from tests.simulation.explorer.search import replayed
+from tests.simulation.explorer.operations import Operation
+from tests.simulation.explorer.scenario import Play, Scenario
+from tests.simulation.explorer.search import Begin, replayed
 
 _LOOKS = frozenset({"get", "head", "list", "open", "now", "sleep", "try lock"})
 
 
-def spelled(names):
+def spelled(names: Sequence[str]) -> str:
     """Write a schedule down."""
     runs = ((name, len(list(same))) for name, same in groupby(names))
     return " ".join(name if length == 1 else f"{name}*{length}" for name, length in runs)
 
 
-def parsed(text):
+def parsed(text: str) -> list[str]:
     """Read a schedule."""
     names = []
     for part in text.split():
@@ -26,7 +29,7 @@ def parsed(text):
     return names
 
 
-def schedule_of(play):
+def schedule_of(play: Play) -> list[str]:
     """Give who moved in a run; events that befell nobody any more are left out."""
     names = [move.who for move in play.run.trace]
     while names and names[-1] not in play.run.actors:
@@ -34,7 +37,9 @@ def schedule_of(play):
     return names
 
 
-def shrunk(scenario, names, is_bad, begin_of):
+def shrunk(
+    scenario: Scenario, names: Sequence[str], is_bad: Callable[[Play], bool], begin_of: Callable[[Scenario], Begin]
+) -> tuple[Scenario, list[str]]:
     """Give (scenario, schedule) that is still bad, with fewer events, actors and changes from one actor to another.
 
     `begin_of` makes the beginning of a play from a scenario; `is_bad` judges a play that is over.
@@ -55,7 +60,7 @@ def shrunk(scenario, names, is_bad, begin_of):
     return _with_events(scenario, names), names
 
 
-def drawn(play):
+def drawn(play: Play) -> str:
     """Draw a run: one lane an actor, one line a step; what only looks is counted."""
     lanes = list(play.run.actors)
     width = max(30, 110 // max(1, len(lanes)))
@@ -71,19 +76,21 @@ def drawn(play):
     return "\n".join(lines)
 
 
-def _short(operation):
+def _short(operation: Operation) -> str:
     return f"{operation.name} {operation.path.rsplit('/', 1)[-1]}"
 
 
-def _weight(names, play):
+def _weight(names: Sequence[str], play: Play) -> tuple[int, int]:
     return sum(name not in play.run.actors for name in names), len(spelled(names).split())
 
 
-def _is_known(scenario, name):
+def _is_known(scenario: Scenario, name: str) -> bool:
     return name in scenario.actors or name.partition(":")[2] in scenario.actors
 
 
-def _with_fewer_actors(scenario, names, is_bad, begin_of):
+def _with_fewer_actors(
+    scenario: Scenario, names: Sequence[str], is_bad: Callable[[Play], bool], begin_of: Callable[[Scenario], Begin]
+) -> Scenario:
     for name in list(scenario.actors):
         actors = {other: verbs for other, verbs in scenario.actors.items() if other != name}
         events = tuple(event for event in scenario.events if event.partition(":")[2] != name)
@@ -93,5 +100,5 @@ def _with_fewer_actors(scenario, names, is_bad, begin_of):
     return scenario
 
 
-def _with_events(scenario, names):
+def _with_events(scenario: Scenario, names: Sequence[str]) -> Scenario:
     return replace(scenario, events=tuple(event for event in scenario.events if event in names))
