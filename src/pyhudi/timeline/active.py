@@ -238,7 +238,7 @@ def complete(
 
     `nonce` is 16 bytes that no other writer draws; they make the file provably ours, so that a lost reply is settled by
     reading back, and a second call with the same arguments finds it and succeeds. `claim` is called with path and bytes
-    right before. Gives the instant as the next listing shows it.
+    right before. Returns the instant as the next listing shows it.
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
     Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 another
