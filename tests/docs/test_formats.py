@@ -22,6 +22,7 @@ from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path, parse_base_file, write_token
 from pyhudi.formats.bloom import build, decode_bloom, encode_bloom, might_contain
+from pyhudi.formats.log import Command, HeaderKey, encode_blocks, read_blocks, rollback_block
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
 from pyhudi.kernels.bucket import bucket_file_id, bucket_of
@@ -231,6 +232,7 @@ EXAMPLES = {
     "footer": footer,
     "bloom-simple": lambda: hexdump(_raw(BLOOM)),
     "bloom-dynamic": lambda: hexdump(_raw(DYNAMIC)),
+    "log-rollback": lambda: hexdump(encode_blocks([rollback_block(DONE, START)])),
     "partition-metadata": lambda: _partition().decode().rstrip("\n"),
     "markers": lambda: "\n".join(marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")),
     "heartbeat": lambda: heartbeat_path(START),
@@ -302,6 +304,9 @@ def test_the_binary_examples_are_read_back():
     assert decode_rollback_plan(whole(encode_rollback_plan(PLAN, NONCE), "rollback-plan"), "x") == PLAN
     found = decode_rollback_metadata(whole(encode_rollback_metadata(ROLLBACK, NONCE), "rollback-metadata"), "x")
     assert found == ROLLBACK
+    log = bytes_of(shown["log-rollback"])
+    (block,) = read_blocks(lambda offset, length: log[offset : offset + length], len(log))
+    assert (block.command, block.header(HeaderKey.TARGET_INSTANT_TIME)) == (Command.ROLLBACK, START)
     for name, kind in (("bloom-simple", "SIMPLE"), ("bloom-dynamic", "DYNAMIC_V0")):
         bloom = decode_bloom(base64.b64encode(bytes_of(shown[name])), kind)
         assert might_contain(bloom, KEYS).to_pylist() == [True, True]

@@ -1,4 +1,4 @@
-"""The other files of golden tables: properties, partition metadata, base-file footers and bloom filters.
+"""The other files of golden tables: properties, partition metadata, footers, bloom filters and log files.
 
 Each is read, and written back to the same bytes as far as ours writes it at all. Start at `files`.
 """
@@ -12,12 +12,15 @@ from tests.golden.catalogue import kept_tables
 from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.bloom import encode_bloom, might_contain
+from pyhudi.formats.log import NewBlock, encode_blocks, read_blocks
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, parse_properties, properties_checksum
 from pyhudi.storage.api import FileStatus
 
 TABLES = [pytest.param(one, id=one.name) for one in kept_tables()]
 KEY = "_hoodie_record_key"
+NAMED_BY_BASE = {"mor_consistent_buckets", "mor_upgraded", "cow_upgraded_metadata"}
+"""Log files of these have the instant of their slice in the name, not the one that wrote them: some or all of them."""
 
 
 def files(path, pattern):
@@ -76,3 +79,16 @@ def test_footers_tell_the_keys_and_filters_are_written_back_to_the_byte(unpacked
         assert encode_bloom(bloom) == told.bloom_text
         ours = base_file_key_values(bloom=bloom, min_key=told.min_key, max_key=told.max_key)
         assert ours.items() <= footer.key_values.items()
+
+
+@pytest.mark.parametrize("golden", TABLES)
+def test_log_files_are_read_and_written_back_to_the_byte(unpacked, golden):
+    found = [one for one in unpacked(golden).rglob(".*.log.*") if ".temp" not in one.parts]
+    assert found or not golden.script.name.startswith("mor_") or golden.script.name == "mor_partial_updates"
+    for file in found:
+        data = file.read_bytes()
+        blocks = list(read_blocks(lambda offset, length, data=data: data[offset : offset + length], len(data)))
+        new = [NewBlock(kind=one.kind, headers=one.headers, content=one.read_content()) for one in blocks]
+        assert encode_blocks(new) == data, file.name
+        is_named_by_base = golden.version == 6 or golden.script.name in NAMED_BY_BASE
+        assert is_named_by_base or all(f"_{one.instant}.log." in file.name for one in blocks), file.name

@@ -1,0 +1,21 @@
+"""Log files: blocks of rows, deletes and commands, one behind the other.
+
+No paths and no knowledge of tables: bytes are read by `read_at(offset, length)`. Start at `read_blocks` and
+`encode_blocks`.
+"""
+
+from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock, ReadAt
+from pyhudi.formats.log.reader import read_blocks
+from pyhudi.formats.log.writer import encode_blocks, rollback_block
+
+__all__ = [
+    "BlockKind",
+    "Command",
+    "HeaderKey",
+    "LogBlock",
+    "NewBlock",
+    "ReadAt",
+    "encode_blocks",
+    "read_blocks",
+    "rollback_block",
+]
