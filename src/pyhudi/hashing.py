@@ -1,8 +1,9 @@
 """The hashes of Hudi's formats, over whole Arrow arrays.
 
-Murmur (bloom filters) and Java's `hashCode` of strings and lists (buckets, index shards); XXH64 of one path (locks).
-Pure functions of the bytes: nothing here may depend on the process, the platform or the order of the rows. Keys are
-laid out in blocks, longest first, so that one numpy operation serves a whole block. Start at `murmur_blocks`.
+Murmur (bloom filters) and Java's `hashCode` of strings and lists (buckets, index shards); XXH64 of names (locks, keys
+of the metadata table). Pure functions of the bytes: nothing here may depend on the process, the platform or the order
+of the rows. Keys are laid out in blocks, longest first, so that one numpy operation serves a whole block. Start at
+`murmur_blocks`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
-from pyhudi.errors import InvalidInput, PackageMissing
+from pyhudi.errors import InvalidInput
 
 __all__ = [
     "U32",
@@ -22,6 +24,7 @@ __all__ = [
     "java_hash",
     "java_list_hash",
     "murmur_blocks",
+    "name_hash",
     "path_hash",
 ]
 
@@ -32,7 +35,7 @@ Index: TypeAlias = npt.NDArray[np.int64]
 _BLOCK_ROWS = 8192
 _BLOCK_BYTES = 1 << 20
 _M = np.uint32(0x5BD1E995)
-_PATH_SEED = 0xFFFFFFFFDABADABA  # an int of Java, widened with its sign
+_NAME_SEED = 0xFFFFFFFFDABADABA  # an int of Java, widened with its sign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +136,15 @@ def java_list_hash(columns: Sequence[pa.Array | pa.ChunkedArray]) -> npt.NDArray
 
 def path_hash(path: str) -> str:
     """Return the 16 hex digits by which Apache Hudi names the locks that a base path implies."""
-    try:
-        import xxhash  # with the extras of the locks that are named so
-    except ImportError as error:
-        raise PackageMissing("xxhash is not installed: pip install 'pyhudi[aws]' or 'pyhudi[zookeeper]'") from error
-    return f"{xxhash.xxh64_intdigest(path.encode(), seed=_PATH_SEED):016X}"
+    return name_hash(path).hex().upper()
+
+
+def name_hash(name: str) -> bytes:
+    """Return the 8 bytes by which keys of the metadata table name a column or a partition: XXH64, big-endian.
+
+    Spec: format/metadata-table 4.1.
+    """
+    return xxhash.xxh64_digest(name.encode(), seed=_NAME_SEED)
 
 
 def _murmur_block(rows: Index, cells: _U8, lengths: Index) -> MurmurBlock:
