@@ -12,7 +12,7 @@ from pyhudi.errors import Unsupported
 from pyhudi.filegroup.file_index import FILES
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.names import parse_file
-from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.filegroup.view import SLICES, as_file_slices, file_groups, latest_file_slices, newest_slices
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import InstantTime, collapse, parse_name
 from pyhudi.timeline.view import Timeline, as_of, completion_of, is_committed, timeline_of
@@ -48,11 +48,16 @@ def status(name: str, partition: str = "p") -> FileStatus:
     return FileStatus(path=f"{partition}/{name}" if partition else name, size_bytes=1, modified_ms=0)
 
 
-def slices_of(files: Mapping[str, list[FileStatus]], seen: Timeline, *rest: Any, **more: Any) -> list[FileSlice]:
-    """Slice listings by partition."""
+def listed(files: Mapping[str, list[FileStatus]]) -> pa.Table:
+    """Put listings by partition into one."""
     rows = [(where, one.name, one.size_bytes) for where in sorted(files) for one in files[where]]
     columns = list(zip(*rows, strict=True)) or [()] * len(FILES)
-    return latest_file_slices(pa.table(list(map(pa.array, columns)), FILES.names).cast(FILES), seen, *rest, **more)
+    return pa.table(list(map(pa.array, columns)), FILES.names).cast(FILES)
+
+
+def slices_of(files: Mapping[str, list[FileStatus]], seen: Timeline, *rest: Any, **more: Any) -> list[FileSlice]:
+    """Slice listings by partition."""
+    return latest_file_slices(listed(files), seen, *rest, **more)
 
 
 def base(at: int, group: str = "a-0", token: str = "0-0-0") -> FileStatus:
@@ -167,6 +172,12 @@ def test_version_6_reads_the_slice_of_a_pending_compaction_with_the_one_before()
     assert shown(slices_of({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [("a-0", 1, 1, [(1, 1), (5, 1)])]
 
 
+def test_version_6_a_slice_of_logs_only_does_not_take_the_base_file_of_the_slice_before():
+    seen = timeline("1.commit", "2.deltacommit", "3.deltacommit", layout=1)
+    files = {"p": [base(1), log(1), log(3), log(3, 2)]}
+    assert shown(slices_of(files, seen, {})) == [("a-0", 3, None, [(3, 1), (3, 2)])]
+
+
 def test_version_6_log_only_groups_show_when_their_first_instant_is_committed():
     seen = timeline("1.deltacommit", "3.deltacommit.requested", layout=1)
     assert shown(slices_of({"p": [log(1), log(3, group="b-0")]}, seen, {})) == [("a-0", 1, None, [(1, 1)])]
@@ -180,7 +191,7 @@ def test_native_logs_are_refused():
 def by_the_rules(
     files: list[FileStatus], seen: Timeline, replaced: dict[tuple[str, str], InstantTime]
 ) -> list[FileSlice]:
-    """Build every slice by the rules of the format, one file at a time, and keep the newest of each group."""
+    """Build every slice by the rules of the format, one file at a time."""
     parsed = [one for one in (parse_file("p", status) for status in files) if one is not None]
     slices: dict[str, dict[str, tuple[list[BaseFile], list[object]]]] = {}
     for one in parsed:
@@ -195,16 +206,15 @@ def by_the_rules(
         below = [key for key in group if key <= completion]
         key = max(below) if below else one.instant
         group.setdefault(key, ([], []))[1].append(one)
-    newest = []
-    for file_id in sorted(slices):
+    found = []
+    for file_id, key in sorted((file_id, key) for file_id, group in slices.items() for key in group):
         gone = replaced.get(("p", file_id))
-        key = max(slices[file_id])
         bases, entries = slices[file_id][key]
         is_archived = gone not in seen.completed
         if gone is not None and is_committed(seen, gone) and not (is_archived and bases and key > gone):
             continue
-        newest.append((file_id, int(key[6:8]), [one.name for one in bases], [one.name for one in entries]))
-    return newest
+        found.append((file_id, int(key[6:8]), [one.name for one in bases], [one.name for one in entries]))
+    return found
 
 
 _days = st.integers(1, 20)
@@ -231,31 +241,59 @@ def test_slicing_is_what_the_rules_say(history, files, gone, point, kept_from):
     seen = timeline(*names, archived=archived)
     replaced = {("p", group): day(at) for group, at in gone.items()}
     cut = seen if point is None else as_of(seen, day(point))
-    found = slices_of({"p": files}, seen, replaced, None if point is None else day(point))
-    assert [
+    groups = file_groups(listed({"p": files}), seen, replaced, None if point is None else day(point))
+    expected = by_the_rules(files, cut, replaced)
+    assert named(as_file_slices(groups)) == expected
+    assert named(as_file_slices(newest_slices(groups))) == list({one[0]: one for one in expected}.values())
+
+
+def named(slices: list[FileSlice]) -> list[tuple[str, int, list[str], list[str]]]:
+    return [
         (
             one.group.file_id,
             int(one.base_instant[6:8]),
             [one.base.name] if one.base else [],
             [entry.name for entry in one.logs],
         )
-        for one in found
-    ] == by_the_rules(files, cut, replaced)
+        for one in slices
+    ]
+
+
+def test_slices_are_columns():
+    seen = timeline("1_2.commit", "3_4.deltacommit", "5_6.commit")
+    found = file_groups(listed({"p": [base(1), log(3), base(5)], "": [log(3, group="b-0")]}), seen, {})
+    one_log = {"name": log(3).name, "size_bytes": 1}
+    assert found.schema == SLICES
+    assert found.to_pylist() == [
+        dict(zip(SLICES.names, row, strict=True))
+        for row in (
+            ("", "b-0", day(3), None, None, [{"name": log(3, group="b-0").name, "size_bytes": 1}]),
+            ("p", "a-0", day(1), base(1).name, 1, [one_log]),
+            ("p", "a-0", day(5), base(5).name, 1, []),
+        )
+    ]
+
+
+def test_a_point_and_replacements_cut_older_slices_too():
+    seen = timeline("1_2.commit", "3_4.commit", "5_6.replacecommit")
+    files = listed({"p": [base(1), base(3), base(5), base(1, "b-0")]})
+    assert shown(as_file_slices(file_groups(files, seen, {}, day(4)))) == [
+        ("a-0", 1, 1, []),
+        ("a-0", 3, 3, []),
+        ("b-0", 1, 1, []),
+    ]
+    assert shown(as_file_slices(file_groups(files, seen, {("p", "a-0"): day(5)}))) == [("b-0", 1, 1, [])]
 
 
 def test_a_hundred_thousand_files_are_sliced_at_once():
-    """A guard against slow growth, with room for a busy machine; the aim is half a second."""
+    """A guard against slow growth, with room for a busy machine; the aim is a tenth of a second."""
     seen = timeline(*(f"{at}_{at}.commit" for at in range(1, 11)))
-    files = {
-        f"p={part}": [
-            FileStatus(
-                path=f"p={part}/{base_file_name(f'{part}-{group}-0', '0-0-0', day(at))}", size_bytes=1, modified_ms=0
-            )
-            for group in range(100)
-            for at in range(1, 11)
-        ]
-        for part in range(100)
-    }
+    files = listed(
+        {
+            f"p={part}": [base(at, f"{part}-{group}-0") for group in range(100) for at in range(1, 11)]
+            for part in range(100)
+        }
+    )
     started = time.process_time()
-    assert len(slices_of(files, seen, {})) == 10_000
-    assert time.process_time() - started < 2
+    assert newest_slices(file_groups(files, seen, {})).num_rows == 10_000
+    assert time.process_time() - started < 0.5
