@@ -16,7 +16,7 @@ import fastavro
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
 from pyhudi.schema.json_text import parse_json
 
-__all__ = ["decode_container", "encode_container"]
+__all__ = ["decode_container", "decode_record", "encode_container"]
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -74,7 +74,7 @@ def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes
         raise CorruptData("sync marker does not match; the Avro file is damaged")
     text = entries.get("avro.schema", b"")
     schema = _known_schema(text) if len(text) <= _KNOWN_BYTES else _read_schema(text)
-    return _read_record(_decompress(body, entries.get("avro.codec", b"null")), schema), schema, sync
+    return decode_record(_decompress(body, entries.get("avro.codec", b"null")), schema), schema, sync
 
 
 @lru_cache(maxsize=64)
@@ -104,7 +104,12 @@ def _read_schema(text: bytes) -> dict[str, Any]:
     return schema
 
 
-def _read_record(body: bytes, schema: dict[str, Any]) -> dict[str, Any]:
+def decode_record(body: bytes, schema: Schema) -> dict[str, Any]:
+    """Read one record that stands for itself, as a container or a block of a log file has it.
+
+    Raises: CorruptData where bytes and schema differ, or bytes are left.
+    Spec:   format/timeline 2.5; format/files 2.4.
+    """
     parsed = _parsed(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
     source = io.BytesIO(body)
     try:

@@ -5,16 +5,19 @@ No paths and no knowledge of tables: bytes are read by `read_at(offset, length)`
 """
 
 from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock, ReadAt
+from pyhudi.formats.log.deletes import DELETES, decode_deletes
 from pyhudi.formats.log.reader import read_blocks
 from pyhudi.formats.log.writer import encode_blocks, rollback_block
 
 __all__ = [
+    "DELETES",
     "BlockKind",
     "Command",
     "HeaderKey",
     "LogBlock",
     "NewBlock",
     "ReadAt",
+    "decode_deletes",
     "encode_blocks",
     "read_blocks",
     "rollback_block",

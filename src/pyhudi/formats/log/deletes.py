@@ -1,0 +1,112 @@
+"""What a delete block holds: keys, and the ordering values with which they were deleted.
+
+The ordering value is a union of wrappers, one a type, so that `5` may be an int or a long: a column each, of which a
+row has at most one. Start at `decode_deletes`.
+"""
+
+import struct
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData, Unsupported
+from pyhudi.formats.avro import decode_record
+
+__all__ = ["DELETES", "decode_deletes"]
+
+_CONTENT_VERSION: Final = 3
+_KRYO_VERSIONS: Final = (1, 2)
+_FRONT: Final = struct.Struct(">ii")
+_DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
+_WRAPPERS: Final[dict[str, tuple[Any, pa.DataType]]] = {
+    "BooleanWrapper": ("boolean", pa.bool_()),
+    "IntWrapper": ("int", pa.int32()),
+    "LongWrapper": ("long", pa.int64()),
+    "FloatWrapper": ("float", pa.float32()),
+    "DoubleWrapper": ("double", pa.float64()),
+    "BytesWrapper": ("bytes", pa.binary()),
+    "StringWrapper": ("string", pa.string()),
+    "DateWrapper": ("int", pa.int32()),
+    "DecimalWrapper": (_DECIMAL, pa.decimal128(30, 15)),
+    "TimeMicrosWrapper": ({"type": "long", "logicalType": "time-micros"}, pa.time64("us")),
+    "TimestampMicrosWrapper": ("long", pa.int64()),
+}
+"""In the order of the union; days since 1970 and microseconds are numbers, as in Avro."""
+_ITEMS: Final = {**_WRAPPERS, "LocalDateWrapper": ("int", pa.int32())}
+"""What an array of ordering values is made of, where a table has several ordering fields."""
+
+
+def _struct_of(wrappers: dict[str, tuple[Any, pa.DataType]]) -> pa.StructType:
+    return pa.struct([(name, pa.struct([("value", kind)])) for name, (_, kind) in wrappers.items()])
+
+
+_ARRAY_TYPE: Final = pa.struct([("wrappedValues", pa.list_(_struct_of(_ITEMS)))])
+DELETES: Final = pa.schema(
+    [
+        ("record_key", pa.string()),
+        ("partition_path", pa.string()),
+        ("ordering", pa.struct([*_struct_of(_WRAPPERS), ("ArrayWrapper", _ARRAY_TYPE)])),
+    ]
+)
+"""Deleted records, one a row. `ordering` is null or has one field that is not, named as the wrapper: `IntWrapper` 0
+stands for no ordering value."""
+
+
+def decode_deletes(content: bytes) -> pa.Table:
+    """Read the content of a delete block.
+
+    Bytes:  int(3) int(size), and an Avro HoodieDeleteRecordList of that size.
+    Shape:  `DELETES`, in the order of the block.
+    Raises: CorruptData; Unsupported for contents of versions 1 and 2, which are Java objects in Kryo.
+    Spec:   format/files 2.4.
+    """
+    if len(content) < _FRONT.size:
+        raise CorruptData("delete block is cut off", size_bytes=len(content))
+    version, size = _FRONT.unpack_from(content)
+    if version in _KRYO_VERSIONS:
+        raise Unsupported(
+            "deletes that an old release wrote in Kryo cannot be read by this pyhudi; compact the table with it",
+            content_version=version,
+        )
+    if version != _CONTENT_VERSION:
+        raise Unsupported("content version of a delete block is not known to this pyhudi", content_version=version)
+    if size != len(content) - _FRONT.size:
+        raise CorruptData("delete block names another size than it has", size_bytes=size, found=len(content))
+    found = decode_record(content[_FRONT.size :], _SCHEMA)["deletes"]
+    try:
+        rows = pa.array(found, pa.struct(DELETES))
+    except (pa.ArrowException, OverflowError) as error:
+        raise CorruptData("delete block has a value beyond its type") from error
+    return pa.Table.from_struct_array(rows)
+
+
+def _named(wrapper: str, kind: object) -> dict[str, Any]:
+    """Return a branch of the union that decodes to its name: a record of one field has its field's bytes."""
+    inner = {"type": "record", "name": wrapper, "fields": [{"name": "value", "type": kind}]}
+    return {"type": "record", "name": f"Named{wrapper}", "fields": [{"name": wrapper, "type": inner}]}
+
+
+def _array() -> dict[str, Any]:
+    local_date = _named("LocalDateWrapper", "int")
+    items = ["null", *(f"Named{name}" for name in _WRAPPERS), local_date]
+    values = ["null", {"type": "array", "items": items}]
+    inner = {"type": "record", "name": "ArrayWrapper", "fields": [{"name": "wrappedValues", "type": values}]}
+    return {"type": "record", "name": "NamedArrayWrapper", "fields": [{"name": "ArrayWrapper", "type": inner}]}
+
+
+def _optional(name: str) -> dict[str, Any]:
+    return {"name": name, "type": ["null", "string"]}
+
+
+_ORDERING: Final = ["null", *(_named(name, kind) for name, (kind, _) in _WRAPPERS.items()), _array()]
+_DELETE: Final = {
+    "type": "record",
+    "name": "HoodieDeleteRecord",
+    "fields": [_optional("record_key"), _optional("partition_path"), {"name": "ordering", "type": _ORDERING}],
+}
+_SCHEMA: Final = {
+    "type": "record",
+    "name": "HoodieDeleteRecordList",
+    "fields": [{"name": "deletes", "type": {"type": "array", "items": _DELETE}}],
+}
+"""What Apache Hudi writes, with names of ours: names are not in the bytes."""
