@@ -12,16 +12,22 @@ from tests.golden.catalogue import kept_tables
 
 from pyhudi.formats.avro import decode_container
 from pyhudi.timeline.codec import (
+    decode_clean_metadata,
+    decode_clean_plan,
     decode_commit,
     decode_plan,
     decode_rollback_metadata,
     decode_rollback_plan,
+    encode_clean_metadata,
+    encode_clean_plan,
     encode_commit,
     encode_requested_replace,
     encode_rollback_metadata,
     encode_rollback_plan,
 )
 from pyhudi.timeline.codec.schemas import (
+    CLEAN_METADATA,
+    CLEAN_PLAN,
     COMMIT_METADATA,
     REPLACE_COMMIT_METADATA,
     REQUESTED_REPLACE_METADATA,
@@ -34,6 +40,8 @@ from pyhudi.txn.checks import require_older_targets
 OUR_SCHEMAS = {
     one["name"]: one
     for one in (
+        CLEAN_METADATA,
+        CLEAN_PLAN,
         COMMIT_METADATA,
         REPLACE_COMMIT_METADATA,
         REQUESTED_REPLACE_METADATA,
@@ -81,6 +89,13 @@ def body(data):
     return data.split(sync)[1]
 
 
+def whole_paths(plan):
+    """Give what finds the path of a file of a clean's plan, by partition and name."""
+    listed = plan["filePathsToBeDeletedPerPartition"]
+    found = {(where, one["filePath"].rsplit("/", 1)[-1]): one["filePath"] for where in listed for one in listed[where]}
+    return lambda where, name: found[where, name]
+
+
 def is_commit(instant):
     return instant.comparable_action in WRITE_ACTIONS and instant.state is not State.REQUESTED
 
@@ -124,6 +139,11 @@ def test_plans_and_services_are_read_and_those_we_write_are_written_back_to_the_
             assert body(encode_rollback_metadata(decode_rollback_metadata(data, name), nonce)) == body(data), name
         elif instant.action is Action.ROLLBACK:
             assert body(encode_rollback_plan(decode_rollback_plan(data, name), nonce)) == body(data), name
+        elif instant.action is Action.CLEAN and instant.is_completed:
+            assert body(encode_clean_metadata(decode_clean_metadata(data, name), nonce)) == body(data), name
+        elif instant.action is Action.CLEAN:
+            read = decode_clean_plan(data, name)
+            assert body(encode_clean_plan(read, whole_paths(plan), nonce)) == body(data), name
         elif instant.action is Action.REPLACECOMMIT and plan["operationType"] is None:
             assert body(encode_requested_replace(nonce)) == body(data), name
         else:

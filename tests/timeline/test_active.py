@@ -27,7 +27,13 @@ from pyhudi.timeline.active import (
     timeline_zone,
 )
 from pyhudi.timeline.clock import format_instant
-from pyhudi.timeline.codec import decode_commit, decode_rollback_metadata, encode_commit, encode_requested_replace
+from pyhudi.timeline.codec import (
+    decode_commit,
+    decode_rollback_metadata,
+    encode_commit,
+    encode_requested_replace,
+    encode_rollback_metadata,
+)
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.rollback import RollbackMetadata
@@ -41,6 +47,10 @@ DONE_INSTANT = Instant(requested_time=T, action=Action.COMMIT, state=State.COMPL
 
 def wanted(action: Action = Action.COMMIT) -> Instant:
     return Instant(requested_time=T, action=action, state=State.REQUESTED)
+
+
+def encoded(state, metadata=DONE, nonce=NONCE) -> bytes:
+    return encode_commit(metadata, state.layout.timeline_layout, nonce)
 
 
 def names(state) -> list[str]:
@@ -97,9 +107,9 @@ def stubborn():
 )
 def test_each_state_leaves_a_file_of_its_own(version, action, files):
     state = new_state(version)
-    instant = start(state, request(state, wanted(action)), DONE)
+    instant = start(state, request(state, wanted(action)), encoded(state))
     assert [one.state for one in load_timeline(state).instants] == [State.INFLIGHT]
-    complete(state, instant, DONE, C, NONCE)
+    complete(state, instant, encoded(state), C)
     assert names(state) == sorted(files)
     seen = load_timeline(state)
     assert [one.state for one in seen.instants] == [State.COMPLETED]
@@ -119,7 +129,7 @@ def _lost(version: int) -> dict[str, None]:
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_a_completed_instant_is_given_back_as_the_listing_shows_it(version):
     state = new_state(version)
-    done = complete(state, start(state, request(state, wanted())), DONE, C, NONCE)
+    done = complete(state, start(state, request(state, wanted())), encoded(state), C)
     assert done == load_timeline(state).instants[0]
     assert done.is_completed
 
@@ -127,19 +137,17 @@ def test_a_completed_instant_is_given_back_as_the_listing_shows_it(version):
 def test_the_bodies_are_those_of_the_layout():
     for version, begins in ((6, b"{\n"), (9, b"Obj\x01")):
         state = new_state(version)
-        instant = start(state, request(state, wanted()), DONE)
-        complete(state, instant, DONE, C, NONCE)
+        instant = start(state, request(state, wanted()), encoded(state))
+        complete(state, instant, encoded(state), C)
         folder = state.layout.timeline_path
         assert state.storage.get(f"{folder}/{T}.commit.requested") == b""
         assert state.storage.get(f"{folder}/{T}.inflight").startswith(begins)
         assert state.storage.get(f"{folder}/{load_timeline(state).instants[0].file_name}").startswith(begins)
 
 
-def test_a_version_6_inflight_has_no_nonce_and_its_commit_has():
+def test_a_version_6_commit_has_a_nonce():
     state = new_state(6)
-    instant = start(state, request(state, wanted()), DONE)
-    complete(state, instant, DONE, C, NONCE)
-    assert decode_commit(state.storage.get(f".hoodie/{T}.inflight"), "x").extra == {}
+    complete(state, start(state, request(state, wanted())), encoded(state), C)
     assert decode_commit(state.storage.get(f".hoodie/{T}.commit"), "x").extra == {"pyhudi.nonce": NONCE.hex()}
 
 
@@ -162,16 +170,16 @@ def test_an_instant_that_was_rolled_back_cannot_start():
 def test_completing_twice_with_the_same_nonce_is_one_commit():
     state = new_state()
     instant = start(state, request(state, wanted()))
-    assert complete(state, instant, DONE, C, NONCE) == complete(state, instant, DONE, C, NONCE)
+    assert complete(state, instant, encoded(state), C) == complete(state, instant, encoded(state), C)
 
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_name_that_somebody_else_completed_is_not_ours(version):
     state = new_state(version)
     instant = start(state, request(state, wanted()))
-    complete(state, instant, DONE, C, b"somebody else's.")
+    complete(state, instant, encoded(state, nonce=b"somebody else's."), C)
     with pytest.raises(PreconditionFailed):
-        complete(state, instant, DONE, C, NONCE)
+        complete(state, instant, encoded(state), C)
 
 
 def test_an_empty_completed_file_is_somebody_elses():
@@ -179,7 +187,7 @@ def test_an_empty_completed_file_is_somebody_elses():
     instant = start(state, request(state, wanted()))
     state.storage.put(f".hoodie/timeline/{T}_{C}.commit", b"")
     with pytest.raises(PreconditionFailed):
-        complete(state, instant, DONE, C, NONCE)
+        complete(state, instant, encoded(state), C)
 
 
 @pytest.mark.parametrize("error", [PutUnknown("lost"), StorageUnavailable("down")])
@@ -187,7 +195,7 @@ def test_a_lost_reply_is_settled_by_reading_back(stubborn, error):
     storage, state = stubborn
     instant = start(state, request(state, wanted()))
     storage.put_error = error
-    assert complete(state, instant, DONE, C, NONCE).is_completed
+    assert complete(state, instant, encoded(state), C).is_completed
 
 
 @pytest.mark.parametrize("kind", [FaultKind.DENIED, FaultKind.NO_SPACE, FaultKind.TIMEOUT])
@@ -195,7 +203,7 @@ def test_what_is_published_is_committed_though_nobody_tells_its_date(kind):
     state = new_state(6)
     plan = [Fault(kind=kind, path="*.commit", operations=frozenset({"head"}))]
     faulty = replace(state, storage=FaultyStorage(state.storage, plan=plan, env=state.env))
-    done = complete(faulty, start(state, request(state, wanted())), DONE, C, NONCE)
+    done = complete(faulty, start(state, request(state, wanted())), encoded(faulty), C)
     assert (done.is_completed, done.completion_time) == (True, C)
 
 
@@ -205,10 +213,10 @@ def test_a_commit_that_cannot_be_found_is_unknown_not_failed(stubborn, error):
     instant = start(state, request(state, wanted()))
     storage.put_error, storage.is_lost = error, True
     with pytest.raises(CommitUnknown, match=T):
-        complete(state, instant, DONE, C, NONCE)
+        complete(state, instant, encoded(state), C)
     storage.get_error = StorageUnavailable("down")
     with pytest.raises(CommitUnknown):
-        complete(state, instant, DONE, C, NONCE)
+        complete(state, instant, encoded(state), C)
 
 
 def test_removing_a_pending_instant_takes_both_files_and_nothing_else():
@@ -249,9 +257,8 @@ def test_a_pending_clustering_of_layout_1_is_told_from_a_replacement_by_its_plan
 def test_a_rollback_publishes_its_own_metadata():
     state = new_state()
     instant = start(state, request(state, wanted(Action.ROLLBACK), b"plan"))
-    done = complete(
-        state, instant, RollbackMetadata(start_time=T, time_taken_ms=1, rolled_back=((C, "commit"),)), C, NONCE
-    )
+    metadata = RollbackMetadata(start_time=T, time_taken_ms=1, rolled_back=((C, "commit"),))
+    done = complete(state, instant, encode_rollback_metadata(metadata, NONCE), C)
     assert done.file_name == f"{T}_{C}.rollback"
     assert decode_rollback_metadata(state.storage.get(f".hoodie/timeline/{done.file_name}"), "x").rolled_back == (
         (C, "commit"),
@@ -261,7 +268,7 @@ def test_a_rollback_publishes_its_own_metadata():
 def test_a_completed_instant_is_read_once_a_process(stubborn):
     storage, state = stubborn
     storage.is_picklable = True
-    done = complete(state, start(state, request(state, wanted())), DONE, C, NONCE)
+    done = complete(state, start(state, request(state, wanted())), encoded(state), C)
     storage.gets = 0
     assert read_commit_metadata(state, done) == read_commit_metadata(state, done) == DONE
     assert storage.gets == 1
@@ -303,14 +310,14 @@ def test_stores_that_live_in_one_process_are_never_mixed_up_in_the_cache():
     for metadata in (DONE, other):
         env = FixedEnv()
         state = new_state(9, MemoryStorage("memory://same", env=env), env)
-        done = complete(state, start(state, request(state, wanted())), metadata, C, NONCE)
+        done = complete(state, start(state, request(state, wanted())), encoded(state, metadata), C)
         read.append(read_commit_metadata(state, done))
     assert read == [DONE, other]
 
 
 def test_a_corrupt_instant_is_named():
     state = new_state()
-    done = complete(state, start(state, request(state, wanted())), DONE, C, NONCE)
+    done = complete(state, start(state, request(state, wanted())), encoded(state), C)
     state.storage.put(f".hoodie/timeline/{done.file_name}", b"Obj\x01 nonsense")
     with pytest.raises(CorruptData, match=f"{T}_{C}.commit"):
         read_commit_metadata(state, done)

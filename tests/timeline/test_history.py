@@ -125,7 +125,7 @@ def test_a_compaction_that_was_rolled_back_and_run_again_is_there(version):
     running = start(state, request(state, wanted, b"plan"))
     done = ".rollback" if version == 6 else "_20250103000000001.rollback"
     state.storage.put(f"{state.layout.timeline_path}/20250103000000000{done}", rollback_of(UNDONE, "compaction"))
-    complete(state, running, metadata_of(), "20250104000000000", NONCE)
+    complete(state, running, encode_commit(metadata_of(), state.layout.timeline_layout, NONCE), "20250104000000000")
     assert is_committed(load_timeline(state), UNDONE)
 
 

@@ -43,6 +43,7 @@ from pyhudi.storage.api import PutMode, StorageTraits
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import complete, load_timeline, request, start
+from pyhudi.timeline.codec import decode_commit, encode_commit
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import completed_writes
 from pyhudi.txn import checks, commit
@@ -629,7 +630,9 @@ def publish_for_another(txn):
             if path.endswith(".commit") and not self.is_done:
                 self.is_done = True
                 env = self.state.env
-                complete(self.state, txn.instant, metadata_of(), txn.time, env.random_bytes(16))
+                layout = self.state.layout.timeline_layout
+                data = encode_commit(metadata_of(), layout, env.random_bytes(16))
+                complete(self.state, txn.instant, data, txn.time)
             super().put(path, data, mode)
 
     meddling = Meddling(inner)
@@ -664,6 +667,15 @@ def test_the_heartbeat_ends_with_the_write(tmp_path):
     with pytest.raises(KeyError), begun(state):
         raise KeyError
     assert remains(state) == []
+
+
+def test_an_inflight_file_of_version_6_has_no_nonce():
+    state = new_state(6)
+    with begun(state) as txn:
+        txn.start(metadata_of())
+        inflight = state.storage.get(f".hoodie/{txn.time}.inflight")
+        assert "pyhudi.nonce" not in decode_commit(inflight, "x").extra
+        txn.commit(proposal_of(write(txn)))
 
 
 def test_starting_twice_is_refused(state):

@@ -1,6 +1,7 @@
 """Roll one pending instant back by name. Start at `rollback_instant`."""
 
 from dataclasses import replace
+from typing import Final
 
 from pyhudi.errors import InstantNotFound, InvalidInput
 from pyhudi.options import Settings
@@ -11,9 +12,11 @@ from pyhudi.timeline.view import find_instant
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import lock_for, require_lease
 from pyhudi.txn.outcomes import nothing_committed
-from pyhudi.txn.recovery.rollback import ROLLED_BACK, UNFINISHED, plan_rollback, run_rollback
+from pyhudi.txn.recovery.rollback import ROLLED_BACK, plan_rollback, run_rollback
 
 __all__ = ["rollback_instant"]
+
+_UNFINISHED: Final = "a rollback could not be finished; try again"
 
 
 def rollback_instant(
@@ -25,7 +28,7 @@ def rollback_instant(
     Raises: InstantNotFound; InvalidInput for an instant that is completed, also if its commit was decided while this
             rollback was on its way; LockNotAcquired; StorageUnavailable where it could not be finished.
     """
-    with nothing_committed(UNFINISHED), lock_for(state, settings).hold() as lease:
+    with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
         timeline = decided_timeline(state)
         target = find_instant(timeline, time)

@@ -20,7 +20,6 @@ from pyhudi.errors import (
     FileMissing,
     HudiError,
     InstantNotFound,
-    InternalError,
     PreconditionFailed,
     PutUnknown,
     StorageUnavailable,
@@ -32,15 +31,12 @@ from pyhudi.timeline.codec import (
     decode_commit,
     decode_plan,
     decode_rollback_plan,
-    encode_commit,
-    encode_rollback_metadata,
     is_clustering_plan,
 )
 from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name
 from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
-from pyhudi.timeline.rollback import RollbackMetadata
 from pyhudi.timeline.view import Timeline, timeline_of
 
 __all__ = [
@@ -57,7 +53,6 @@ __all__ = [
     "timeline_zone",
 ]
 
-_NONCE_BYTES: Final = 16
 _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _EMPTY_READS: Final = 3
@@ -202,11 +197,10 @@ def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None
     return requested
 
 
-def start(state: TableState, instant: Instant, profile: CommitMetadata | None = None) -> Instant:
+def start(state: TableState, instant: Instant, data: bytes = b"") -> Instant:
     """Move a requested instant to inflight.
 
-    `profile` says what is planned for which file group, without paths; None, for services and bulk inserts, leaves the
-    file empty.
+    `data` is what its file holds: a write's encoded profile; nothing for most services and for bulk inserts.
 
     Raises: InstantNotFound if the request is gone: another writer rolled it back. PreconditionFailed if it was started.
     """
@@ -217,10 +211,7 @@ def start(state: TableState, instant: Instant, profile: CommitMetadata | None = 
         raise InstantNotFound(
             "the request of this instant is gone; it was rolled back", instant=requested.file_name
         ) from error
-    layout = state.layout.timeline_layout
-    nonce = state.env.random_bytes(_NONCE_BYTES) if layout == 2 else b""
     inflight = _named(replace(requested, state=State.INFLIGHT), state)
-    data = b"" if profile is None else encode_commit(profile, layout, nonce)
     _create_pending(state, _path(state, inflight.file_name), data)
     return inflight
 
@@ -228,17 +219,17 @@ def start(state: TableState, instant: Instant, profile: CommitMetadata | None = 
 def complete(
     state: TableState,
     instant: Instant,
-    metadata: CommitMetadata | RollbackMetadata,
+    data: bytes,
     completion_time: InstantTime,
-    nonce: bytes,
     *,
     claim: Callable[[str, bytes], None] | None = None,
 ) -> Instant:
     """Publish an instant: what it wrote is visible from here on, to all readers, or not at all.
 
-    `nonce` is 16 bytes that no other writer draws; they make the file provably ours, so that a lost reply is settled by
-    reading back, and a second call with the same arguments finds it and succeeds. `claim` is called with path and bytes
-    right before. Returns the instant as the next listing shows it.
+    `data` is the action's metadata as `timeline.codec` encodes it, with a nonce that no other writer draws: it makes
+    the file provably ours, so that a lost reply is settled by reading back, and a second call with the same arguments
+    finds it and succeeds. `claim` is called with path and bytes right before. Returns the instant as the next listing
+    shows it.
 
     Locks:  the table lock is held, and the caller has checked that its pending files are still there.
     Raises: PreconditionFailed if another file has the name: in layout 2 take the next millisecond, in layout 1 another
@@ -248,7 +239,6 @@ def complete(
     """
     done = replace(instant, action=instant.comparable_action, state=State.COMPLETED, completion_time=completion_time)
     done = _named(done, state)
-    data = _encode(metadata, state.layout.timeline_layout, nonce)
     if claim is not None:
         claim(_path(state, done.file_name), data)
     try:
@@ -308,14 +298,6 @@ def _landed_late(instant: Instant, known: Container[tuple[InstantTime, Action]],
         return False
     key = instant.requested_time, instant.comparable_action
     return key not in known and not past.was_committed(instant.requested_time)
-
-
-def _encode(metadata: CommitMetadata | RollbackMetadata, layout: int, nonce: bytes) -> bytes:
-    if len(nonce) != _NONCE_BYTES:
-        raise InternalError(f"a nonce has {_NONCE_BYTES} bytes", length=len(nonce))
-    if isinstance(metadata, RollbackMetadata):
-        return encode_rollback_metadata(metadata, nonce)
-    return encode_commit(metadata, layout, nonce)
 
 
 def _named(instant: Instant, state: TableState) -> Instant:

@@ -30,6 +30,7 @@ __all__ = [
     "completed_after",
     "completed_writes",
     "completion_of",
+    "find_action",
     "find_instant",
     "first_pending_write",
     "hidden_writes",
@@ -172,6 +173,12 @@ def find_instant(timeline: Timeline, time: str) -> Instant | None:
     """Find the write with this requested time, in whatever state; else any action with it."""
     same = [one for one in timeline.instants if one.requested_time == time]
     return next((one for one in same if one.action in _PENDING_WRITES), same[0] if same else None)
+
+
+def find_action(timeline: Timeline, time: str, action: Action) -> Instant | None:
+    """Find the instant of this requested time and action; a savepoint has the time of the commit that it keeps."""
+    found = (one for one in timeline.instants if one.requested_time == time)
+    return next((one for one in found if one.comparable_action is action), None)
 
 
 def latest_write(timeline: Timeline) -> Instant | None:

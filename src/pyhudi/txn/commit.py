@@ -35,6 +35,7 @@ from pyhudi.timeline.active import (
     remove_pending,
     start,
 )
+from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
@@ -182,7 +183,7 @@ class Txn:
         if is_early:
             require_no_rival(self.state, self.time, groups, self.settings)
         try:
-            self.instant = start(self.state, self.instant, profile)
+            self.instant = start(self.state, self.instant, self._encoded(profile))
         except (InstantNotFound, PreconditionFailed) as error:
             raise _taken_for_dead(self.time) from error
 
@@ -246,6 +247,12 @@ class Txn:
         self.snapshot, self.revision = now, self.revision + 1
         return Superseded(timeline=now, groups=groups, revision=self.revision, conflict=conflict)
 
+    def _encoded(self, profile: CommitMetadata | None) -> bytes:
+        """Format what the inflight file holds; None leaves it empty. Layout 1 has room for a nonce in commits only."""
+        layout = self.state.layout.timeline_layout
+        nonce = self.state.env.random_bytes(_NONCE_BYTES) if layout == 2 else b""
+        return b"" if profile is None else encode_commit(profile, layout, nonce)
+
     @property
     def _rules(self) -> ConflictRules:
         return rules_for(self.settings, self.state)
@@ -272,12 +279,13 @@ class Txn:
     def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
         """Create the completed instant; in layout 2 a taken name means the next millisecond."""
         env, times = self.state.env, times_for(self.state, self.settings)
+        layout = self.state.layout.timeline_layout
         newest, claim = max(newest_time(now) or self.time, self.time), None if fence is None else fence.claim_commit
         while True:
             completion = times.issue(newest)
             try:
-                nonce = env.random_bytes(_NONCE_BYTES)
-                return complete(self.state, self.instant, metadata, completion, nonce, claim=claim)
+                data = encode_commit(metadata, layout, env.random_bytes(_NONCE_BYTES))
+                return complete(self.state, self.instant, data, completion, claim=claim)
             except PreconditionFailed as error:
                 if not self.state.layout.has_completion_times:
                     raise self._displaced() from error

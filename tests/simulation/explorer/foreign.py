@@ -24,6 +24,7 @@ from pyhudi.state.properties_file import update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
 from pyhudi.timeline.clock import next_instant_time
+from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.codec.schemas import REQUESTED_REPLACE_METADATA
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
@@ -185,6 +186,7 @@ def _finished(
     )
     with _locked(state, seat):
         completion = next_instant_time(state.env, newest_time(load_timeline(state)), timeline_zone(state))
-        done = complete(state, instant, metadata, completion, state.env.random_bytes(16))
+        data = encode_commit(metadata, state.layout.timeline_layout, state.env.random_bytes(16))
+        done = complete(state, instant, data, completion)
     state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
     return Done(done.requested_time)

@@ -7,6 +7,8 @@ resolve by name). Only data: what is written with them is in the modules beside.
 from typing import Any, Final
 
 __all__ = [
+    "CLEAN_METADATA",
+    "CLEAN_PLAN",
     "COMMIT_METADATA",
     "REPLACE_COMMIT_METADATA",
     "REQUESTED_REPLACE_METADATA",
@@ -179,5 +181,50 @@ ROLLBACK_METADATA: Final = _root(
         ),
         _field("version", _VERSION, default=1),
         _field("instantsRollback", _array(_INSTANT_INFO, default=[]), default=[]),
+    )
+)
+
+_CLEAN_PARTITION: Final = _record(
+    "HoodieCleanPartitionMetadata",
+    _field("partitionPath", _TEXT),
+    _field("policy", _TEXT),
+    *(_field(name, _array(_TEXT)) for name in ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")),
+    _maybe("isPartitionDeleted", "boolean"),
+)
+CLEAN_PLAN: Final = _root(
+    _record(
+        "HoodieCleanerPlan",
+        _maybe(
+            "earliestInstantToRetain",
+            _record("HoodieActionInstant", *(_field(name, _TEXT) for name in ("timestamp", "action", "state"))),
+        ),
+        _field("lastCompletedCommitTimestamp", _TEXT, default=""),
+        _field("policy", _TEXT),
+        _maybe("filesToBeDeletedPerPartition", _map(_array(_TEXT))),
+        _field("version", _VERSION, default=1),
+        _maybe(
+            "filePathsToBeDeletedPerPartition",
+            _map(
+                _array(
+                    _record("HoodieCleanFileInfo", _maybe("filePath", _TEXT), _maybe("isBootstrapBaseFile", "boolean"))
+                )
+            ),
+        ),
+        _maybe("partitionsToBeDeleted", _array(_TEXT)),
+        _maybe("extraMetadata", {**_map(_TEXT), "default": None}),
+    )
+)
+CLEAN_METADATA: Final = _root(
+    _record(
+        "HoodieCleanMetadata",
+        _field("startCleanTime", _TEXT),
+        _field("timeTakenInMillis", "long"),
+        _field("totalFilesDeleted", "int"),
+        _field("earliestCommitToRetain", _TEXT),
+        _field("lastCompletedCommitTimestamp", _TEXT, default=""),
+        _field("partitionMetadata", _map(_CLEAN_PARTITION)),
+        _field("version", _VERSION, default=1),
+        _maybe("bootstrapPartitionMetadata", {**_map("HoodieCleanPartitionMetadata"), "default": None}),
+        _maybe("extraMetadata", {**_map(_TEXT), "default": None}),
     )
 )

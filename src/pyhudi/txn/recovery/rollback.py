@@ -10,32 +10,30 @@ Spec: format/timeline 3.7, 10.2; reliability 1.6.
 from collections import defaultdict
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pyhudi.errors import (
     ClockBehindTimeline,
-    CommitUnknown,
     CorruptData,
     PreconditionFailed,
-    StorageUnavailable,
-    WriteConflict,
 )
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import check_path
 from pyhudi.timeline.active import (
-    complete,
     load_timeline,
     read_plan,
     remove_pending,
     rollback_target,
     start,
 )
-from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_plan
+from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_metadata, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending_instants
-from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline, fence_of
+from pyhudi.txn.completion import complete_once
+from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline
 from pyhudi.txn.locks import Lease, lock_for, require_lease
 from pyhudi.txn.recovery.announce import announce
 from pyhudi.txn.recovery.heartbeat import FailedWrites, Liveness, failed_writes, is_abandoned, liveness, stop_heartbeat
@@ -52,7 +50,6 @@ from pyhudi.txn.times import times_for
 
 __all__ = [
     "ROLLED_BACK",
-    "UNFINISHED",
     "plan_rollback",
     "recover_failed_writes",
     "roll_back_own",
@@ -65,7 +62,6 @@ USES_MARKERS: Final = option(
     "A rollback deletes what the markers name, and lists where there are none; false: it lists every partition.",
 )
 _NONCE_BYTES: Final = 16
-UNFINISHED: Final = "a rollback could not be finished; try again"
 ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 
 
@@ -237,26 +233,13 @@ def _complete_rollback(
     state: TableState, inflight: Instant, metadata: RollbackMetadata, settings: Settings, lease: Lease
 ) -> InstantTime:
     """Complete the rollback, unless another writer did, and return the last time that was issued for it."""
-    completion = inflight.requested_time
-    while True:
-        fence, timeline = fence_of(state), load_timeline(state)
-        done = find_instant(timeline, inflight.requested_time)
-        if done is not None and done.is_completed:
-            return done.completion_time or completion
-        completion = _issue(state, timeline, settings, after=completion)
-        claim = None if fence is None else fence.claim_commit
-        require_lease(lease)
-        try:
-            complete(state, inflight, metadata, completion, state.env.random_bytes(_NONCE_BYTES), claim=claim)
-        except WriteConflict:
-            continue  # another writer got the slot
-        except PreconditionFailed:
-            if state.layout.has_completion_times:
-                continue
-            return completion  # the one name it can have is there: another writer finished this rollback
-        except CommitUnknown as error:  # of the rollback, not of the caller's write
-            raise StorageUnavailable(UNFINISHED, instant=metadata.start_time) from error
-        return completion
+
+    def issue(timeline: Timeline, after: InstantTime) -> InstantTime:
+        return _issue(state, timeline, settings, after=after)
+
+    done = complete_once(state, inflight, partial(encode_rollback_metadata, metadata), issue, lease)
+    issued = done.completion_time if state.layout.has_completion_times else None
+    return issued or inflight.requested_time
 
 
 def _delete(state: TableState, plan: RollbackPlan) -> dict[str, RollbackPartition]:
