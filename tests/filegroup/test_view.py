@@ -167,6 +167,37 @@ def test_version_6_logs_belong_to_the_base_instant_in_their_names():
     assert shown(slices_of(files, seen, {})) == [("a-0", 3, 3, [(3, 1), (3, 2)])]
 
 
+def test_version_6_logs_are_merged_by_version_as_a_number_and_then_by_write_token():
+    seen = timeline("1.commit", "2.deltacommit", layout=1)
+    logs = [log(1, 10), log(1, 9, token="1-0-1"), log(1, 9, token="0-9-9"), log(1, 2, token="9-9-9")]
+    (found,) = slices_of({"p": [base(1), *logs]}, seen, {})
+    assert [(one.version, one.write_token) for one in found.logs] == [
+        (2, "9-9-9"),
+        (9, "0-9-9"),
+        (9, "1-0-1"),
+        (10, "0-0-0"),
+    ]
+
+
+def test_slices_of_a_metadata_table_have_hfiles_and_logs_of_its_first_odd_instants():
+    """As Apache Hudi names them at version 9, and at version 6, where a compaction has three digits more."""
+    first, second = InstantTime("00000000000000000"), day(2)
+    names = [
+        base_file_name("files-0000-0", "0-1-2", first, ".hfile"),
+        *(log_file_name("files-0000-0", at, 1, "0-0-0") for at in (first, second)),
+    ]
+    instants = (f"{first}_{day(1)}.deltacommit", f"{second}_{day(3)}.deltacommit")
+    seen = timeline_of(collapse(map(parse_name, instants)), 2, History({}))
+    (found,) = slices_of({"files": [status(name, "files") for name in names]}, seen, {})
+    assert (found.base.extension, [one.name for one in found.logs]) == (".hfile", names[1:])
+    compacted = InstantTime(f"{day(2)}001")
+    names = [base_file_name("files-0000-0", "0-1-2", compacted, ".hfile"), log_file_name("files-0000-0", compacted, 1)]
+    instants = (f"{day(2)}.deltacommit", f"{compacted}.commit", f"{day(3)}.deltacommit")
+    seen = timeline_of(collapse(map(parse_name, instants)), 1, History({}))
+    (found,) = slices_of({"files": [status(name, "files") for name in names]}, seen, {})
+    assert (found.base_instant, [one.name for one in found.logs]) == (compacted, names[1:])
+
+
 def test_version_6_reads_the_slice_of_a_pending_compaction_with_the_one_before():
     seen = timeline("1.commit", "2.deltacommit", "5.compaction.requested", "6.deltacommit", layout=1)
     assert shown(slices_of({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [("a-0", 1, 1, [(1, 1), (5, 1)])]
