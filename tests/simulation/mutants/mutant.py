@@ -19,6 +19,7 @@ RUNS = 300
 COMMIT = "pyhudi.txn.commit"
 BEGIN = "pyhudi.actions.begin"
 CHECKS = "pyhudi.txn.checks"
+COMPLETION = "pyhudi.txn.completion"
 ROLLBACK = "pyhudi.txn.recovery.rollback"
 BY_NAME = "pyhudi.actions.rollback"
 

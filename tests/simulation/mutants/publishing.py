@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.mutants.mutant import BY_NAME, COMMIT, ROLLBACK, Mutant, always, off
+from tests.simulation.mutants.mutant import BY_NAME, COMMIT, COMPLETION, ROLLBACK, Mutant, always, off
 
 from pyhudi.errors import PreconditionFailed, PutUnknown, StorageUnavailable
 from pyhudi.options import Settings
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a rollback completes beside the fence",
         "half-rolled-back-fenced",
-        ((f"{ROLLBACK}.complete", without_claim),),
+        ((f"{COMPLETION}.complete", without_claim),),
     ),
     Mutant(
         "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=4
