@@ -7,6 +7,7 @@ No paths and no knowledge of tables: bytes are read by `read_at(offset, length)`
 from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock, ReadAt
 from pyhudi.formats.log.deletes import DELETES, decode_deletes
 from pyhudi.formats.log.reader import read_blocks
+from pyhudi.formats.log.rows import join_rows, split_rows
 from pyhudi.formats.log.writer import encode_blocks, rollback_block
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "ReadAt",
     "decode_deletes",
     "encode_blocks",
+    "join_rows",
     "read_blocks",
     "rollback_block",
+    "split_rows",
 ]

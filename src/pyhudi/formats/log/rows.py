@@ -1,0 +1,90 @@
+"""What an Avro or CDC block holds: Avro records, each behind its length.
+
+Bytes:  int(3) int(rows), then int(size) and so many bytes a row.
+"""
+
+import struct
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
+
+__all__ = ["join_rows", "split_rows"]
+
+_VERSIONS: Final = (1, 2, 3)
+_WRITTEN_VERSION: Final = 3
+_FRONT: Final = struct.Struct(">ii")
+_LENGTH: Final = struct.Struct(">i")
+_MAX_BYTES: Final = (1 << 31) - 1
+
+
+def split_rows(content: bytes) -> pa.BinaryArray:
+    """Read the records of a block, still encoded by the schema in its header.
+
+    Shape:  one value a row, in the order of the block.
+    Cost:   a row's place is known only from the one before: a plain loop over the lengths, 0.1 us a row, is sooner than
+            numpy is.
+    Raises: CorruptData where lengths do not add up; Unsupported for other content versions; LimitExceeded beyond 2 GiB.
+    Spec:   format/files 2.1, 2.6.
+    """
+    if len(content) < _FRONT.size:
+        raise CorruptData("block of rows is cut off", size_bytes=len(content))
+    version, count = _FRONT.unpack_from(content)
+    if version not in _VERSIONS:
+        raise Unsupported("content version of a block of rows is not known to this pyhudi", content_version=version)
+    if len(content) > _MAX_BYTES:
+        raise LimitExceeded("block of rows is too large", size_bytes=len(content), limit_bytes=_MAX_BYTES)
+    if not 0 <= count <= (len(content) - _FRONT.size) // _LENGTH.size:
+        raise CorruptData("block of rows names an impossible number of rows", rows=count, size_bytes=len(content))
+    starts = np.array(_places(content, count), np.int64)
+    data = np.frombuffer(content, np.uint8)
+    is_datum = np.ones(len(data), np.bool_)
+    is_datum[: _FRONT.size] = False
+    is_datum[starts[:-1, None] - np.arange(1, _LENGTH.size + 1)] = False
+    offsets = (starts - starts[0] - np.arange(count + 1) * _LENGTH.size).astype(np.int32)
+    return pa.Array.from_buffers(
+        pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data[is_datum])], null_count=0
+    )
+
+
+def join_rows(values: pa.BinaryArray) -> bytes:
+    """Write records that were encoded by the schema of the block's header.
+
+    Shape:  one value a row; together less than 2 GiB.
+    Nulls:  none.
+    Bytes:  see the module.
+    Raises: InvalidInput for a null.
+    """
+    if values.null_count:
+        raise InvalidInput("a row of a block cannot be null", rows=values.null_count)
+    lengths = pc.binary_length(values).to_numpy().astype(">i4")
+    places = np.arange(len(values) + 1, dtype=np.int32) * _LENGTH.size
+    prefixes = pa.Array.from_buffers(
+        pa.binary(), len(values), [None, pa.py_buffer(places), pa.py_buffer(lengths.tobytes())], null_count=0
+    )
+    joined = pc.binary_join_element_wise(prefixes, values, b"")
+    _, offsets, data = joined.buffers()
+    end = np.frombuffer(offsets, np.int32)[len(values)] if len(values) else 0
+    return b"".join([_FRONT.pack(_WRITTEN_VERSION, len(values)), memoryview(data)[:end] if end else b""])
+
+
+def _places(content: bytes, count: int) -> list[int]:
+    """Return where each record begins, and where one more would, behind its length."""
+    at, end, unpack = _FRONT.size, len(content), _LENGTH.unpack_from
+    found = []
+    try:
+        for _ in range(count):
+            at += _LENGTH.size
+            found.append(at)
+            length = unpack(content, at - _LENGTH.size)[0]
+            if length < 0:
+                raise CorruptData("row of a block names an impossible length", offset=at, size_bytes=length)
+            at += length
+    except struct.error as error:
+        raise CorruptData("rows of a block are cut off", offset=at, size_bytes=end) from error
+    if at != end:
+        raise CorruptData("rows of a block do not end where it ends", offset=at, size_bytes=end)
+    return [*found, at + _LENGTH.size]
