@@ -11,7 +11,7 @@ from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, WRONG_CALL, main
 from pyhudi.table import create_table, locks
 
 COMMANDS = (
-    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "locks",
+    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "savepoint", "locks",
     "pending", "doctor",
 )  # fmt: skip
 
@@ -196,6 +196,20 @@ def test_lookup_prints_the_rows_of_some_keys(table, capsys):
     assert main(["lookup", "trips", "a", "c", "-c", "id,fare", "--json"]) == 0
     assert table.looked_up == (["a", "c"], ["id", "fare"], False)
     assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["a", "c"]
+
+
+def test_a_savepoint_is_made_and_deleted(tmp_path, capsys):
+    path = tmp_path / "trips"
+    instant = create_table(str(path), pa.schema({"id": "string"}), record_key="id").upsert([{"id": "a"}]).instant
+    expected = {"instant": instant, "comment": "now", "made": False, "partitions": 1, "files kept": 1}
+    assert main(["savepoint", str(path), instant, "--comment", "now", "--dry-run", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said.pop("size (bytes)") > 0
+    assert said == expected
+    assert main(["savepoint", str(path), instant]) == 0
+    assert main(["savepoint", str(path), instant]) == WRONG_CALL
+    assert main(["savepoint", str(path), instant, "--delete", "--json"]) == 0
+    assert main(["savepoint", str(path), instant, "--delete"]) == FAILED
 
 
 def test_an_unfinished_write_is_rolled_back_by_name(tmp_path, capsys):

@@ -25,14 +25,25 @@ from pyhudi.timeline.codec import (
     encode_rollback_metadata,
     encode_rollback_plan,
 )
+from pyhudi.timeline.codec.restore import (
+    decode_restore_metadata,
+    decode_restore_plan,
+    decode_savepoint,
+    encode_restore_metadata,
+    encode_restore_plan,
+    encode_savepoint,
+)
 from pyhudi.timeline.codec.schemas import (
     CLEAN_METADATA,
     CLEAN_PLAN,
     COMMIT_METADATA,
     REPLACE_COMMIT_METADATA,
     REQUESTED_REPLACE_METADATA,
+    RESTORE_METADATA,
+    RESTORE_PLAN,
     ROLLBACK_METADATA,
     ROLLBACK_PLAN,
+    SAVEPOINT_METADATA,
 )
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, State, file_name, parse_name
 from pyhudi.txn.checks import require_older_targets
@@ -45,8 +56,11 @@ OUR_SCHEMAS = {
         COMMIT_METADATA,
         REPLACE_COMMIT_METADATA,
         REQUESTED_REPLACE_METADATA,
+        RESTORE_METADATA,
+        RESTORE_PLAN,
         ROLLBACK_METADATA,
         ROLLBACK_PLAN,
+        SAVEPOINT_METADATA,
     )
 }
 LATER_FIELDS = frozenset({"missingSchedulePartitions"})
@@ -144,6 +158,12 @@ def test_plans_and_services_are_read_and_those_we_write_are_written_back_to_the_
         elif instant.action is Action.CLEAN:
             read = decode_clean_plan(data, name)
             assert body(encode_clean_plan(read, whole_paths(plan), nonce)) == body(data), name
+        elif instant.action is Action.RESTORE and instant.is_completed:
+            assert body(encode_restore_metadata(decode_restore_metadata(data, name), nonce)) == body(data), name
+        elif instant.action is Action.RESTORE:
+            assert body(encode_restore_plan(decode_restore_plan(data, name), nonce)) == body(data), name
+        elif instant.action is Action.SAVEPOINT:
+            assert body(encode_savepoint(decode_savepoint(data, name), nonce)) == body(data), name
         elif instant.action is Action.REPLACECOMMIT and plan["operationType"] is None:
             assert body(encode_requested_replace(nonce)) == body(data), name
         else:

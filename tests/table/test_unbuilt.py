@@ -9,7 +9,7 @@ from pyhudi.table.unbuilt import WAYS_ROUND
 
 METHODS = [
     "check", "repair", "blame", "schema_history", "evolve", "pin", "compact", "log_compact", "cluster", "clean",
-    "archive", "savepoint", "delete_savepoint", "restore", "create_index", "drop_index", "expire_partitions",
+    "archive", "restore", "create_index", "drop_index", "expire_partitions",
     "remove_orphans", "stage", "export", "upgrade", "downgrade", "run_due_services",
 ]  # fmt: skip
 

@@ -22,8 +22,17 @@ from pyhudi.timeline.codec import (
     encode_rollback_plan,
     is_clustering_plan,
 )
+from pyhudi.timeline.codec.restore import (
+    decode_restore_metadata,
+    decode_restore_plan,
+    decode_savepoint,
+    encode_restore_metadata,
+    encode_restore_plan,
+    encode_savepoint,
+)
 from pyhudi.timeline.codec.schemas import REPLACE_COMMIT_METADATA
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.restore import RestoreMetadata, RestorePlan, SavepointMetadata
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 
 NONCE = bytes(range(16))
@@ -263,6 +272,34 @@ def test_rollbacks_read_back_as_they_were_written():
     data = encode_rollback_metadata(done, NONCE)
     assert decode_rollback_metadata(data, "x") == done
     assert decode_plan(data, "x")["totalFilesDeleted"] == 1
+
+
+def test_savepoints_and_restores_read_back_as_they_were_written():
+    kept = SavepointMetadata(at_ms=1_795_255_920_544, files={"p": ("a", ".b.log.1"), "": ("c",)}, by="me", comment="it")
+    assert decode_savepoint(encode_savepoint(kept, NONCE), "x") == kept
+    first, second = ("20250101000000000", "commit"), ("20250102000000000", "replacecommit")
+    plan = RestorePlan(instants=(second, first), target="20240101000000000")
+    assert decode_restore_plan(encode_restore_plan(plan, NONCE), "x") == plan
+    rollback = RollbackMetadata(start_time="20250103000000000", time_taken_ms=1, rolled_back=(first,))
+    done = RestoreMetadata(
+        start_time="20250103000000000", time_taken_ms=7, instants=(second, first), rollbacks={first[0]: (rollback,)}
+    )
+    assert decode_restore_metadata(encode_restore_metadata(done, NONCE), "x") == done
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b'{"instantsToRollback": 1, "partitionMetadata": 1}', b'{"instantsToRollback": [1]}']
+)
+def test_restores_that_are_none_are_corrupt(data):
+    for decode in (decode_restore_plan, decode_restore_metadata):
+        with pytest.raises(CorruptData, match="x"):
+            decode(data, "x")
+
+
+@pytest.mark.parametrize("data", [b"", b'{"partitionMetadata": 1}', b'{"partitionMetadata": {"p": {}}}'])
+def test_a_savepoint_that_is_none_is_corrupt(data):
+    with pytest.raises(CorruptData, match="x"):
+        decode_savepoint(data, "x")
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", encode_requested_replace(NONCE)])

@@ -27,6 +27,7 @@ __all__ = [
     "pending",
     "read",
     "rollback",
+    "savepoint",
     "show",
     "timeline",
 ]
@@ -37,7 +38,6 @@ NOT_BUILT = (
     "cluster",
     "clean",
     "archive",
-    "savepoint",
     "restore",
     "index",
     "upgrade",
@@ -219,6 +219,31 @@ def rollback(
     opened, options = open_named(table, storage_option), option_pairs(option)
     plan = opened.rollback(instant, options=options, dry_run=dry_run)
     print_facts(describe_rollback(plan, is_done=not dry_run), as_json=json)
+
+
+@app.command()
+def savepoint(
+    table: TablePath,
+    instant: Annotated[str, typer.Argument(metavar="INSTANT", help="As `commits` lists it.", show_default=False)],
+    *,
+    comment: Annotated[str, typer.Option("--comment", help="What it is for.")] = "",
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the savepoint of this commit.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be kept.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Keep the files of a commit's moment from every clean, or let them go."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_savepoint, open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    if delete:
+        opened.delete_savepoint(instant, options=options, dry_run=dry_run)
+        print_facts({"instant": instant, "deleted": not dry_run}, as_json=json)
+        return
+    kept = opened.savepoint(instant, comment, options=options, dry_run=dry_run)
+    print_facts(describe_savepoint(kept, is_done=not dry_run), as_json=json)
 
 
 @app.command()

@@ -14,6 +14,7 @@ __all__ = [
     "comma_separated",
     "describe",
     "describe_rollback",
+    "describe_savepoint",
     "hoodie_options",
     "one_more",
     "open_named",
@@ -83,6 +84,18 @@ def describe_rollback(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa
         "action": plan.action,
         "rolled back": is_done,
         "files deleted" if is_done else "files to delete": files,
+    }
+
+
+def describe_savepoint(kept: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - a savepoint
+    """Describe what a savepoint keeps, or would keep."""
+    return {
+        "instant": kept.instant,
+        "comment": kept.comment,
+        "made": is_done,
+        "partitions": len(kept.files),
+        "files kept": kept.files_count,
+        "size (bytes)": kept.size_bytes,
     }
 
 

@@ -1,6 +1,7 @@
 """A Hudi table: every method is one call of a verb, and nothing is decided here.
 
-`opening` makes and finds tables, `writes` has the verbs that change rows, `unbuilt` what is not built. Start at
+`opening` makes and finds tables, `writes` has the verbs that change rows, `recovery` those that take changes back,
+`unbuilt` what is not built. Start at
 `Table`.
 """
 
@@ -9,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.unfinished import resolve, writer_of
-from pyhudi.arguments import as_choice, as_count, as_switch, as_text
+from pyhudi.arguments import as_choice, as_count, as_switch
 from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
@@ -27,12 +27,11 @@ from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
+from pyhudi.table.recovery import RecoveryVerbs
 from pyhudi.table.types import Filter, Names, Options
 from pyhudi.table.unbuilt import unbuilt_method
 from pyhudi.table.writes import WriteVerbs
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.rollback import RollbackPlan
 from pyhudi.timeline.view import Timeline, latest_write
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table(WriteVerbs):
+class Table(WriteVerbs, RecoveryVerbs):
     """One Hudi table. It is live: each call sees what is committed by then; a scan is pinned when it is called."""
 
     def __init__(self, state: TableState) -> None:
@@ -237,27 +236,6 @@ class Table(WriteVerbs):
         plan = plan_lookup(self._state, self.timeline, keys, engine, columns=columns)
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), None).to_arrow()
 
-    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
-        """Roll back a pending instant by name, whichever writer it belongs to.
-
-        Args:
-            instant: its requested time, as `inspect.pending()` lists it.
-            options: options of Apache Hudi by their keys, for this call.
-            dry_run: return the plan and change nothing.
-
-        Example:
-            >>> trips.inspect.pending().num_rows
-            0
-
-        Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
-        """
-        return rollback_instant(
-            self._state,
-            InstantTime(as_text("instant", instant)),
-            Settings.of(options),
-            is_dry_run=as_switch("dry_run", dry_run),
-        )
-
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
         """Return what became of an instant whose outcome was unknown.
 
@@ -283,8 +261,6 @@ class Table(WriteVerbs):
     cluster = unbuilt_method("cluster")
     clean = unbuilt_method("clean")
     archive = unbuilt_method("archive")
-    savepoint = unbuilt_method("savepoint")
-    delete_savepoint = unbuilt_method("delete_savepoint")
     restore = unbuilt_method("restore")
     create_index = unbuilt_method("create_index")
     drop_index = unbuilt_method("drop_index")

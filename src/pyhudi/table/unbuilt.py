@@ -12,7 +12,6 @@ __all__ = ["WAYS_ROUND", "import_table", "not_built", "register_merger", "unbuil
 
 _INDEX: Final = "keys are found by key ranges and bloom filters, or, with hoodie.index.type=BUCKET, by their hash"
 _BY_HUDI: Final = "let Apache Hudi do it on this table"
-_COPY: Final = "to keep a moment, copy it: pyhudi.write_table(other_path, table.scan(as_of=instant), record_key=...)"
 _NO_LOGS: Final = f"copy-on-write tables need none; for a merge-on-read table, {_BY_HUDI}"
 
 WAYS_ROUND: Final[Mapping[str, str]] = {
@@ -27,8 +26,6 @@ WAYS_ROUND: Final[Mapping[str, str]] = {
     "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
     "clean": f"pyhudi deletes no old files; {_BY_HUDI}",
     "archive": f"pyhudi moves no instants to the archive; {_BY_HUDI}",
-    "savepoint": _COPY,
-    "delete_savepoint": _BY_HUDI,
     "restore": "write what was there: table.insert_overwrite_table(table.scan(as_of=instant))",
     "create_index": _INDEX,
     "drop_index": _BY_HUDI,

@@ -46,10 +46,12 @@ __all__ = [
     "read_plan",
     "read_schema_history",
     "read_service_metadata",
+    "remove_completed",
     "remove_pending",
     "request",
     "rollback_target",
     "start",
+    "start_savepoint",
     "timeline_zone",
 ]
 
@@ -216,6 +218,17 @@ def start(state: TableState, instant: Instant, data: bytes = b"") -> Instant:
     return inflight
 
 
+def start_savepoint(state: TableState, time: InstantTime) -> Instant:
+    """Make the inflight file of a savepoint, which has no request; one that a dead process left is gone on with.
+
+    Locks: the table lock is held.
+    """
+    inflight = _named(Instant(requested_time=time, action=Action.SAVEPOINT, state=State.INFLIGHT), state)
+    with suppress(PreconditionFailed):
+        _create_pending(state, _path(state, inflight.file_name), b"")
+    return inflight
+
+
 def complete(
     state: TableState,
     instant: Instant,
@@ -260,6 +273,14 @@ def remove_pending(state: TableState, instant: Instant) -> None:
     for pending in (State.INFLIGHT, State.REQUESTED):
         name = file_name(replace(instant, state=pending, completion_time=None), state.layout.timeline_layout)
         state.storage.delete(_path(state, name))
+
+
+def remove_completed(state: TableState, instant: Instant) -> None:
+    """Take the completed file of an instant off the timeline: from here on no reader sees what it says.
+
+    Locks: the table lock is held.
+    """
+    state.storage.delete(_path(state, instant.file_name))
 
 
 def _path(state: TableState, name: str) -> str:

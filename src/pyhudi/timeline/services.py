@@ -18,7 +18,6 @@ _PENDING: Final = {
     Action.INDEXING: "indexes that are being built",
     Action.CLEAN: "pending cleans",
     Action.RESTORE: "pending restores",
-    Action.SAVEPOINT: "pending savepoints",
 }
 _FINISH: Final = "let Apache Hudi finish it, or roll it back"
 

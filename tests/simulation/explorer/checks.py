@@ -316,8 +316,8 @@ UNBUILT = (
     Unbuilt(
         invariant="I17",
         part="a savepoint stays readable, and a restore gives it back",
-        because="neither is written",
-        signs=("actions.savepoint", "actions.restore", "Table.savepoint", "Table.restore"),
+        because="nothing is cleaned or restored",
+        signs=("actions.clean", "actions.restore", "Table.clean", "Table.restore"),
     ),
     Unbuilt(
         invariant="I18",

@@ -1,6 +1,7 @@
 """Instants' contents to bytes and back.
 
-`commit` is for commits and replacecommits, `cleaning` for cleans, `plans` for everything else.
+`commit` is for commits and replacecommits, `cleaning` for cleans, `restore` for savepoints and restores, `plans` for
+everything else.
 """
 
 from pyhudi.timeline.codec.cleaning import (
@@ -19,6 +20,14 @@ from pyhudi.timeline.codec.plans import (
     encode_rollback_plan,
     is_clustering_plan,
 )
+from pyhudi.timeline.codec.restore import (
+    decode_restore_metadata,
+    decode_restore_plan,
+    decode_savepoint,
+    encode_restore_metadata,
+    encode_restore_plan,
+    encode_savepoint,
+)
 
 __all__ = [
     "NONCE_KEY",
@@ -26,13 +35,19 @@ __all__ = [
     "decode_clean_plan",
     "decode_commit",
     "decode_plan",
+    "decode_restore_metadata",
+    "decode_restore_plan",
     "decode_rollback_metadata",
     "decode_rollback_plan",
+    "decode_savepoint",
     "encode_clean_metadata",
     "encode_clean_plan",
     "encode_commit",
     "encode_requested_replace",
+    "encode_restore_metadata",
+    "encode_restore_plan",
     "encode_rollback_metadata",
     "encode_rollback_plan",
+    "encode_savepoint",
     "is_clustering_plan",
 ]

@@ -21,6 +21,8 @@ __all__ = [
     "encode_rollback_metadata",
     "encode_rollback_plan",
     "is_clustering_plan",
+    "rollback_record",
+    "rollback_value",
 ]
 
 
@@ -81,7 +83,12 @@ def decode_rollback_plan(data: bytes, file_name: str) -> RollbackPlan:
 
 def encode_rollback_metadata(metadata: RollbackMetadata, sync_marker: bytes) -> bytes:
     """Format what a rollback did.   Spec: format/timeline 3.7."""
-    record = {
+    return encode_container(ROLLBACK_METADATA, rollback_record(metadata), sync_marker)
+
+
+def rollback_record(metadata: RollbackMetadata) -> dict[str, Any]:
+    """Return the record of what a rollback did, which that of a restore holds too."""
+    return {
         "startRollbackTime": metadata.start_time,
         "timeTakenInMillis": metadata.time_taken_ms,
         "totalFilesDeleted": sum(len(one.deleted) for one in metadata.partitions.values()),
@@ -99,7 +106,6 @@ def encode_rollback_metadata(metadata: RollbackMetadata, sync_marker: bytes) -> 
         "version": 1,
         "instantsRollback": [{"commitTime": time, "action": action} for time, action in metadata.rolled_back],
     }
-    return encode_container(ROLLBACK_METADATA, record, sync_marker)
 
 
 def decode_rollback_metadata(data: bytes, file_name: str) -> RollbackMetadata:
@@ -107,19 +113,23 @@ def decode_rollback_metadata(data: bytes, file_name: str) -> RollbackMetadata:
 
     Raises: CorruptData naming `file_name`, also for an empty file.
     """
-    record = decode_plan(data, file_name)
     try:
-        times = record.get("commitsRollback") or ()
-        known = {one["commitTime"]: one["action"] for one in record.get("instantsRollback") or ()}
-        parts = record.get("partitionMetadata") or {}
-        return RollbackMetadata(
-            start_time=record.get("startRollbackTime", ""),
-            time_taken_ms=record.get("timeTakenInMillis", 0),
-            rolled_back=tuple((time, known.get(time, "")) for time in times),
-            partitions={name: _partition(one) for name, one in parts.items()},
-        )
+        return rollback_value(decode_plan(data, file_name))
     except (TypeError, KeyError, AttributeError) as error:
         raise CorruptData("this is not rollback metadata", file=file_name) from error
+
+
+def rollback_value(record: Mapping[str, Any]) -> RollbackMetadata:
+    """Read the record of what a rollback did.   Raises: TypeError, KeyError, AttributeError for another one."""
+    times = record.get("commitsRollback") or ()
+    known = {one["commitTime"]: one["action"] for one in record.get("instantsRollback") or ()}
+    parts = record.get("partitionMetadata") or {}
+    return RollbackMetadata(
+        start_time=record.get("startRollbackTime", ""),
+        time_taken_ms=record.get("timeTakenInMillis", 0),
+        rolled_back=tuple((time, known.get(time, "")) for time in times),
+        partitions={name: _partition(one) for name, one in parts.items()},
+    )
 
 
 def _request(record: Mapping[str, Any]) -> RollbackRequest:

@@ -12,8 +12,11 @@ __all__ = [
     "COMMIT_METADATA",
     "REPLACE_COMMIT_METADATA",
     "REQUESTED_REPLACE_METADATA",
+    "RESTORE_METADATA",
+    "RESTORE_PLAN",
     "ROLLBACK_METADATA",
     "ROLLBACK_PLAN",
+    "SAVEPOINT_METADATA",
 ]
 
 Schema = Any
@@ -159,28 +162,66 @@ ROLLBACK_PLAN: Final = _root(
         _field("version", _VERSION, default=1),
     )
 )
-ROLLBACK_METADATA: Final = _root(
+_ROLLBACK_METADATA: Final = _record(
+    "HoodieRollbackMetadata",
+    _field("startRollbackTime", _TEXT),
+    _field("timeTakenInMillis", "long"),
+    _field("totalFilesDeleted", "int"),
+    _field("commitsRollback", _array(_TEXT)),
+    _field(
+        "partitionMetadata",
+        _map(
+            _record(
+                "HoodieRollbackPartitionMetadata",
+                _field("partitionPath", _TEXT),
+                _field("successDeleteFiles", _array(_TEXT)),
+                _field("failedDeleteFiles", _array(_TEXT)),
+                _maybe("rollbackLogFiles", _map("long")),
+                _maybe("logFilesFromFailedCommit", _map("long")),
+            )
+        ),
+    ),
+    _field("version", _VERSION, default=1),
+    _field("instantsRollback", _array(_INSTANT_INFO, default=[]), default=[]),
+)
+ROLLBACK_METADATA: Final = _root(_ROLLBACK_METADATA)
+
+SAVEPOINT_METADATA: Final = _root(
     _record(
-        "HoodieRollbackMetadata",
-        _field("startRollbackTime", _TEXT),
-        _field("timeTakenInMillis", "long"),
-        _field("totalFilesDeleted", "int"),
-        _field("commitsRollback", _array(_TEXT)),
+        "HoodieSavepointMetadata",
+        _field("savepointedBy", _TEXT),
+        _field("savepointedAt", "long"),
+        _field("comments", _TEXT),
         _field(
             "partitionMetadata",
             _map(
                 _record(
-                    "HoodieRollbackPartitionMetadata",
+                    "HoodieSavepointPartitionMetadata",
                     _field("partitionPath", _TEXT),
-                    _field("successDeleteFiles", _array(_TEXT)),
-                    _field("failedDeleteFiles", _array(_TEXT)),
-                    _maybe("rollbackLogFiles", _map("long")),
-                    _maybe("logFilesFromFailedCommit", _map("long")),
+                    _field("savepointDataFile", _array(_TEXT)),
                 )
             ),
         ),
         _field("version", _VERSION, default=1),
-        _field("instantsRollback", _array(_INSTANT_INFO, default=[]), default=[]),
+    )
+)
+RESTORE_PLAN: Final = _root(
+    _record(
+        "HoodieRestorePlan",
+        _field("instantsToRollback", _array(_INSTANT_INFO, default=None), default=[]),
+        _field("version", _VERSION, default=2),
+        _maybe("savepointToRestoreTimestamp", _TEXT),
+    )
+)
+RESTORE_METADATA: Final = _root(
+    _record(
+        "HoodieRestoreMetadata",
+        _field("startRestoreTime", _TEXT),
+        _field("timeTakenInMillis", "long"),
+        _field("instantsToRollback", _array(_TEXT)),
+        _field("hoodieRestoreMetadata", _map(_array(["null", _ROLLBACK_METADATA], default=None))),
+        _field("version", _VERSION, default=1),
+        _field("restoreInstantInfo", _array("HoodieInstantInfo", default=None), default=[]),
     )
 )
 

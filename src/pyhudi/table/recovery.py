@@ -1,0 +1,86 @@
+"""The verbs of a table that keep a moment, and that go back to one. Start at `RecoveryVerbs`."""
+
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.actions.savepoint import Savepoint, delete_savepoint, savepoint
+from pyhudi.arguments import as_switch, as_text
+from pyhudi.options import Settings
+from pyhudi.state.model import TableState
+from pyhudi.table.types import Options
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.rollback import RollbackPlan
+
+__all__ = ["RecoveryVerbs"]
+
+
+class RecoveryVerbs:
+    """Savepoints, rollbacks and restores."""
+
+    _state: TableState
+
+    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
+        """Roll back a pending instant by name, whichever writer it belongs to.
+
+        Args:
+            instant: its requested time, as `inspect.pending()` lists it.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and change nothing.
+
+        Example:
+            >>> trips.inspect.pending().num_rows
+            0
+
+        Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
+        """
+        return rollback_instant(
+            self._state,
+            InstantTime(as_text("instant", instant)),
+            Settings.of(options),
+            is_dry_run=as_switch("dry_run", dry_run),
+        )
+
+    def savepoint(
+        self, instant: str, comment: str = "", *, options: Options | None = None, dry_run: bool = False
+    ) -> Savepoint:
+        """Keep what readers saw when a commit was completed: no clean takes its files until the savepoint is deleted.
+
+        Args:
+            instant: the commit's requested time, as `history()` lists it.
+            comment: what it is for; it is kept with the savepoint.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which files would be kept, and change nothing.
+
+        Example:
+            >>> trips.savepoint(first.instant, "before the migration", dry_run=True).files_count
+            1
+
+        Raises: InstantNotFound; InvalidInput for what is no completed commit, or has a savepoint; SnapshotExpired where
+                files of that moment were cleaned; LockNotAcquired.
+        """
+        return savepoint(
+            self._state,
+            InstantTime(as_text("instant", instant)),
+            Settings.of(options),
+            comment=as_text("comment", comment),
+            is_dry_run=as_switch("dry_run", dry_run),
+        )
+
+    def delete_savepoint(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> None:
+        """Let cleans take the files that a savepoint keeps; no file is deleted by this.
+
+        Args:
+            instant: the commit's requested time, as `savepoint()` was given it.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: check that there is such a savepoint, and change nothing.
+
+        Example:
+            >>> kept = trips.savepoint(first.instant)
+            >>> trips.delete_savepoint(first.instant)
+
+        Raises: InstantNotFound; LockNotAcquired.
+        """
+        delete_savepoint(
+            self._state,
+            InstantTime(as_text("instant", instant)),
+            Settings.of(options),
+            is_dry_run=as_switch("dry_run", dry_run),
+        )
