@@ -140,7 +140,13 @@ def test_a_block_with_another_trailing_length_is_corrupt():
     assert kinds(bytes(data) + block()) == ["CORRUPT", "PARQUET"]
 
 
-@pytest.mark.parametrize("length", [-(2**63), -1, 0, 7, 2**63 - 1])
+def test_the_upper_half_of_a_length_counts_as_little_as_in_apache_hudi():
+    data = bytearray(block() + block())
+    data[8] = 1
+    assert kinds(bytes(data)) == ["PARQUET", "PARQUET"]
+
+
+@pytest.mark.parametrize("length", [-(2**31), -1, 0, 7, 2**31 - 1])
 def test_impossible_lengths_are_corrupt(length):
     assert kinds(MAGIC + struct.pack(">q", length) + bytes(40) + block()) == ["CORRUPT", "PARQUET"]
 

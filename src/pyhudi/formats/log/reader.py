@@ -83,7 +83,8 @@ def _find_end(file: _File, position: int) -> int | None:
     if file.size - position < _BODY_AT + _INT.size:
         return None
     head = file.ranges.read(position, _BODY_AT + _INT.size)
-    length, version = _LONG.unpack_from(head, len(MAGIC))[0], _INT.unpack_from(head, _BODY_AT)[0]
+    # no block has 2 GiB, so Apache Hudi reads the lower half of the length only
+    length, version = _PAIR.unpack_from(head, _BODY_AT - _INT.size)
     end: int = position + _BODY_AT + length
     if length < _LONG.size or end > file.size:
         return None
