@@ -6,7 +6,9 @@ Module-level functions with picklable tasks, so that either engine can run them.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.api import ScanFile
@@ -18,7 +20,7 @@ from pyhudi.formats.parquet import (
     read_footer,
     row_group_stats,
 )
-from pyhudi.predicate import ColumnRange, Expression, fields_of, mask, may_match
+from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, files_matching, mask
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
@@ -49,21 +51,31 @@ def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) ->
     """Name the row groups that may hold a row for which the predicate is true."""
     names = fields_of(predicate, schema)
     # Bounds of another type than the table's would be compared wrongly.
-    known = [
+    present = [
         name
         for name in names
         if name in footer.schema.names and footer.schema.field(name).type == schema.field(name).type
     ]
-    stats = {name: row_group_stats(footer, name) for name in known}
-    return [
-        group
-        for group in range(footer.metadata.num_row_groups)
-        if may_match(predicate, {name: _range_of(of_groups[group]) for name, of_groups in stats.items()})
-    ]
+    known = {name: _ranges_of(row_group_stats(footer, name), schema.field(name).type) for name in present}
+    kept = files_matching(predicate, Statistics(schema=schema, ranges=known), footer.metadata.num_row_groups)
+    return np.flatnonzero(kept.to_numpy(zero_copy_only=False)).tolist()
 
 
-def _range_of(stats: ColumnStats) -> ColumnRange:
-    return ColumnRange(min=stats.least, max=stats.greatest, nulls_count=stats.nulls_count, rows_count=stats.rows_count)
+def _ranges_of(groups: Sequence[ColumnStats], kind: pa.DataType) -> ColumnRanges:
+    return ColumnRanges(
+        min=_bounds([one.least for one in groups], kind),
+        max=_bounds([one.greatest for one in groups], kind),
+        nulls_count=pa.array([one.nulls_count for one in groups], pa.int64()),
+        rows_count=pa.array([one.rows_count for one in groups], pa.int64()),
+    )
+
+
+def _bounds(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return bounds in the column's type; a damaged one, which does not fit, makes all unknown."""
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, OverflowError):
+        return pa.nulls(len(values), kind)
 
 
 def read_columns(

@@ -1,7 +1,7 @@
 """Expressions over columns: one small SQL grammar, the same on both engines.
 
 `to_expression` takes what a user gives (text, a tree, a pyarrow expression, tuples); `mask` filters rows with it,
-`may_match` and `partitions_matching` prune files and partitions, `to_sql` goes to Spark.
+`files_matching` and `partitions_matching` prune files and partitions, `to_sql` goes to Spark.
 This room never reads storage and knows no table. Start at `parse` and `evaluate`.
 """
 
@@ -31,7 +31,8 @@ from pyhudi.predicate.model import (
     literal,
 )
 from pyhudi.predicate.parse import parse
-from pyhudi.predicate.pruning import ColumnRange, may_match, partitions_matching
+from pyhudi.predicate.pruning import files_matching, partitions_matching
+from pyhudi.predicate.ranges import ColumnRanges, Statistics
 from pyhudi.predicate.split import Equalities, conjuncts, equalities, qualifiers_of, requalify
 from pyhudi.predicate.sql import to_sql
 from pyhudi.predicate.tuples import Filter, to_expression, to_value
@@ -43,7 +44,7 @@ __all__ = [
     "Case",
     "Cast",
     "Column",
-    "ColumnRange",
+    "ColumnRanges",
     "Equalities",
     "Expression",
     "Filter",
@@ -56,6 +57,7 @@ __all__ = [
     "Not",
     "Opaque",
     "Operator",
+    "Statistics",
     "all_of",
     "any_of",
     "binary",
@@ -66,9 +68,9 @@ __all__ = [
     "equalities",
     "evaluate",
     "fields_of",
+    "files_matching",
     "literal",
     "mask",
-    "may_match",
     "parse",
     "partitions_matching",
     "qualifiers_of",

@@ -1,25 +1,26 @@
 """Which files and partitions may hold a row for which an expression is true.
 
 Pure and conservative: what is not known may match. A pair of answers is kept for every condition, whether some row may
-make it true and whether some row may make it false, so that `not` only exchanges them and null is neither.
-Start at `may_match` for files with statistics, `partitions_matching` for partitions.
+make it true and whether some row may make it false, so that `not` only exchanges them and null is neither. Bounds are
+compared as the evaluator compares values: cast to the same type first. Start at `files_matching` for what has
+statistics (files, row groups, partitions), `partitions_matching` for partitions whose values are known.
 """
 
-import datetime
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import ExpressionError
-from pyhudi.predicate.arrow.comparing import like_parts
+from pyhudi.predicate.arrow.casting import cast
+from pyhudi.predicate.arrow.comparing import compare, like_parts
 from pyhudi.predicate.arrow.evaluate import mask
 from pyhudi.predicate.arrow.rows import find
+from pyhudi.predicate.arrow.values import Value, common_type, is_float
 from pyhudi.predicate.model import (
     Between,
     Binary,
@@ -34,55 +35,29 @@ from pyhudi.predicate.model import (
     Opaque,
     Operator,
     binary,
+    literal,
     walk,
 )
-from pyhudi.predicate.temporal import date_of, timestamp_of
+from pyhudi.predicate.ranges import Flags, Range, Statistics, beside, flags, range_of
 
-__all__ = ["ColumnRange", "may_match", "partitions_matching"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnRange:
-    """What statistics tell of one column in one file; None is unknown.
-
-    The bounds are Python values of the column's type and must enclose every value that is neither null nor NaN; a
-    bound that was cut short must have been rounded outwards.
-    """
-
-    min: Any = None
-    max: Any = None
-    nulls_count: int | None = None
-    rows_count: int | None = None
-    nans_count: int | None = None
-    """Of a column of floats; unless it is 0, the column may hold values above max, since NaN is the largest."""
+__all__ = ["files_matching", "partitions_matching"]
 
 
 class _Answers(NamedTuple):
-    true: bool
-    false: bool
+    true: Flags
+    false: Flags
 
 
-class _Range(NamedTuple):
-    """Bounds of an operand; None is unbounded."""
-
-    low: Any
-    high: Any
-    has_null: bool
-    has_value: bool
+_UNKNOWN = _Answers(true=np.array(True), false=np.array(True))
 
 
-_UNKNOWN = _Answers(true=True, false=True)
-_Ranges = Mapping[str, ColumnRange]
+def files_matching(expression: Expression, known: Statistics, count: int) -> pa.BooleanArray:
+    """Keep the files that may hold a row for which the expression is true.
 
-
-def may_match(expression: Expression, ranges: Mapping[str, ColumnRange]) -> bool:
-    """Return whether a file may hold a row for which the expression is true.
-
-    `ranges` is keyed by column name, dotted for struct fields; a column that is not there is unknown. A column that the
-    file lacks is one of nulls only: `nulls_count` equal to `rows_count`.
+    Shape:  statistics of `count` files -> one boolean a file.
+    Nulls:  a statistic that is null is unknown, and so is a column that has none; neither leaves a file out.
     """
-    folded = {name.lower(): found for name, found in ranges.items()}
-    return _answers(expression, folded if len(folded) == len(ranges) else ranges).true
+    return pa.array(np.broadcast_to(_answers(expression, known).true, count))
 
 
 def partitions_matching(expression: Expression, partitions: pa.Table) -> pa.BooleanArray:
@@ -129,152 +104,166 @@ def _is_known(expression: Expression, schema: pa.Schema) -> bool:
     return True
 
 
-def _answers(expression: Expression, ranges: _Ranges) -> _Answers:
+def _answers(expression: Expression, known: Statistics) -> _Answers:
     match expression:
         case Not():
-            inner = _answers(expression.value, ranges)
-            return _Answers(true=inner.false, false=inner.true)
+            return _negated(_answers(expression.value, known))
         case Logical():
-            terms = [_answers(term, ranges) for term in expression.terms]
-            every, some = (all, any) if expression.is_and else (any, all)
-            return _Answers(true=every(t.true for t in terms), false=some(t.false for t in terms))
+            terms = [_answers(term, known) for term in expression.terms]
+            every, some = (np.logical_and, np.logical_or) if expression.is_and else (np.logical_or, np.logical_and)
+            return _Answers(true=reduce(every, [t.true for t in terms]), false=reduce(some, [t.false for t in terms]))
         case Binary() if expression.operator.is_comparison:
-            return _comparison(expression, ranges)
+            return _comparison(expression, known)
         case IsNull() | InList() | Between() | Like():
-            answers = _predicate(expression, ranges)
-            return _Answers(true=answers.false, false=answers.true) if expression.is_negated else answers
+            answers = _predicate(expression, known)
+            return _negated(answers) if expression.is_negated else answers
         case Column() | Literal():
-            return _truth(_range(expression, ranges))
+            return _truth(range_of(expression, known))
         case _:
             return _UNKNOWN
 
 
-def _truth(found: _Range | None) -> _Answers:
-    if found is None:
+def _negated(answers: _Answers) -> _Answers:
+    return _Answers(true=answers.false, false=answers.true)
+
+
+def _truth(found: Range | None) -> _Answers:
+    if found is not None and pa.types.is_null(found.low.type):
+        return _Answers(true=np.array(False), false=np.array(False))
+    if found is None or not pa.types.is_boolean(found.low.type):
         return _UNKNOWN
-    return _Answers(true=found.has_value and found.high is not False, false=found.has_value and found.low is not True)
+    return _Answers(
+        true=found.has_value & flags(found.high, unknown=True),
+        false=found.has_value & ~flags(found.low, unknown=False),
+    )
 
 
-def _predicate(node: IsNull | InList | Between | Like, ranges: _Ranges) -> _Answers:
+def _predicate(node: IsNull | InList | Between | Like, known: Statistics) -> _Answers:
     match node:
         case IsNull():
-            found = _range(node.value, ranges)
+            found = range_of(node.value, known)
             return _UNKNOWN if found is None else _Answers(true=found.has_null, false=found.has_value)
         case Like():
-            return _like(node, ranges)
+            return _like(node, known)
         case Between():
             lower = binary(Operator.GREATER_EQUAL, node.value, node.lower)
             upper = binary(Operator.LESS_EQUAL, node.value, node.upper)
-            return _answers(Logical(is_and=True, terms=(lower, upper)), ranges)
+            return _answers(Logical(is_and=True, terms=(lower, upper)), known)
         case InList():
-            terms = tuple(binary(Operator.EQUAL, node.value, option) for option in node.options)
-            return _answers(Logical(is_and=False, terms=terms), ranges) if terms else _Answers(true=False, false=True)
+            return _among(node, known)
 
 
-def _comparison(node: Binary, ranges: _Ranges) -> _Answers:
-    left, right = _range(node.left, ranges), _range(node.right, ranges)
+def _comparison(node: Binary, known: Statistics) -> _Answers:
+    left, right = range_of(node.left, known), range_of(node.right, known)
     if left is None or right is None:
         return _UNKNOWN
     try:
-        left, right = _alike(left, right), _alike(right, left)
-        has_values = left.has_value and right.has_value
-        answers = _compared(node.operator, left, right) if has_values else _Answers(true=False, false=False)
-    except (TypeError, ArithmeticError, ValueError):
+        left, right = beside(node.left, left, right), beside(node.right, right, left)
+        answers = _compared(node.operator, left, right)
+    except (ExpressionError, pa.ArrowException):
         return _UNKNOWN
     if node.operator is not Operator.SAME:
         return answers
-    is_mixed = (left.has_null and right.has_value) or (left.has_value and right.has_null)
-    return _Answers(true=answers.true or (left.has_null and right.has_null), false=answers.false or is_mixed)
+    is_mixed = (left.has_null & right.has_value) | (left.has_value & right.has_null)
+    return _Answers(true=answers.true | (left.has_null & right.has_null), false=answers.false | is_mixed)
 
 
-def _compared(operator: Operator, left: _Range, right: _Range) -> _Answers:
+def _compared(operator: Operator, left: Range, right: Range) -> _Answers:
     match operator:
-        case Operator.LESS:
-            return _Answers(true=_before(left.low, right.high), false=_not_after(right.low, left.high))
-        case Operator.LESS_EQUAL:
-            return _Answers(true=_not_after(left.low, right.high), false=_before(right.low, left.high))
         case Operator.GREATER | Operator.GREATER_EQUAL:
             return _compared(operator.mirrored, right, left)
         case Operator.NOT_EQUAL:
-            same = _compared(Operator.EQUAL, left, right)
-            return _Answers(true=same.false, false=same.true)
-    bounds = (left.low, left.high, right.low, right.high)
-    is_one = None not in bounds and all(bound == left.low for bound in bounds)
-    return _Answers(true=_not_after(left.low, right.high) and _not_after(right.low, left.high), false=not is_one)
+            return _negated(_compared(Operator.EQUAL, left, right))
+        case Operator.LESS:
+            true, false = _before(left.low, right.high), _not_after(right.low, left.high)
+        case Operator.LESS_EQUAL:
+            true, false = _not_after(left.low, right.high), _before(right.low, left.high)
+        case _:
+            pairs = (left.low, left.high), (right.low, right.high), (left.low, right.low)
+            true = _not_after(left.low, right.high) & _not_after(right.low, left.high)
+            false = ~reduce(np.logical_and, [_is_same(*pair) for pair in pairs])
+    has_values = left.has_value & right.has_value
+    return _Answers(true=true & has_values, false=false & has_values)
 
 
-def _before(low: Any, high: Any) -> bool:  # noqa: ANN401 - bounds of any type
-    return low is None or high is None or bool(low < high)
+def _before(low: Value, high: Value) -> Flags:
+    return flags(compare(Operator.LESS, low, high), unknown=True)
 
 
-def _not_after(low: Any, high: Any) -> bool:  # noqa: ANN401 - bounds of any type
-    return low is None or high is None or bool(low <= high)
+def _not_after(low: Value, high: Value) -> Flags:
+    return flags(compare(Operator.LESS_EQUAL, low, high), unknown=True)
 
 
-def _like(node: Like, ranges: _Ranges) -> _Answers:
-    found = _range(node.value, ranges)
-    parts = like_parts(node.pattern, node.escape)
-    if found is None or not parts or not parts[0].startswith("="):
+def _is_same(one: Value, other: Value) -> Flags:
+    return flags(compare(Operator.EQUAL, one, other), unknown=False)
+
+
+def _among(node: InList, known: Statistics) -> _Answers:
+    """Answer for a list, compared in the one type that all its values have in common, as the evaluator does."""
+    value, options = range_of(node.value, known), [range_of(option, known) for option in node.options]
+    found = [option for option in options if option is not None]
+    if value is None or len(found) < len(options):
+        return _UNKNOWN if options else _Answers(true=np.array(False), false=np.array(True))
+    try:
+        pairs = zip(node.options, found, strict=True)
+        found = [beside(option, one, value) for option, one in pairs]
+        type_ = reduce(common_type, [one.low.type for one in found], value.low.type)
+        value, *found = (_as_type(one, type_) for one in (value, *found))
+        is_constant = [isinstance(one.low, pa.Scalar) and not isinstance(value.low, pa.Scalar) for one in found]
+        constants = [one.low for one, is_one in zip(found, is_constant, strict=True) if is_one]
+        others = [one for one, is_one in zip(found, is_constant, strict=True) if not is_one]
+        answers = [_compared(Operator.EQUAL, value, one) for one in others]
+        if constants:
+            answers.append(_among_constants(value, constants))
+    except (ExpressionError, pa.ArrowException):
         return _UNKNOWN
-    if not found.has_value:
-        return _Answers(true=False, false=False)
+    return _Answers(
+        true=reduce(np.logical_or, [one.true for one in answers]),
+        false=reduce(np.logical_and, [one.false for one in answers]),
+    )
+
+
+def _among_constants(value: Range, constants: Sequence[pa.Scalar]) -> _Answers:
+    """Find the least constant that is not below each lower bound: a range holds one if it holds that one.
+
+    Cost: one sort of bounds and constants.
+    """
+    type_ = value.low.type
+    wanted = pa.array([one.as_py() for one in constants if one.is_valid], type_)
+    reaches = np.array(False)
+    if is_float(type_):
+        if pc.any(pc.is_nan(wanted), min_count=0).as_py():
+            reaches = flags(pc.is_null(value.high), unknown=True)
+        wanted = wanted.filter(pc.invert(pc.is_nan(wanted)))
+    wanted = wanted.take(pc.sort_indices(wanted))
+    order = pc.sort_indices(pa.concat_arrays([value.low, wanted])).to_numpy()
+    count = len(value.low)
+    below = np.empty(len(order), np.int64)
+    below[order] = np.cumsum(order >= count)
+    first = np.where(value.low.is_valid().to_numpy(zero_copy_only=False), below[:count], 0)
+    nearest = wanted.take(pa.array(first, mask=first == len(wanted)))
+    reaches = reaches | (flags(compare(Operator.LESS_EQUAL, nearest, value.high), unknown=True) & (first < len(wanted)))
+    is_one = _is_same(value.low, value.high) & flags(pc.is_in(value.low, value_set=wanted), unknown=False)
+    has_no_null = np.array(all(one.is_valid for one in constants))
+    return _Answers(true=value.has_value & reaches, false=value.has_value & has_no_null & ~is_one)
+
+
+def _as_type(found: Range, type: pa.DataType) -> Range:
+    return replace(found, low=cast(found.low, type), high=cast(found.high, type))
+
+
+def _like(node: Like, known: Statistics) -> _Answers:
+    found, parts = range_of(node.value, known), like_parts(node.pattern, node.escape)
+    if not parts or parts == [f"={parts[0][1:]}"]:
+        return _comparison(binary(Operator.EQUAL, node.value, literal("".join(parts)[1:])), known)
+    if found is None or found.low.type != pa.string():
+        return _UNKNOWN
+    if not parts[0].startswith("="):
+        return _Answers(true=found.has_value, false=found.has_value)
     prefix = parts[0][1:]
-    bounds = [bound for bound in (found.low, found.high) if bound is not None]
-    if not all(isinstance(bound, str) for bound in bounds):
-        return _UNKNOWN
-    reaches = _not_after(found.low and found.low[: len(prefix)], prefix) and _not_after(prefix, found.high)
-    is_all = len(bounds) == 2 and parts[1:] == ["%"] and all(bound.startswith(prefix) for bound in bounds)
-    return _Answers(true=reaches, false=not is_all)
-
-
-def _range(node: Expression, ranges: _Ranges) -> _Range | None:
-    if isinstance(node, Literal):
-        value = None if _is_nan(node.value) else node.value
-        return _Range(low=value, high=value, has_null=node.value is None, has_value=node.value is not None)
-    if not isinstance(node, Column):
-        return None
-    known = ranges.get(node.name) or ranges.get(node.name.lower())
-    if known is None:
-        return None
-    low = None if _is_nan(known.min) else known.min
-    high = None if _is_nan(known.max) or (_has_nans(known) and known.nans_count != 0) else known.max
-    has_value = known.nulls_count is None or known.rows_count is None or known.nulls_count < known.rows_count
-    return _Range(low=low, high=high, has_null=known.nulls_count != 0, has_value=has_value)
-
-
-def _has_nans(known: ColumnRange) -> bool:
-    return isinstance(known.min, float) or isinstance(known.max, float)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-def _alike(one: _Range, other: _Range) -> _Range:
-    """Cast bounds to the type in which they compare with the other's: doubles beside doubles, moments beside text."""
-    bounds = [bound for bound in (one.low, one.high, other.low, other.high) if bound is not None]
-    kinds = {type(bound) for bound in bounds}
-    if len(kinds) <= 1:
-        return one
-    if kinds <= {int, float, Decimal}:
-        change: Any = float if float in kinds else Decimal
-    elif kinds <= {str, datetime.date, datetime.datetime}:
-        finest = datetime.datetime if datetime.datetime in kinds else datetime.date
-        change = _moment_reader(next(bound for bound in bounds if isinstance(bound, finest)))
-    else:
-        raise TypeError(kinds)
-    low, high = (None if bound is None else change(bound) for bound in (one.low, one.high))
-    return one._replace(low=low, high=high)
-
-
-def _moment_reader(example: datetime.date) -> Any:  # noqa: ANN401 - a function of a bound
-    zone = example.tzinfo and datetime.UTC if isinstance(example, datetime.datetime) else None
-
-    def moment(bound: Any) -> Any:  # noqa: ANN401 - text, a date or a timestamp
-        if not isinstance(example, datetime.datetime):
-            return date_of(bound) if isinstance(bound, str) else bound
-        if isinstance(bound, datetime.datetime):
-            return bound
-        return timestamp_of(bound if isinstance(bound, str) else bound.isoformat(), zone=zone)
-
-    return moment
+    least = pc.utf8_slice_codeunits(found.low, 0, len(prefix))
+    reaches = _not_after(least, pa.scalar(prefix)) & _not_after(pa.scalar(prefix), found.high)
+    is_all = np.array(parts[1:] == ["%"])
+    for bound in (found.low, found.high):
+        is_all = is_all & flags(pc.starts_with(bound, prefix), unknown=False)
+    return _Answers(true=found.has_value & reaches, false=found.has_value & ~is_all)
