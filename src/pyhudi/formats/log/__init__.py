@@ -5,6 +5,7 @@ No paths and no knowledge of tables: bytes are read by `read_at(offset, length)`
 """
 
 from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock, ReadAt
+from pyhudi.formats.log.delete_encoding import encode_deletes
 from pyhudi.formats.log.deletes import DELETES, decode_deletes
 from pyhudi.formats.log.reader import read_blocks
 from pyhudi.formats.log.rows import join_rows, split_rows
@@ -20,6 +21,7 @@ __all__ = [
     "ReadAt",
     "decode_deletes",
     "encode_blocks",
+    "encode_deletes",
     "join_rows",
     "read_blocks",
     "rollback_block",

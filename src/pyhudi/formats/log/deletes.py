@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, Unsupported
 from pyhudi.formats.avro import decode_record
 
-__all__ = ["DELETES", "decode_deletes"]
+__all__ = ["CONTENT_VERSION", "DELETES", "decode_deletes"]
 
-_CONTENT_VERSION: Final = 3
+CONTENT_VERSION: Final = 3
 _KRYO_VERSIONS: Final = (1, 2)
 _FRONT: Final = struct.Struct(">ii")
 _DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
@@ -68,7 +68,7 @@ def decode_deletes(content: bytes) -> pa.Table:
             "deletes that an old release wrote in Kryo cannot be read by this pyhudi; compact the table with it",
             content_version=version,
         )
-    if version != _CONTENT_VERSION:
+    if version != CONTENT_VERSION:
         raise Unsupported("content version of a delete block is not known to this pyhudi", content_version=version)
     if size != len(content) - _FRONT.size:
         raise CorruptData("delete block names another size than it has", size_bytes=size, found=len(content))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
 
-__all__ = ["join_rows", "split_rows"]
+__all__ = ["bytes_of", "join_rows", "split_rows"]
 
 _VERSIONS: Final = (1, 2, 3)
 _WRITTEN_VERSION: Final = 3
@@ -66,9 +66,19 @@ def join_rows(values: pa.BinaryArray) -> bytes:
         pa.binary(), len(values), [None, pa.py_buffer(places), pa.py_buffer(lengths.tobytes())], null_count=0
     )
     joined = pc.binary_join_element_wise(prefixes, values, b"")
-    _, offsets, data = joined.buffers()
-    end = np.frombuffer(offsets, np.int32)[len(values)] if len(values) else 0
-    return b"".join([_FRONT.pack(_WRITTEN_VERSION, len(values)), memoryview(data)[:end] if end else b""])
+    return b"".join([_FRONT.pack(_WRITTEN_VERSION, len(values)), bytes_of(joined)])
+
+
+def bytes_of(values: pa.BinaryArray) -> memoryview:
+    """Return all values of an array, one behind the other.
+
+    Shape: n values -> the bytes of their buffer.
+    """
+    _, offsets, data = values.buffers()
+    if not len(values) or data is None:
+        return memoryview(b"")
+    places = np.frombuffer(offsets, np.int32)[values.offset :]
+    return memoryview(data)[places[0] : places[len(values)]]
 
 
 def _places(content: bytes, count: int) -> list[int]:
