@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import fastavro
 
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
+from pyhudi.formats.avro_schema import parse_avro_schema
 from pyhudi.schema.json_text import parse_json
 
 __all__ = ["decode_container", "decode_record", "encode_container"]
@@ -25,11 +26,8 @@ _SYNC_BYTES = 16
 _MAX_BYTES = 1 << 30
 _MAX_ENTRY_BYTES = 16 << 20
 _MAX_ENTRIES = 64
-_MAX_DEPTH = 64
-_MAX_VALUES = 100_000
 _KNOWN_BYTES = 1 << 16
 """Schemas up to this size are remembered: a table's commits have one."""
-_NAMED = ("record", "error", "enum", "fixed")
 
 
 def encode_container(schema: Schema, record: Mapping[str, Any], sync_marker: bytes) -> bytes:
@@ -93,14 +91,9 @@ def _known_schema(text: bytes) -> dict[str, Any]:
 
 
 def _read_schema(text: bytes) -> dict[str, Any]:
-    _check_nesting(text)
-    try:
-        schema = parse_json(text)
-    except CorruptData as error:
-        raise CorruptData("Avro file has no readable schema") from error
+    schema = parse_avro_schema(text)
     if not isinstance(schema, dict):
         raise CorruptData("Avro file does not hold a record")
-    _Weigher().weigh(schema, "", 0)
     return schema
 
 
@@ -191,71 +184,3 @@ def _long(value: int) -> bytes:
 
 def _text(data: bytes) -> bytes:
     return _long(len(data)) + data
-
-
-def _check_nesting(text: bytes) -> None:
-    """Refuse JSON so deep that parsing it would exhaust the stack: brackets in strings only make this stricter."""
-    depth = 0
-    for byte in text.translate(None, bytes(set(range(256)) - set(b"[]{}"))):
-        depth += 1 if byte in b"[{" else -1
-        if depth > 4 * _MAX_DEPTH:
-            raise LimitExceeded("Avro schema is nested too deeply", limit=_MAX_DEPTH)
-
-
-class _Weigher:
-    """Bounds what a schema can make a decoder do without consuming a byte of data.
-
-    Refused are depth, recursion, lists of nothing, and records that unfold to ever more records.
-    """
-
-    def __init__(self) -> None:
-        self.named: dict[str, tuple[int, int] | None] = {}
-
-    def weigh(self, schema: object, namespace: str, depth: int) -> tuple[int, int]:
-        """Return the values a decoder makes for one datum and the fewest bytes they take."""
-        if depth > _MAX_DEPTH:
-            raise LimitExceeded("Avro schema is nested too deeply", limit=_MAX_DEPTH)
-        if isinstance(schema, list):
-            parts = [self.weigh(part, namespace, depth + 1) for part in schema]
-            return 1 + max((values for values, _ in parts), default=0), 1
-        if isinstance(schema, str):
-            return self._weigh_name(schema, namespace)
-        if not isinstance(schema, dict):
-            raise CorruptData("Avro schema does not parse", part=str(schema)[:80])
-        kind = schema.get("type")
-        if kind in _NAMED:
-            return self._weigh_named(schema, namespace, depth)
-        if kind in ("array", "map"):  # a tuple: what a file says may not be hashable
-            values, size = self.weigh(schema.get("items" if kind == "array" else "values"), namespace, depth + 1)
-            if kind == "array" and size == 0:
-                raise CorruptData("Avro schema has a list of values without bytes")
-            return 1 + values, 1
-        return self.weigh(kind, namespace, depth + 1)
-
-    def _weigh_name(self, name: str, namespace: str) -> tuple[int, int]:
-        full = name if "." in name or not namespace else f"{namespace}.{name}"
-        for known in (full, name):
-            if known in self.named:
-                weight = self.named[known]
-                if weight is None:
-                    raise CorruptData("Avro schema of metadata is recursive", name=name)
-                return weight
-        return 1, 0 if name == "null" else 1
-
-    def _weigh_named(self, schema: dict[str, Any], namespace: str, depth: int) -> tuple[int, int]:
-        name = str(schema.get("name", ""))
-        inner = str(schema.get("namespace") or (name.rpartition(".")[0] if "." in name else namespace))
-        full = name if "." in name or not inner else f"{inner}.{name}"
-        self.named[full] = None
-        if schema["type"] in ("record", "error"):
-            fields = schema.get("fields")
-            if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
-                raise CorruptData("Avro schema has a record without fields", name=name)
-            parts = [self.weigh(field.get("type"), inner, depth + 1) for field in fields]
-            weight = 1 + sum(values for values, _ in parts), sum(size for _, size in parts)
-        else:
-            weight = 1, 1 if schema["type"] == "enum" or schema.get("size") else 0
-        if weight[0] > _MAX_VALUES:
-            raise LimitExceeded("Avro schema unfolds to too many values", name=name, limit=_MAX_VALUES)
-        self.named[full] = weight
-        return weight

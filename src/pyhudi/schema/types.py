@@ -14,7 +14,15 @@ import pyarrow.types as t
 from pyhudi.errors import CorruptData, LimitExceeded, SchemaMismatch
 from pyhudi.schema.json_text import parse_json
 
-__all__ = ["arrow_to_avro", "avro_to_arrow", "read_table_schema", "record_name", "to_table_schema", "to_table_type"]
+__all__ = [
+    "arrow_to_avro",
+    "avro_to_arrow",
+    "is_avro_null",
+    "read_table_schema",
+    "record_name",
+    "to_table_schema",
+    "to_table_type",
+]
 
 _MAX_DEPTH = 64
 _MAX_BYTES = 16 << 20
@@ -92,8 +100,11 @@ def arrow_to_avro(schema: pa.Schema, name: str, namespace: str, *, null_first: b
     return {"type": "record", "name": name, **({"namespace": namespace} if namespace else {}), "fields": fields}
 
 
-def avro_to_arrow(schema: str | Mapping[str, Any]) -> pa.Schema:
+def avro_to_arrow(schema: str | Mapping[str, Any], *, wide_unions: bool = False) -> pa.Schema:
     """Read an Avro record as an Arrow schema; the order of unions and defaults do not matter.
+
+    With `wide_unions`, a union of several types is a struct of one nullable field a type, of which one is set: named as
+    the type is, with its namespace only where two would have one name. What has no values is `pa.null()`.
 
     Raises: CorruptData if the text is no Avro schema; LimitExceeded beyond 16 MiB or 64 levels; SchemaMismatch for what
             no table stores, such as unions of several types or records inside themselves.
@@ -102,7 +113,12 @@ def avro_to_arrow(schema: str | Mapping[str, Any]) -> pa.Schema:
     parsed = _parse(schema) if isinstance(schema, str) else schema
     if not isinstance(parsed, Mapping) or parsed.get("type") != "record":
         raise CorruptData("a table's Avro schema must be a record", schema=str(parsed)[:80])
-    return pa.schema(list(_AvroReader().read(parsed, "", "", 0)))
+    return pa.schema(list(_AvroReader(wide_unions=wide_unions).read(parsed, "", "", 0)))
+
+
+def is_avro_null(avro: object) -> bool:
+    """Return whether a part of a schema is the type null."""
+    return avro == "null" or (isinstance(avro, Mapping) and avro.get("type") == "null")
 
 
 def read_table_schema(avro: str, file: str) -> pa.Schema:
@@ -262,7 +278,8 @@ def _parse(text: str) -> Any:  # noqa: ANN401 - JSON
 class _AvroReader:
     """Reads one Avro schema; named types are known from where they first stand."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wide_unions: bool) -> None:
+        self.wide_unions = wide_unions
         self.named: dict[str, pa.DataType | None] = {}
 
     def read(self, avro: object, space: str, path: str, depth: int) -> pa.DataType:
@@ -290,14 +307,30 @@ class _AvroReader:
 
     def _read_nullable(self, avro: object, space: str, path: str, depth: int) -> tuple[pa.DataType, bool]:
         if isinstance(avro, list):
-            others = [part for part in avro if part != "null"]
+            others = [part for part in avro if not is_avro_null(part)]
             if len(others) == 1:
                 return self.read(others[0], space, path, depth), len(others) < len(avro)
-        return self.read(avro, space, path, depth), False
+            if self.wide_unions and avro:
+                return self._read_union(others, space, path, depth), len(others) < len(avro)
+        kind = self.read(avro, space, path, depth)
+        return kind, kind == pa.null()
+
+    def _read_union(self, parts: list[object], space: str, path: str, depth: int) -> pa.DataType:
+        if not parts:
+            return pa.null()
+        kinds = [self.read(part, space, path, depth + 1) for part in parts]
+        full = [_branch_name(part, space) for part in parts]
+        short = [name.rpartition(".")[2] for name in full]
+        names = [brief if short.count(brief) == 1 else name for brief, name in zip(short, full, strict=True)]
+        if len(set(names)) < len(names):
+            raise CorruptData("Avro union has a type twice", column=path, types=names)
+        return pa.struct([pa.field(name, kind) for name, kind in zip(names, kinds, strict=True)])
 
     def _read_name(self, name: str, space: str, path: str) -> pa.DataType:
         if name in _PRIMITIVES:
             return _PRIMITIVES[name]
+        if name == "null" and self.wide_unions:
+            return pa.null()
         full = name if "." in name or not space else f"{space}.{name}"
         known = self.named.get(full, self.named.get(name, pa.null()))
         if known is None:
@@ -334,6 +367,18 @@ class _AvroReader:
             kind, nullable = self._read_nullable(field.get("type"), space, inner, depth + 1)
             members[name] = pa.field(name, kind, nullable)
         return pa.struct(list(members.values()))
+
+
+def _branch_name(part: object, space: str) -> str:
+    """Return what tells a union's branch from the others: the full name of a named type, else the type."""
+    if isinstance(part, Mapping):
+        if part.get("type") not in ("record", "fixed", "enum"):
+            return _branch_name(part.get("type"), space)
+        name, inner = str(part.get("name", "")), str(part.get("namespace") or space)
+    else:
+        name, inner = str(part), space
+    is_bare = "." in name or not inner or name in _PRIMITIVES or name in ("array", "map")
+    return name if is_bare else f"{inner}.{name}"
 
 
 def _read_decimal(avro: Mapping[str, Any], path: str) -> pa.DataType:
