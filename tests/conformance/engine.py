@@ -326,7 +326,7 @@ class EngineTests:
     # --- locate
 
     def _keyed(self, engine: Engine, *rows: tuple[str, str, int]) -> KeyedRows:
-        return KeyedRows(frame=engine.with_keys(engine.frame(trips(*rows)), SIMPLE), rows_at_most=len(rows))
+        return KeyedRows(frame=engine.with_keys(engine.frame(trips(*rows)), SIMPLE), counts={None: len(rows)})
 
     def _located(self, engine, storage, rows, files, *, by_partition, columns=()):
         """Look up from here and by the engine's own join, which must agree."""
@@ -491,7 +491,7 @@ class EngineTests:
     @pytest.mark.parametrize("moves", [Moves.KEEP_PARTITION, Moves.DELETE_AND_INSERT])
     def test_rows_that_do_not_know_their_partition_find_their_record(self, engine, storage, moves):
         rows = {KEY: ["d", "x"], PARTITION: pa.array([None, None], pa.string()), ORDER: pa.array([0, 1], pa.int64())}
-        frame = KeyedRows(frame=engine.frame(pa.table(rows)), rows_at_most=2)
+        frame = KeyedRows(frame=engine.frame(pa.table(rows)), counts={None: 2})
         located = self._located(engine, storage, frame, self._three_files(storage), by_partition=False)
         routed = engine.route(located.rows, located.frame, route_plan(moves=moves))
         is_moved = moves is Moves.DELETE_AND_INSERT

@@ -19,6 +19,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.conftest import SETTINGS
+from tests.spark.many import take_few_for_many
 
 import pyhudi
 from pyhudi.actions import write
@@ -238,4 +239,5 @@ def main(folder):
 
 
 if __name__ == "__main__":
+    take_few_for_many()
     main(Path(sys.argv[1]))

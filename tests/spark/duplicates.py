@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from tests.conftest import SETTINGS
 from tests.spark.attempts import Scenario
 from tests.spark.cluster import cluster
+from tests.spark.many import take_few_for_many
 
 from pyhudi.actions.tasks.write import write_buckets
 
@@ -142,4 +143,5 @@ def main(folder):
 
 
 if __name__ == "__main__":
+    take_few_for_many()
     main(Path(sys.argv[1]))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from tests.conftest import SETTINGS
+from tests.spark.many import take_few_for_many
 
 import pyhudi
 import pyhudi.spark
@@ -130,4 +131,5 @@ def main(folder, endpoint, key, secret):
 
 
 if __name__ == "__main__":
+    take_few_for_many()
     main(*sys.argv[1:])

@@ -145,7 +145,9 @@ def test_keys_of_few_rows_are_looked_up_by_tasks_and_routed_from_here(engine, tm
     keyed = engine.with_keys(engine.frame(trips(("a", "rome", 1))), SIMPLE)
     storage = LocalStorage(str(tmp_path))
     counted, uncounted = (
-        locate(engine, storage, KeyedRows(frame=keyed, rows_at_most=count), [file], SIMPLE, by_partition=True)
+        locate(
+            engine, storage, KeyedRows(frame=keyed, counts=count and {None: count}), [file], SIMPLE, by_partition=True
+        )
         for count in (1, None)
     )
     assert isinstance(uncounted.frame, DataFrame)

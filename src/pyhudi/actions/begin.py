@@ -145,7 +145,8 @@ def begin_write(
         transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
-        keyed, files = early or make_keys(time), file_index(call.state, snapshot)
+        rows, files = early or make_keys(time), file_index(call.state, snapshot)
+        counts = rows.counts or {}
         yield WriteContext(
             call=call,
             operation=operation,
@@ -155,12 +156,12 @@ def begin_write(
             schema=schema,
             widened=wider,
             keys=call.keys(time),
-            rows=keyed.rows,
-            rows_by_partition={PartitionPath(name or ""): count for name, count in keyed.counts.items()},
+            rows=rows,
+            rows_by_partition={PartitionPath(name or ""): count for name, count in counts.items()},
             files=files,
-            slices=[] if records is None else visible_slices(files, _partitions(call, keyed)),
+            slices=[] if records is None else visible_slices(files, _partitions(call, counts)),
             keep=keep,
-            has_unknown_partitions=keyed.has_unknown_partitions,
+            has_unknown_partitions=None in counts,
             transaction=transaction,
         )
 
@@ -230,26 +231,14 @@ class _Given:
     is_counted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Keyed:
-    """Rows with their keys, and how many there are in each partition; None: their partition is not known."""
-
-    rows: KeyedRows
-    counts: Mapping[str | None, int]
-
-    @property
-    def has_unknown_partitions(self) -> bool:
-        return None in self.counts
-
-
-def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[Frame], Frame]) -> _Keyed | None:
+def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[Frame], Frame]) -> KeyedRows | None:
     """Make the keys before the instant is there, so that a wrong one is found; only generated keys need its time.
 
     Cost: of a first write the key columns are computed once more where the keys are not made here.
     """
     early = _make_keys(call, given, phases, keep, None) if call.state.config.record_key else None
     if call.state.is_planned and given.records is not None and (early is None or not given.is_counted):
-        rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).rows.frame
+        rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).frame
         sizes = {name: parse(f"length(`{name}`) < 0") for name in (KEY, PARTITION)}
         call.engine.count(call.engine.select(rows, sizes), list(sizes))
     return early
@@ -261,27 +250,25 @@ def _make_keys(
     phases: Phases,
     keep: Callable[[Frame], Frame],
     instant: InstantTime | None,
-) -> _Keyed:
+) -> KeyedRows:
     """Add keys to the rows and count them by partition; `instant` is what generated keys start with."""
     if given.records is None:
-        return _Keyed(rows=KeyedRows(frame=None), counts={})
+        return KeyedRows(frame=None, counts={})
     with phases.step("make keys"):
         rows = given.records
         if not given.has_only_keys:
             rows = call.engine.with_keys(_conformed(call, rows, given.schema), call.keys(instant))
         if not given.is_counted:
-            return _Keyed(rows=KeyedRows(frame=rows), counts={})
-        rows = keep(rows)
-        counts = _count(call, rows)
-        return _Keyed(rows=KeyedRows(frame=rows, rows_at_most=sum(counts.values())), counts=counts)
+            return KeyedRows(frame=rows)
+        return call.engine.count_keyed(keep(rows))
 
 
-def _partitions(call: WriteCall, keyed: _Keyed) -> list[PartitionPath] | None:
+def _partitions(call: WriteCall, counts: Mapping[str | None, int]) -> list[PartitionPath] | None:
     """Name the partitions whose file slices a look-up may meet; None: all of them."""
     is_global = index_plan(call.settings, call.state.config).is_global
-    if is_global or keyed.has_unknown_partitions:
+    if is_global or None in counts:
         return None
-    return [PartitionPath(name) for name in keyed.counts if name is not None]
+    return [PartitionPath(name) for name in counts if name is not None]
 
 
 def _config_to_write(call: WriteCall) -> TableConfig:
@@ -383,8 +370,3 @@ def _conformed(call: WriteCall, records: Frame, schema: pa.Schema) -> Frame:
     extra = [pa.field(name, kind) for name, kind in _DELETE_FLAGS.items() if name in given.names]
     names = {*schema.names, *(field.name for field in kept)}
     return call.engine.conform(records, pa.schema([*schema, *kept, *(one for one in extra if one.name not in names)]))
-
-
-def _count(call: WriteCall, rows: Frame) -> dict[str | None, int]:
-    counts = call.engine.count(rows, [PARTITION])
-    return dict(zip(counts.column(PARTITION).to_pylist(), counts.column("rows").to_pylist(), strict=True))

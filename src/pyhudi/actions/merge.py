@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
@@ -213,7 +214,10 @@ def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...
     timeline = load_timeline(call.state)
     merge = _Merge.of(call, table_schema(call.state, timeline), call.engine.schema(source), on, clauses)
     keyed = _keyed(call, source, merge)
-    with begin_write(call, keyed, WriteOperation.UPSERT, has_only_keys=True, timeline=timeline) as write:
+    with begin_write(call, keyed, WriteOperation.UPSERT, has_only_keys=True, timeline=timeline) as begun:
+        is_anywhere = merge.clauses.has_by_source or not merge.knows_partition
+        write = bring_few_rows(begun, visible_slices(begun.files) if is_anywhere else None)
+        call = write.call
         if merge.clauses.has_inserts and index_plan(call.settings, call.state.config).is_global:
             _require_one_row_a_key(call, write)
         looking = write if merge.knows_partition else _in_all_partitions(write)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pyhudi.actions.begin import WriteContext, begin_write
 from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
+from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.actions.restart import restarting
@@ -62,8 +63,8 @@ COMBINE_BEFORE_INSERT: Final = option(
 @restarting
 def upsert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Insert new keys and update existing ones, as one commit.   Spec: Writer Expectations 1-4."""
-    with begin_write(call, records, WriteOperation.UPSERT) as write:
-        write = _one_row_a_key(write)  # noqa: PLW2901 - the same write with fewer rows
+    with begin_write(call, records, WriteOperation.UPSERT) as begun:
+        write = _one_row_a_key(bring_few_rows(begun))
         tagged = tag(write)
         work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), RowsKind.UPSERT))
         if call.is_dry_run:
@@ -79,7 +80,8 @@ def insert(
 ) -> WriteResult | PlannedWrite:
     """Put rows in, without looking their keys up unless duplicates are dropped or refused."""
     policy = call.settings.get(DUPLICATES)
-    with begin_write(call, records, operation) as write:
+    with begin_write(call, records, operation) as begun:
+        write = bring_few_rows(begun)
         tagged = tag(write, looks_in_all=True) if policy != "none" else untagged(write)
         rejected_count = sum(tagged.rows_by_file.values())
         if policy == "fail" and rejected_count:
@@ -104,7 +106,8 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
 
     A frame without partitions (PARTITION null) deletes its keys wherever they are.
     """
-    with begin_write(call, records, WriteOperation.DELETE, has_only_keys=True) as write:
+    with begin_write(call, records, WriteOperation.DELETE, has_only_keys=True) as begun:
+        write = bring_few_rows(begun)
         tagged = tag(write)
         plan = plan_for(write, tagged, has_inserts=False, is_anywhere=tagged.index.is_global)
         work = _searched(write, _rows_work(write, tagged, plan, RowsKind.DELETE))
@@ -118,7 +121,8 @@ def delete_keys(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
 def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = False) -> WriteResult | PlannedWrite:
     """Replace the partitions that the rows name, or all of them, by the rows."""
     operation = WriteOperation.INSERT_OVERWRITE_TABLE if is_whole_table else WriteOperation.INSERT_OVERWRITE
-    with begin_write(call, records, operation) as write:
+    with begin_write(call, records, operation) as begun:
+        write = bring_few_rows(begun, ())
         stored = visible_slices(write.files, None if is_whole_table else write.rows_by_partition)
         plan = plan_for(replace(write, slices=[]), untagged(write))
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else RowsKind.INSERT
@@ -190,7 +194,9 @@ def _one_row_a_key(write: WriteContext) -> WriteContext:
     if not index_plan(write.call.settings, write.call.state.config).is_global:
         return write
     spec = write_spec(write.call, write.time, write.schema).merge
-    return replace(write, rows=replace(write.rows, frame=write.keep(write.call.engine.newest(write.rows.frame, spec))))
+    return replace(
+        write, rows=replace(write.rows, frame=write.keep(write.call.engine.newest(write.rows.frame, spec)), keys=None)
+    )
 
 
 def plan_for(

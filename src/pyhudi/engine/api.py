@@ -83,10 +83,17 @@ class KeyedRows:
     """Rows with KEY, PARTITION and ORDER, and what is known of them without computing them again."""
 
     frame: Frame
-    rows_at_most: int | None = None
-    """None: they were not counted."""
+    counts: Mapping[str | None, int] | None = None
+    """Rows by partition, at most; of a partition that is not known under None. None: they were not counted."""
     keys: pa.Table | None = None
     """KEY, PARTITION, ORDER and columns that a look-up compares, in this process; None while they are not here."""
+    size_bytes: int | None = None
+    """What the rows take in memory, roughly; None where they are many, or where this process is far from the table."""
+
+    @property
+    def rows_at_most(self) -> int | None:
+        """Return how many rows there are at most; None: they were not counted."""
+        return None if self.counts is None else sum(self.counts.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +195,16 @@ class Engine(Protocol):
         """Count rows by columns. Shape: the columns, and `rows` (int64); no columns is one row."""
         ...
 
+    def count_keyed(self, frame: Frame) -> KeyedRows:
+        """Count rows that have keys by partition, in one pass, which brings the keys of few rows here."""
+        ...
+
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Bring KEY, PARTITION, ORDER and `columns` here, if the rows are known to be few enough for that."""
+        ...
+
+    def bring(self, rows: KeyedRows) -> "tuple[Engine, KeyedRows]":
+        """Bring whole rows to this process; return the engine that works on them here, and them."""
         ...
 
     def scan_keys(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.errors import HudiError, InvalidInput, SchemaMismatch
 
-__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "select_and_cast"]
+__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "counts_of", "select_and_cast"]
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -130,6 +130,12 @@ def select_and_cast(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.R
     if batch.schema.equals(schema):
         return batch
     return batch.select(schema.names).cast(schema)
+
+
+def counts_of(counted: pa.Table) -> dict[str | None, int]:
+    """Return the counts of one column's values.   Shape: the column, and the counts."""
+    values, counts = (column.to_pylist() for column in counted.columns)
+    return dict(zip(values, counts, strict=True))
 
 
 def arrow_table(rows: object) -> pa.Table:

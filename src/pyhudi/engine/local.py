@@ -31,7 +31,7 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, select_and_cast
+from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, counts_of, select_and_cast
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route
 from pyhudi.engine.scanning import scan_file
@@ -170,12 +170,20 @@ class LocalEngine:
         counted = frame.narrow(by).group_by(list(by), use_threads=False).aggregate([([], "count_all")])
         return counted.select([*by, "count_all"]).rename_columns([*by, "rows"])
 
+    def count_keyed(self, frame: LocalFrame) -> KeyedRows:
+        """Count rows by partition; their keys are here whenever they are asked for."""
+        return KeyedRows(frame=frame, counts=counts_of(self.count(frame, [PARTITION])))
+
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Gather narrow columns; all rows are here."""
         names = list(dict.fromkeys([KEY, PARTITION, ORDER, *columns]))
         if rows.keys is not None and set(names) <= set(rows.keys.column_names):
             return rows
         return replace(rows, keys=rows.frame.narrow(names))
+
+    def bring(self, rows: KeyedRows) -> tuple["LocalEngine", KeyedRows]:
+        """Return the rows, which are here."""
+        return self, rows
 
     def scan_keys(
         self,

@@ -31,7 +31,7 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import LocalFrame, arrow_table, select_and_cast
+from pyhudi.engine.frames import LocalFrame, arrow_table, counts_of, select_and_cast
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import scan_file
@@ -42,6 +42,7 @@ from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
 from pyhudi.predicate.model import Opaque, walk
 from pyhudi.spark.failures import spark_errors
+from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.routing import route_in_spark
@@ -216,9 +217,21 @@ class SparkEngine:
         if isinstance(frame, LocalFrame):
             return self._local.count(frame, by)
         with spark_errors():
-            counted = frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows"))
-            table = self.collect(counted)
-        return select_and_cast(table, nullable(table.schema))
+            return self.collect(frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows")))
+
+    def count_keyed(self, frame: DataFrame) -> KeyedRows:
+        """Bring the keys of few rows here in one job and count those; of many, count them in another.
+
+        A Connect client may be far from the table, so its rows are never said to be few enough to be written from here.
+        """
+        with spark_errors():
+            found = self.collect(first_keys(frame, self._few_rows))
+        if is_cut(found, self._few_rows):
+            return KeyedRows(frame=frame, counts=counts_of(self.count(frame, [PARTITION])))
+        counts = counts_of(self._local.count(LocalFrame.of(found), [PARTITION]))
+        size_bytes = None if is_connect(self._spark) else rows_bytes(found)
+        keys = found.select([KEY, PARTITION, ORDER])
+        return KeyedRows(frame=frame, counts=counts, keys=keys, size_bytes=size_bytes)
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Bring narrow columns to the driver in one job, if the rows were counted and are few."""
@@ -229,6 +242,14 @@ class SparkEngine:
             return rows
         with spark_errors():
             return replace(rows, keys=self.collect(rows.frame.select(*map(named, names))))
+
+    def bring(self, rows: KeyedRows) -> tuple[LocalEngine, KeyedRows]:
+        """Collect the rows, for the driver's own engine.
+
+        Raises: PathNotShared, WorkerMismatch, so that a table is not written where workers would not find it.
+        """
+        self._check_workers()
+        return self._local, KeyedRows(frame=LocalFrame.of(self.collect(rows.frame)), counts=rows.counts)
 
     def scan_keys(
         self,
@@ -309,7 +330,7 @@ class SparkEngine:
         if isinstance(frame, LocalFrame):
             return frame.table()
         with spark_errors():
-            return select_and_cast(frame.toArrow(), from_spark(frame.schema))
+            return select_and_cast(frame.toArrow(), nullable(from_spark(frame.schema)))
 
     @cached_property
     def _few_rows(self) -> int:

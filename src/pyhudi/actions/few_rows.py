@@ -1,0 +1,42 @@
+"""Decide where a write of few rows runs: where its rows come from, or in this process. Start at `bring_few_rows`.
+
+A job of Spark with Python workers takes half a second however little there is to do, and a write has several. This is
+the one place that decides; what follows is the same on either engine.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.options import between, option
+
+__all__ = ["DRIVER_WRITE_BYTES", "bring_few_rows"]
+
+DRIVER_WRITE_BYTES: Final = option(
+    "pyhudi.spark.driver.write.bytes",
+    134_217_728,
+    "Spark: a write whose rows, and all base files of their partitions, take no more is done by the driver itself. "
+    "Bytes; 0: never, for a driver that is far from the table or has little memory.",
+    parse=between(0, 2**63 - 1),
+)
+
+
+def bring_few_rows(write: WriteContext, slices: Sequence[FileSlice] | None = None) -> WriteContext:
+    """Return the write with its rows in this process, if they and the files that it may read and rewrite are few.
+
+    `slices` are those that it may touch, where they are others than those of the rows' partitions.
+
+    Cost: one job that collects the rows, which are computed already; none follows.
+    """
+    call, rows = write.call, write.rows
+    if call.is_dry_run or rows.size_bytes is None:
+        return write
+    touched = write.slices if slices is None else slices
+    files_bytes = sum(one.base.size_bytes for one in touched if one.base is not None)
+    if rows.size_bytes + files_bytes > call.settings.get(DRIVER_WRITE_BYTES):
+        return write
+    with write.phases.step("bring rows"):
+        engine, rows = call.engine.bring(rows)
+    return replace(write, call=replace(call, engine=engine), rows=rows)

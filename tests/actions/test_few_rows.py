@@ -1,0 +1,51 @@
+"""A write of few rows to few files runs in the driver; one that may read or rewrite more stays where its rows are."""
+
+import pytest
+from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.spark.building import SparkTableBuilder
+
+from pyhudi.actions.few_rows import DRIVER_WRITE_BYTES
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def builder(spark, tmp_path):
+    return SparkTableBuilder(spark, tmp_path)
+
+
+def jobs_of(spark, write):
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    before = scheduler.numTotalJobs()
+    write()
+    return scheduler.numTotalJobs() - before
+
+
+def test_an_upsert_of_few_rows_is_two_jobs(builder, spark):
+    table = builder.create(TRIPS)
+    table.upsert([trip("a1", "a"), trip("b1", "b")], options=TINY_FILTERS)
+    rows = builder.rows([trip("a1", "a", ts=2, fare=7.0), trip("b2", "b")])
+    assert jobs_of(spark, lambda: table.upsert(rows, options=TINY_FILTERS)) == 2
+    assert builder.rows_of(table, "uuid", "fare") == [("a1", 7.0), ("b1", 1.0), ("b2", 1.0)]
+
+
+def test_a_write_that_may_rewrite_many_bytes_stays_on_spark(builder, spark):
+    table = builder.create(TRIPS)
+    table.upsert([trip("a1", "a"), trip("b1", "b")], options=TINY_FILTERS)
+    rows = builder.rows([trip("a1", "a", ts=2, fare=7.0), trip("b2", "b")])
+    options = {**TINY_FILTERS, DRIVER_WRITE_BYTES.key: 1}
+    assert jobs_of(spark, lambda: table.upsert(rows, options=options)) > 2
+    assert builder.rows_of(table, "uuid", "fare") == [("a1", 7.0), ("b1", 1.0), ("b2", 1.0)]
+
+
+def test_a_merge_that_reaches_all_partitions_counts_the_files_of_all(builder, spark):
+    table = builder.create(TRIPS)
+    for city in "abc":
+        table.upsert([trip(f"{city}1", city)], options=TINY_FILTERS)
+    bytes_of_one = max(one.size_bytes for one in table.scan().plan.files)
+    rows = builder.rows([trip("a1", "a", fare=7.0)])
+    options = {**TINY_FILTERS, DRIVER_WRITE_BYTES.key: 2 * bytes_of_one}
+    merging = table.merge(rows, "t.uuid = s.uuid and t.city = s.city", options=options).when_matched_update_all()
+    assert jobs_of(spark, merging.execute) == 2
+    assert jobs_of(spark, merging.when_not_matched_by_source_delete().execute) > 2
+    assert builder.rows_of(table, "uuid") == [("a1",)]

@@ -1,0 +1,60 @@
+"""Keys of few rows come to the driver with the job that computes the rows, and the rows after them."""
+
+import pytest
+from tests.actions.test_merge import (  # noqa: F401
+    test_by_source_clauses_reach_every_file_group,
+    test_the_first_clause_whose_condition_is_true_acts,
+)
+from tests.actions.test_write import (  # noqa: F401
+    test_a_global_index_drops_rows_whose_key_is_stored_elsewhere,
+    test_an_upsert_inserts_new_keys_and_updates_existing_ones,
+    test_delete_takes_records_away_in_their_partition,
+    test_insert_overwrite_replaces_the_partitions_it_names,
+)
+from tests.spark.building import SparkTableBuilder
+
+from pyhudi.engine.api import KEY, ORDER, PARTITION
+from pyhudi.spark import engine as spark_engine
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.storage.local import LocalStorage
+
+
+@pytest.fixture(autouse=True)
+def _rows_stay_on_spark():
+    """Let few rows be few in this module."""
+
+
+@pytest.fixture
+def engine(spark, tmp_path):
+    """Give tables on Spark."""
+    return SparkTableBuilder(spark, tmp_path)
+
+
+@pytest.fixture
+def version():
+    """Give the newest version: versions differ below the engine."""
+    return 9
+
+
+def keyed(spark, count, partitions=3):
+    columns = [f"concat('k', id) as {KEY}", f"concat('p', id % 2) as {PARTITION}", f"id as {ORDER}"]
+    return spark.range(0, count, 1, partitions).selectExpr(*columns)
+
+
+@pytest.mark.parametrize("limit", [1, 10, 34, 99, 101, 102, 103, 200])
+def test_keys_are_all_there_or_only_counted(spark, tmp_path, monkeypatch, limit):
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", limit)
+    rows = working.count_keyed(keyed(spark, 100))
+    assert rows.counts == {"p0": 50, "p1": 50}
+    assert rows.rows_at_most == 100
+    if rows.keys is not None:
+        assert sorted(rows.keys[ORDER].to_pylist()) == list(range(100))
+    assert (rows.keys is not None) == (limit > 102)  # 34 rows of the third partition count three times each
+
+
+def test_long_texts_and_nested_values_are_measured(spark, tmp_path):
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    narrow = working.count_keyed(keyed(spark, 10)).size_bytes
+    wide = keyed(spark, 10).selectExpr("*", "repeat('x', 1000) as text", "array_repeat('yy', 500) as texts")
+    assert 10 * 2000 <= working.count_keyed(wide).size_bytes - narrow <= 10 * 3500
