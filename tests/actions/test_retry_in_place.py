@@ -11,7 +11,7 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.actions import begin as beginning
 from pyhudi.errors import DuplicateKeys, FileMissing, InvalidInput, LockNotAcquired, SchemaMismatch, WriteConflict
-from pyhudi.filegroup.file_index import file_index
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.properties_file import update_properties

@@ -6,7 +6,7 @@ from tests.faulty import FaultyStorage
 from tests.new_states import new_state
 
 from pyhudi.errors import CorruptData
-from pyhudi.filegroup.file_index import FILES, file_index
+from pyhudi.filegroup.file_index import FILES, storage_index
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.timeline.active import load_timeline
@@ -28,7 +28,7 @@ def watched():
 
 
 def index_of(state):
-    return file_index(state, load_timeline(state))
+    return storage_index(state, load_timeline(state))
 
 
 def listed(counting):

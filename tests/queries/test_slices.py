@@ -13,8 +13,8 @@ from tests.timeline.test_history import archive
 from tests.txn.writing import committed, path_of
 
 from pyhudi.errors import CorruptData, NotBuilt, OptionError
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.queries.snapshot import pin_requested
 from pyhudi.schema.types import arrow_to_avro

@@ -16,11 +16,12 @@ from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
-from pyhudi.filegroup.file_index import FileIndex, file_index
+from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.slices import table_schema, visible_slices

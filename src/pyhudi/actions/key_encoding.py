@@ -8,10 +8,10 @@ Spec: format/files 8.2.
 from typing import Final
 
 from pyhudi.engine.api import KEY
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
 from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline

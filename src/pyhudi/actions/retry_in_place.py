@@ -16,11 +16,11 @@ from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.tag import footer_index
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, ScanFile
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.lookup import locate
+from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import column
 from pyhudi.queries.slices import visible_slices
 from pyhudi.txn.commit import Superseded

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pyhudi.errors import CommitUnknown, InstantNotFound, InvalidInput, PreconditionFailed, StorageUnavailable
-from pyhudi.filegroup.file_index import file_index
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.queries.expired import cut_at
 from pyhudi.queries.slices import visible_slices

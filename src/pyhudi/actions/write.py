@@ -27,9 +27,9 @@ from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.arguments import as_texts
 from pyhudi.engine.api import STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import visible_slices

@@ -2,7 +2,7 @@
 
 Partitions are asked for first and files only of those that a filter leaves, each at most once. An index is made when
 the timeline was read, and lists later, so it shows every file that a commit on this timeline names; for a later
-timeline it is too old. Callers do not know whether storage or a metadata table answers. Start at `file_index`.
+timeline it is too old. Callers do not know whether storage or a metadata table answers. Start at `storage_index`.
 
 Spec: Reader Expectations 2.
 """
@@ -20,7 +20,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["FILES", "FileIndex", "file_index"]
+__all__ = ["FILES", "FileIndex", "storage_index"]
 
 FILES: Final = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size_bytes", pa.int64())])
 """What is known of a file before its name is read. Of what a metadata table says no more is certain."""
@@ -51,8 +51,8 @@ class FileIndex(Protocol):
         ...
 
 
-def file_index(state: TableState, timeline: Timeline) -> FileIndex:
-    """Make the index that answers for a table.   Cost: nothing, until it is asked."""
+def storage_index(state: TableState, timeline: Timeline) -> FileIndex:
+    """Make the index that lists directories.   Cost: nothing, until it is asked."""
     return _StorageIndex(state, timeline)
 
 

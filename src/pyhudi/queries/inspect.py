@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_count
 from pyhudi.errors import NotBuilt
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import BaseFile, LogFile
 from pyhudi.filegroup.names import parse_file
+from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus

@@ -17,8 +17,8 @@ from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import Expression, check
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths

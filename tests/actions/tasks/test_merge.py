@@ -11,10 +11,10 @@ from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.formats.parquet import read_footer
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.predicate import parse
 from pyhudi.queries.slices import visible_slices

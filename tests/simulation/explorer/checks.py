@@ -16,9 +16,9 @@ from tests.simulation.explorer.operations import Operation
 from tests.simulation.explorer.scenario import TIMELINES, Play
 
 from pyhudi.errors import HudiError
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import load_properties, open_state

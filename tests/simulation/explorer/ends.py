@@ -19,10 +19,10 @@ from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, P
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import HudiError
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import without_meta_fields

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from tests.file_names import base_file_name
 from tests.simulation.explorer.scenario import TOKEN, Seat, Verb
 
-from pyhudi.filegroup.file_index import file_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
