@@ -1,8 +1,10 @@
-"""Avro records without a container, many of one schema, to Arrow columns: values of HFiles, records of log blocks.
+"""Avro records of one schema without a container, values of HFiles or records of log blocks, to Arrow columns and back.
 
-Rows are never looped over: each field of the schema is one step over all records. Start at `decode_rows`.
+Rows are never looped over: each field of the schema is one step over all records. Start at `decode_rows`, then
+`encode_rows`.
 """
 
 from pyhudi.formats.avro_rows.decode import decode_rows
+from pyhudi.formats.avro_rows.encode import encode_rows
 
-__all__ = ["decode_rows"]
+__all__ = ["decode_rows", "encode_rows"]
