@@ -120,7 +120,7 @@ def test_a_commit_that_completes_late_is_seen_by_who_reads_after_it(engine, vers
 def begun(table, time):
     """Leave a commit of somebody else under way."""
     instant = Instant(requested_time=InstantTime(str(time)), action=Action.COMMIT, state=State.REQUESTED)
-    return start(table.state, request(table.state, instant, b""), None)
+    return start(table.state, request(table.state, instant, b""))
 
 
 def test_at_version_6_a_pending_instant_stops_readers_in_the_way_they_choose(engine):

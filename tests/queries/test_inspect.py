@@ -63,7 +63,7 @@ def test_pending_tells_whose_an_instant_is_and_what_to_do(table):
     assert table.inspect.pending().num_rows == 0
     time = InstantTime(str(int(table.latest_instant) + 50))
     instant = Instant(requested_time=time, action=Action.COMMIT, state=State.REQUESTED)
-    start(table.state, request(table.state, instant, b""), None)
+    start(table.state, request(table.state, instant, b""))
     [found] = table.inspect.pending().to_pylist()
     assert found["instant"] == time
     assert found["state"] == "inflight"

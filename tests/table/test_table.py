@@ -100,7 +100,7 @@ def test_update_takes_values_and_expressions(engine):
 def left_pending(table, offset=1):
     time = InstantTime(str(int(table.latest_instant) + offset))
     instant = Instant(requested_time=time, action=Action.COMMIT, state=State.REQUESTED)
-    return start(table.state, request(table.state, instant, b""), None)
+    return start(table.state, request(table.state, instant, b""))
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -125,14 +125,18 @@ def test_a_pending_instant_is_left_alone_and_rolled_back_by_name(engine, version
     assert "rollback" in table.inspect.timeline()["action"].to_pylist()
 
 
-def test_only_pending_instants_are_rolled_back(engine):
+def test_only_pending_instants_and_the_newest_commit_are_rolled_back(engine):
     table = engine.create()
-    table.upsert([trip("a")])
-    with pytest.raises(InvalidInput, match="pending"):
-        table.rollback(table.latest_instant)
+    first = table.upsert([trip("a")]).instant
+    second = table.upsert([trip("b")]).instant
+    with pytest.raises(InvalidInput, match="newest first"):
+        table.rollback(first)
     with pytest.raises(InstantNotFound):
         table.rollback("20200101000000000")
-    assert table.resolve(table.latest_instant) == "committed"
+    assert table.resolve(first) == "committed"
+    table.rollback(second)
+    assert table.resolve(second) == "not committed"
+    assert engine.rows_of(table, "uuid") == [("a",)]
 
 
 @pytest.mark.parametrize(("kind", "found"), [(FaultKind.LOST_REPLY, "committed"), (FaultKind.LOST_REQUEST, "pending")])

@@ -14,7 +14,7 @@ def timeline(*names: str) -> Timeline:
     return timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
 
 
-@pytest.mark.parametrize("action", ["compaction", "logcompaction", "clustering", "indexing", "clean", "restore"])
+@pytest.mark.parametrize("action", ["compaction", "logcompaction", "clustering", "indexing", "clean"])
 def test_a_pending_service_is_refused_with_its_instant(action):
     state = new_state()
     with pytest.raises(NotBuilt, match=f"{T}.{action}"):
@@ -25,6 +25,7 @@ def test_what_others_completed_or_write_is_no_reason():
     names = (
         f"{T}_{T}.savepoint",
         f"{T}.savepoint.inflight",
+        f"{T}.restore.inflight",
         f"{T}_{T}.clean",
         f"{T}.commit.requested",
         f"{T}.rollback.inflight",

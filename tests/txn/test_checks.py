@@ -10,8 +10,10 @@ from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteCon
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, request, rollback_target
+from pyhudi.timeline.codec import encode_restore_plan
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.restore import RestorePlan
 from pyhudi.timeline.view import timeline_of
 from pyhudi.txn.checks import (
     Proposal,
@@ -46,18 +48,37 @@ def test_an_instant_is_alive_until_it_is_gone_or_done(state):
         require_alive(state, txn.time, txn.snapshot, txn.snapshot)
 
 
-def test_a_restore_that_takes_back_what_was_read_is_a_conflict(state):
+def restoring(time, target, *instants):
+    """Make a pending restore's instant and plan."""
+    plan = RestorePlan(instants=instants, target=target)
+    restore = Instant(requested_time=str(int(time) + 1), action=Action.RESTORE, state=State.REQUESTED)
+    return restore, encode_restore_plan(plan, b"n" * 16)
+
+
+def test_a_restore_since_the_begin_is_a_conflict_whatever_it_took_back(state):
+    committed(state)
+    with begun(state) as txn:
+        restore, _ = restoring(txn.time, None)
+        done = replace(restore, state=State.COMPLETED, completion_time=str(int(txn.time) + 2))
+        before, now = txn.snapshot, load_timeline(state)
+        with pytest.raises(WriteConflict, match="restored") as raised:
+            require_alive(state, txn.time, before, timeline_of([*now.instants, done], 2))
+        assert raised.value.values["restore"] == done.requested_time
+        earlier = replace(done, requested_time="20250101000000000", completion_time="20250101000000001")
+        restored = [timeline_of([earlier, *one.instants], 2) for one in (before, now)]
+        require_alive(state, txn.time, *restored)
+
+
+def test_nothing_is_written_while_a_restore_is_pending(state):
     first = committed(state)
     with begun(state) as txn:
-        restore = Instant(
-            requested_time=str(int(txn.time) + 1),
-            action=Action.RESTORE,
-            state=State.COMPLETED,
-            completion_time=str(int(txn.time) + 2),
-        )
-        seen = [one for one in load_timeline(state).instants if one.requested_time != first.requested_time]
-        with pytest.raises(WriteConflict, match="taken back"):
-            require_alive(state, txn.time, txn.snapshot, timeline_of([*seen, restore], 2))
+        restore, plan = restoring(txn.time, first.requested_time)
+        request(state, restore, plan)
+        with pytest.raises(WriteConflict, match=r"is being restored.*finish it with table.restore") as raised:
+            require_alive(state, txn.time, txn.snapshot, load_timeline(state))
+        assert raised.value.values["target"] == first.requested_time
+        with pytest.raises(WriteConflict, match="is being restored"):
+            begun(state)
 
 
 def test_what_was_pending_and_is_gone_was_archived_unless_it_was_rolled_back(state):
@@ -132,9 +153,8 @@ def test_a_writer_that_is_preferred_lets_services_give_way(state, plans):
 
 
 @pytest.mark.parametrize("resolution", [Resolution.SIMPLE, Resolution.PREFER_WRITER])
-@pytest.mark.parametrize("action", [Action.INDEXING, Action.RESTORE])
-def test_a_service_of_the_whole_table_is_always_a_conflict(state, action, resolution):
-    planned(state, action)
+def test_a_service_of_the_whole_table_is_always_a_conflict(state, resolution):
+    planned(state, Action.INDEXING)
     with pytest.raises(WriteConflict, match="20260101000000005"):
         no_service(state, resolution)
 

@@ -22,7 +22,7 @@ from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.metadata.listing import file_index
-from pyhudi.options import option
+from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.evolution import RECONCILE, evolve, widened, widens_exactly
@@ -47,7 +47,7 @@ from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 from pyhudi.txn.outcomes import nothing_committed
 
-__all__ = ["WriteContext", "begin_write", "require_same_columns"]
+__all__ = ["WriteContext", "begin_write", "require_same_columns", "without_metadata_table"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
@@ -176,7 +176,7 @@ def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     """Check the call's options against the table, and that the table can be written."""
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
-    require_writable(_config_to_write(call), call.state.layout, pending_refusals(timeline))
+    require_writable(_config_to_write(call.state, call.settings), call.state.layout, pending_refusals(timeline))
     if call.state.is_planned:
         lock_for(call.state, call.settings)  # one that cannot guard this storage is refused before there is a table
 
@@ -272,22 +272,36 @@ def _partitions(call: WriteCall, counts: Mapping[str | None, int]) -> list[Parti
     return [PartitionPath(name) for name in counts if name is not None]
 
 
-def _config_to_write(call: WriteCall) -> TableConfig:
+def _config_to_write(state: TableState, settings: Settings) -> TableConfig:
     """Return the table's properties as they will be when the write begins."""
-    config = call.state.config
-    if call.settings.get(METADATA_TABLE):
+    config = state.config
+    if settings.get(METADATA_TABLE):
         return config
     return TableConfig.of({key: text for key, text in config.properties.items() if key not in METADATA_TABLE_KEYS})
 
 
 def _without_metadata_table(call: WriteCall) -> WriteCall:
     """Drop a metadata table that this write would leave behind, if the call asks for it."""
-    state = call.state
-    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
-    if call.settings.get(METADATA_TABLE) or call.is_dry_run or not has_one:
+    if call.is_dry_run or not _drops_metadata_table(call.state, call.settings):
         return call
-    with lock_for(state, call.settings).hold():
-        return replace(call, state=drop_metadata_table(state))
+    with lock_for(call.state, call.settings).hold():
+        return replace(call, state=drop_metadata_table(call.state))
+
+
+def without_metadata_table(state: TableState, settings: Settings, *, is_dry_run: bool) -> TableState:
+    """Drop a metadata table that a rollback or a restore would leave behind, if the call asks for it.
+
+    Locks:  the table lock is held.
+    Raises: NotBuilt for what is not written yet, such as a metadata table that is not to be dropped.
+    """
+    is_dropped = _drops_metadata_table(state, settings)
+    require_writable(_config_to_write(state, settings), state.layout)
+    return drop_metadata_table(state) if is_dropped and not is_dry_run else state
+
+
+def _drops_metadata_table(state: TableState, settings: Settings) -> bool:
+    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
+    return has_one and not settings.get(METADATA_TABLE)
 
 
 def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | None, Timeline, InstantTime]:

@@ -1,14 +1,20 @@
-"""Roll one pending instant back by name. Start at `rollback_instant`."""
+"""Roll one instant back by name: a pending write, or the newest completed commit. Start at `rollback_instant`.
+
+Spec: format/timeline 10.2.
+"""
 
 from dataclasses import replace
 from typing import Final
 
-from pyhudi.errors import InstantNotFound, InvalidInput
+from pyhudi.actions.begin import without_metadata_table
+from pyhudi.actions.moments import require_readable_at
+from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.timeline.instant import Instant, InstantTime, State
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackPlan
-from pyhudi.timeline.view import find_instant
+from pyhudi.timeline.view import Timeline, find_instant, latest_write, pending_instants
+from pyhudi.txn.checks import require_no_restore
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import lock_for, require_lease
 from pyhudi.txn.outcomes import nothing_committed
@@ -17,16 +23,23 @@ from pyhudi.txn.recovery.rollback import ROLLED_BACK, plan_rollback, run_rollbac
 __all__ = ["rollback_instant"]
 
 _UNFINISHED: Final = "a rollback could not be finished; try again"
+_SERVICES: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING, Action.INDEXING})
 
 
 def rollback_instant(
     state: TableState, time: InstantTime, settings: Settings, *, is_dry_run: bool = False
 ) -> RollbackPlan:
-    """Roll back one pending instant by name, whichever writer it belongs to; a dry run returns the plan only.
+    """Roll back one instant by name; a dry run returns the plan only.
+
+    That is a pending write, whichever writer it belongs to, or the completed commit that became visible last. The
+    latter is invisible from one delete on, before any of its files goes. A writer that has seen it cannot commit.
 
     Locks:  takes the table lock.
-    Raises: InstantNotFound; InvalidInput for an instant that is completed, also if its commit was decided while this
-            rollback was on its way; LockNotAcquired; StorageUnavailable where it could not be finished.
+    Cost:   of a completed commit two listings of every directory.
+    Raises: InstantNotFound; InvalidInput for a completed instant that is not the newest, has a savepoint, or is no
+            write, and for a write that was committed while this rollback was on its way; SnapshotExpired where files of
+            the moment before it were cleaned; WriteConflict while the table is restored; NotBuilt; LockNotAcquired;
+            StorageUnavailable where it could not be finished.
     """
     with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
@@ -34,18 +47,51 @@ def rollback_instant(
         target = find_instant(timeline, time)
         if target is None:
             raise InstantNotFound("no such instant on the timeline", instant=time)
-        if target.is_completed or target.action not in ROLLED_BACK:
+        is_completed = target.is_completed and target.action in WRITE_ACTIONS
+        if is_completed:
+            state = without_metadata_table(state, settings, is_dry_run=is_dry_run)
+            _require_newest(state, timeline, target)
+        elif target.is_completed or target.action not in ROLLED_BACK:
             raise _not_pending(target)
         plan = plan_rollback(state, timeline, target, settings)
-        if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease):
+        if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease, takes_completed=is_completed):
             raise _not_pending(replace(target, state=State.COMPLETED))
         return plan
 
 
+def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> None:
+    """Check that nothing was built upon a commit, and that what was there before it still is."""
+    require_no_restore(state, timeline)
+    time = target.requested_time
+    newest = latest_write(timeline)
+    if newest is None or newest.requested_time != time:
+        raise InvalidInput(
+            "later commits build upon this one; roll these back first, newest first, or go back to the commit before it"
+            " with table.restore(...)",
+            instant=time,
+            newest=newest and newest.requested_time,
+        )
+    if any(one.action is Action.SAVEPOINT and one.requested_time == time for one in timeline.instants):
+        raise InvalidInput("this commit has a savepoint; delete it first", instant=time)
+    planned = [one for one in pending_instants(timeline) if one.action in _SERVICES and one.requested_time > time]
+    if planned:
+        raise InvalidInput(
+            "a table service is planned upon this commit; let it finish, or roll it back with Apache Hudi",
+            instant=time,
+            planned=planned[0].requested_time,
+            action=str(planned[0].action),
+        )
+    before = [one for one in timeline.completed.values() if one.requested_time != time]
+    if before:
+        require_readable_at(state, timeline, max(before, key=lambda one: (timeline.point(one), one.requested_time)))
+    elif timeline.archive.is_unreadable() or timeline.archive.completed_after(InstantTime("")):
+        raise SnapshotExpired("the commits before this one were archived", instant=time)
+
+
 def _not_pending(target: Instant) -> InvalidInput:
     return InvalidInput(
-        "only a pending write can be rolled back here",
+        "only a pending write or the newest commit can be rolled back",
         instant=target.requested_time,
-        action=target.action,
-        state=target.state,
+        action=str(target.action),
+        state=str(target.state),
     )

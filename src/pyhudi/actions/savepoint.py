@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from pyhudi.actions.moments import committed_instant, slices_at
 from pyhudi.errors import CommitUnknown, InstantNotFound, InvalidInput, PreconditionFailed, StorageUnavailable
-from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
-from pyhudi.queries.expired import cut_at
-from pyhudi.queries.slices import visible_slices
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.model import TableState
@@ -21,13 +19,13 @@ from pyhudi.timeline.active import complete, remove_completed, remove_pending, s
 from pyhudi.timeline.codec import encode_savepoint
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.restore import SavepointMetadata
-from pyhudi.timeline.view import Timeline, find_instant, is_committed, newest_time
+from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import Lease, lock_for, require_lease
 from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.times import times_for
 
-__all__ = ["Savepoint", "committed_instant", "delete_savepoint", "savepoint", "savepoint_of"]
+__all__ = ["Savepoint", "delete_savepoint", "savepoint", "savepoint_of"]
 
 _NONCE_BYTES: Final = 16
 _FAILED: Final = "storage did not say whether the savepoint was made or deleted; try again"
@@ -100,26 +98,6 @@ def savepoint_of(timeline: Timeline, time: str) -> Instant | None:
     return next((one for one in found if one.requested_time == time), None)
 
 
-def committed_instant(timeline: Timeline, time: InstantTime) -> Instant:
-    """Return a completed commit of the active timeline.
-
-    Raises: InstantNotFound; InvalidInput for one that is pending, is none, or was archived.
-    """
-    if time in timeline.completed:
-        return timeline.completed[time]
-    found = find_instant(timeline, time)
-    if found is not None:
-        raise InvalidInput(
-            "this is not a completed commit; table.history() lists them",
-            instant=time,
-            action=str(found.action),
-            state=str(found.state),
-        )
-    if timeline.first_write is not None and time < timeline.first_write and is_committed(timeline, time):
-        raise InvalidInput("if this was a commit, it was archived; name one that table.history() lists", instant=time)
-    raise InstantNotFound("no such instant on the timeline; table.history() lists commits", instant=time)
-
-
 def _kept_already(time: InstantTime) -> InvalidInput:
     return InvalidInput("this commit has a savepoint; delete it to make another", instant=time)
 
@@ -134,7 +112,7 @@ def _planned(state: TableState, timeline: Timeline, target: Instant, comment: st
     """List the files of the slices that a moment shows."""
     files: dict[str, list[str]] = defaultdict(list)
     size_bytes = 0
-    for one in visible_slices(file_index(state, cut_at(timeline, timeline.point(target)))):
+    for one in slices_at(state, timeline, target):
         for file in (one.base, *one.logs):
             if file is not None:
                 files[one.group.partition].append(file.name)

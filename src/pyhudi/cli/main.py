@@ -205,14 +205,16 @@ def lookup(
 @app.command()
 def rollback(
     table: TablePath,
-    instant: Annotated[str, typer.Argument(metavar="INSTANT", help="As `pending` lists it.", show_default=False)],
+    instant: Annotated[
+        str, typer.Argument(metavar="INSTANT", help="As `pending` or `commits` lists it.", show_default=False)
+    ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     option: HoodieOption = None,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Roll back an unfinished write, whichever writer it belongs to."""
+    """Take an unfinished write back, or the newest commit."""
     from pyhudi.cli.output import print_facts
     from pyhudi.cli.tables import describe_rollback, open_named, option_pairs
 

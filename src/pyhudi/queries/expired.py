@@ -3,20 +3,30 @@
 Start at `require_kept`, which looks at files; the others look at commits.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import SnapshotExpired
+from pyhudi.errors import FileMissing, SnapshotExpired
 from pyhudi.filegroup.file_index import FILES, FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.cleans import cleaned_since
 from pyhudi.timeline.instant import Action, InstantTime
-from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide
+from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide, is_committed
 
-__all__ = ["cut_at", "is_behind_savepoint", "require_kept", "require_unarchived", "require_unarchived_requests"]
+__all__ = [
+    "cut_at",
+    "is_behind_savepoint",
+    "require_kept",
+    "require_unarchived",
+    "require_unarchived_requests",
+    "standing",
+]
 
 
 def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
@@ -82,6 +92,35 @@ def require_kept(
                 raise SnapshotExpired(
                     "files of this moment were cleaned; read a later one", until=timeline.until, file=file.path
                 )
+
+
+@contextmanager
+def standing(state: TableState, timeline: Timeline) -> Iterator[None]:
+    """Refuse what is planned inside where a commit of the timeline was taken back meanwhile.
+
+    Its files may have been listed, or some of them. A commit goes off the timeline before any of its files does, so it
+    is enough to look when they were listed.
+
+    Cost:   a listing of the timeline's names; where a commit is gone, what reading the timeline costs.
+    Raises: SnapshotExpired.
+    """
+    try:
+        yield
+    except FileMissing:
+        _require_standing(state, timeline)
+        raise
+    _require_standing(state, timeline)
+
+
+def _require_standing(state: TableState, timeline: Timeline) -> None:
+    names = set(state.storage.list_names(state.layout.timeline_path))
+    gone = [one for one in timeline.completed.values() if one.file_name not in names]
+    now = load_timeline(state) if gone else timeline
+    for one in gone:
+        if not is_committed(now, one.requested_time):  # else it was archived
+            raise SnapshotExpired(
+                "a commit was taken back while its files were listed; read again", instant=one.requested_time
+            )
 
 
 def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:

@@ -20,7 +20,7 @@ from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import Expression, check
-from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests
+from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import table_schema, visible_slices
@@ -116,10 +116,31 @@ def plan_snapshot(
 ) -> ReadPlan:
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
 
-    Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match.
+    Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match. One
+            more of the timeline.
     Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs;
-            SnapshotExpired for a moment of which a clean took files.
+            SnapshotExpired for a moment of which a clean took files, or a commit was taken back meanwhile.
     """
+    with standing(state, timeline):
+        return _plan(
+            state,
+            timeline,
+            columns=columns,
+            predicate=predicate,
+            partitions=partitions,
+            is_read_optimized=is_read_optimized,
+        )
+
+
+def _plan(
+    state: TableState,
+    timeline: Timeline,
+    *,
+    columns: Sequence[str] | None,
+    predicate: Expression | None,
+    partitions: Iterable[PartitionPath] | None,
+    is_read_optimized: bool,
+) -> ReadPlan:
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
     index = file_index(state, timeline)

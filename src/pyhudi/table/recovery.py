@@ -18,18 +18,23 @@ class RecoveryVerbs:
     _state: TableState
 
     def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
-        """Roll back a pending instant by name, whichever writer it belongs to.
+        """Take a pending write back, whichever writer it belongs to, or the newest completed commit.
 
         Args:
-            instant: its requested time, as `inspect.pending()` lists it.
+            instant: its requested time, as `inspect.pending()` or `history()` lists it.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and change nothing.
 
         Example:
-            >>> trips.inspect.pending().num_rows
-            0
+            >>> last = trips.upsert([{"uuid": "c", "city": "oslo", "ts": 3, "fare": 1.0}])
+            >>> trips.rollback(last.instant).action.value
+            'commit'
+            >>> trips.count()
+            2
 
-        Raises: InstantNotFound; InvalidInput for an instant that is completed; LockNotAcquired.
+        Raises: InstantNotFound; InvalidInput for a commit that others build upon, or that has a savepoint;
+                SnapshotExpired where files of the moment before it were cleaned; WriteConflict while the table is
+                restored; LockNotAcquired.
         """
         return rollback_instant(
             self._state,

@@ -8,7 +8,7 @@ Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
@@ -30,6 +30,7 @@ from pyhudi.timeline.clock import format_instant, zone_of
 from pyhudi.timeline.codec import (
     decode_commit,
     decode_plan,
+    decode_restore_plan,
     decode_rollback_plan,
     is_clustering_plan,
 )
@@ -37,7 +38,8 @@ from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name
 from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
-from pyhudi.timeline.view import Timeline, timeline_of
+from pyhudi.timeline.restore import RestorePlan
+from pyhudi.timeline.view import Timeline, timeline_of, without
 
 __all__ = [
     "complete",
@@ -49,10 +51,12 @@ __all__ = [
     "remove_completed",
     "remove_pending",
     "request",
+    "restore_plan",
     "rollback_target",
     "start",
     "start_savepoint",
     "timeline_zone",
+    "unpublish",
 ]
 
 _SCHEMAS: Final = ".hoodie/.schema"
@@ -102,11 +106,12 @@ def load_timeline(state: TableState) -> Timeline:
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
     calls a replacecommit, is known by its plan. A completed write that a rollback has taken off the timeline is
-    left out: its put landed when it was rolled back already.
+    left out: its put landed when it was rolled back already. What a restore is taking back is out of sight from its
+    request on, all at once.
 
     Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
-            instants are; in layout 1 one read for each pending replacecommit. What `Past` costs where a completed
-            write has no request beside it.
+            instants are; in layout 1 one read for each pending replacecommit. A read for each restore that is not over.
+            What `Past` costs where a completed write has no request beside it.
     Spec:   format/timeline 2.1, 2.2.
     """
     stored = list_instants(state)
@@ -115,9 +120,8 @@ def load_timeline(state: TableState) -> Timeline:
         instants = [_told_apart(state, instant) for instant in instants]
     past = Past(state, tuple(one for one in instants if _takes_back(one)))
     known = {(one.requested_time, one.comparable_action) for one in stored if not one.is_completed}
-    return timeline_of(
-        [one for one in instants if not _landed_late(one, known, past)], state.layout.timeline_layout, past
-    )
+    standing = [one for one in instants if not _landed_late(one, known, past)]
+    return without(timeline_of(standing, state.layout.timeline_layout, past), _being_restored(state, instants))
 
 
 def timeline_zone(state: TableState) -> tzinfo:
@@ -159,6 +163,15 @@ def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
         return _target_of(read_plan(state, rollback), rollback.file_name)
     except FileMissing:
         return None
+
+
+def restore_plan(state: TableState, restore: Instant) -> RestorePlan | None:
+    """Read what a restore takes back; None where its plan is gone, or was never whole.   Cost: a read."""
+    try:
+        data = read_plan(state, restore)
+    except FileMissing:
+        return None
+    return decode_restore_plan(data, restore.file_name) if data else None
 
 
 @lru_cache(maxsize=4_096)
@@ -283,6 +296,17 @@ def remove_completed(state: TableState, instant: Instant) -> None:
     state.storage.delete(_path(state, instant.file_name))
 
 
+def unpublish(state: TableState, time: InstantTime) -> None:
+    """Take the completed file of a write off the timeline, if there is one.
+
+    Locks: the table lock is held.
+    Cost:  a listing of the timeline.
+    """
+    for one in list_instants(state):
+        if one.requested_time == time and one.is_completed and one.action in WRITE_ACTIONS:
+            remove_completed(state, one)
+
+
 def _path(state: TableState, name: str) -> str:
     return f"{state.layout.timeline_path}/{name}"
 
@@ -306,6 +330,13 @@ def _told_apart(state: TableState, instant: Instant) -> Instant:
         return instant
     is_clustering = bool(data) and is_clustering_plan(decode_plan(data, instant.file_name))
     return replace(instant, action=Action.CLUSTERING) if is_clustering else instant
+
+
+def _being_restored(state: TableState, instants: Sequence[Instant]) -> set[InstantTime]:
+    """Return the requested times of what restores take back that are not over.   Cost: a read for each of these."""
+    restores = [one for one in instants if one.action is Action.RESTORE and not one.is_completed]
+    plans = (restore_plan(state, one) for one in restores)
+    return {InstantTime(time) for plan in plans if plan is not None for time, _ in plan.instants}
 
 
 def _takes_back(instant: Instant) -> bool:

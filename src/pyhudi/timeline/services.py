@@ -17,7 +17,6 @@ _PENDING: Final = {
     Action.CLUSTERING: "pending clusterings",
     Action.INDEXING: "indexes that are being built",
     Action.CLEAN: "pending cleans",
-    Action.RESTORE: "pending restores",
 }
 _FINISH: Final = "let Apache Hudi finish it, or roll it back"
 

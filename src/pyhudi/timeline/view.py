@@ -6,7 +6,8 @@ see: the completion time in layout 2, and in layout 1, whose completion times ar
 requested time. Start at `Timeline`; `as_of` cuts it for time travel.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from enum import StrEnum
@@ -44,6 +45,7 @@ __all__ = [
     "resolve_as_of",
     "schema_changes",
     "timeline_of",
+    "without",
 ]
 
 _PENDING_WRITES: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
@@ -233,6 +235,14 @@ def hide(timeline: Timeline, times: Iterable[InstantTime]) -> Timeline:
     return replace(timeline, pending_times=timeline.pending_times.union(times))
 
 
+def without(timeline: Timeline, times: Collection[InstantTime]) -> Timeline:
+    """Put writes out of sight that are being taken back; those that are pending stay where they are."""
+    gone = timeline.completed.keys() & times
+    if not gone:
+        return timeline
+    return _cut(timeline, None, timeline.completed.keys() - gone)
+
+
 def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:
     """Cut to the completed instants requested at or before a time: what Hudi's `as.of.instant` means."""
     return _cut(timeline, time, {one.requested_time for one in _writes(timeline) if one.requested_time <= time})
@@ -347,12 +357,12 @@ def _writes(timeline: Timeline) -> list[Instant]:
     return list(timeline.completed.values())
 
 
-def _cut(timeline: Timeline, until: InstantTime, kept: set[InstantTime]) -> Timeline:
+def _cut(timeline: Timeline, until: InstantTime | None, kept: AbstractSet[InstantTime]) -> Timeline:
     hidden = timeline.completed.keys() - kept
     return replace(
         timeline,
         instants=tuple(one for one in timeline.instants if one.requested_time not in hidden),
-        until=until if timeline.until is None else min(until, timeline.until),
+        until=min((one for one in (until, timeline.until) if one is not None), default=None),
         completed={time: one for time, one in timeline.completed.items() if time in kept},
         pending_times=timeline.pending_times | hidden,
     )

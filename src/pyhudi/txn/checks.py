@@ -17,7 +17,7 @@ from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
-from pyhudi.timeline.active import read_commit_metadata, read_plan, rollback_target
+from pyhudi.timeline.active import read_commit_metadata, read_plan, restore_plan, rollback_target
 from pyhudi.timeline.codec import decode_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
@@ -52,6 +52,7 @@ __all__ = [
     "require_alive",
     "require_heartbeat",
     "require_new_keys",
+    "require_no_restore",
     "require_no_service",
     "require_older_targets",
     "require_reads_unchanged",
@@ -59,9 +60,7 @@ __all__ = [
     "require_same_table",
 ]
 
-_SERVICES: Final = frozenset(
-    {Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING, Action.RESTORE}
-)
+_SERVICES: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING})
 """Pending actions that change what a commit may do."""
 _PLANNED_TEXT: Final = "a table service is planned on what this write touches; write again when it is over"
 _PLANNED: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION})
@@ -85,8 +84,18 @@ class Proposal:
 def require_alive(state: TableState, time: InstantTime, before: Timeline, now: Timeline) -> None:
     """C1: our pending instant is still there, it is not being rolled back, and what we read was not taken back.
 
+    Nor may the table have been restored since: whatever we read may be gone, and what we wrote with it.
+
     Raises: HeartbeatExpired, WriteConflict.
     """
+    require_no_restore(state, now)
+    seen = {one.requested_time for one in before.instants if one.action is Action.RESTORE and one.is_completed}
+    for restore in [one for one in now.instants if one.action is Action.RESTORE and one.requested_time not in seen]:
+        raise WriteConflict(
+            "the table was restored to an earlier moment while this write worked; write again",
+            instant=time,
+            restore=restore.requested_time,
+        )
     mine = find_instant(now, time)
     targets = dict(_taken_back(state, before, now))
     if mine is None or mine.is_completed or time in targets:
@@ -96,6 +105,21 @@ def require_alive(state: TableState, time: InstantTime, before: Timeline, now: T
     for target in sorted(targets.keys() & before.completed.keys()):
         raise WriteConflict(
             "a commit that this write rests on was taken back; write again", instant=time, other=targets[target]
+        )
+
+
+def require_no_restore(state: TableState, timeline: Timeline) -> None:
+    """Refuse a table on its way back to an earlier moment: nothing is written until it is there.
+
+    Raises: WriteConflict that says how to go on where the process that restored it is gone.
+    """
+    for restore in [one for one in pending_instants(timeline) if one.action is Action.RESTORE]:
+        plan = restore_plan(state, restore)
+        raise WriteConflict(
+            "the table is being restored to an earlier moment; try again when that is over, or, where its process is "
+            "gone, finish it with table.restore(target)",
+            restore=restore.requested_time,
+            target=plan and plan.target,
         )
 
 
@@ -298,12 +322,9 @@ def _columns(schema: str) -> tuple[tuple[str, str], ...]:
 
 
 def _taken_back(state: TableState, before: Timeline, now: Timeline) -> Iterator[tuple[InstantTime, InstantTime]]:
-    """Return (what is taken back, by which instant) of rollbacks and restores that an earlier reading did not show."""
-    done = {(one.requested_time, one.action) for one in before.instants if one.is_completed}
+    """Return (what is taken back, by which instant) of rollbacks that an earlier reading did not show as completed."""
+    done = {one.requested_time for one in before.instants if one.action is Action.ROLLBACK and one.is_completed}
     for one in now.instants:
-        if (one.requested_time, one.action) in done:
-            continue
-        if one.action is Action.ROLLBACK and (target := rollback_target(state, one)) is not None:
+        is_new = one.action is Action.ROLLBACK and one.requested_time not in done
+        if is_new and (target := rollback_target(state, one)) is not None:
             yield target, one.requested_time
-        if one.action is Action.RESTORE and one.is_completed:
-            yield from ((time, one.requested_time) for time in before.completed if time not in now.completed)

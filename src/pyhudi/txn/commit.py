@@ -46,6 +46,7 @@ from pyhudi.txn.checks import (
     require_alive,
     require_heartbeat,
     require_new_keys,
+    require_no_restore,
     require_no_service,
     require_older_targets,
     require_reads_unchanged,
@@ -328,7 +329,8 @@ def begin(
     What dead writers left is rolled back first. `group_locks` are the caller's, where they are to outlast the action.
 
     Locks:  takes the table lock, for as long as the time that is issued needs.
-    Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened), LockNotAcquired, ClockBehindTimeline.
+    Raises: NotBuilt, Unsupported, WriteConflict (another table than was opened, or one that is being restored),
+            LockNotAcquired, ClockBehindTimeline.
     """
     require_supported_mode(settings)
     times = times_for(state, settings)
@@ -339,7 +341,9 @@ def begin(
             on_error.push(alive)
             require_lease(lease)  # to wait for the lock may have taken longer than it is given for
             require_same_table(state)
-            snapshot = recover_failed_writes(state, decided_timeline(state), settings, lease)
+            decided = decided_timeline(state)
+            require_no_restore(state, decided)
+            snapshot = recover_failed_writes(state, decided, settings, lease)
             require_single_writer(state, snapshot, settings)
             announced, newest = None, newest_time(snapshot)
             while announced is None:

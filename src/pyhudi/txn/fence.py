@@ -141,19 +141,24 @@ def decided_timeline(state: TableState) -> Timeline:
     return load_timeline(state)
 
 
-def decide_rollback(state: TableState, target: InstantTime, rollback: InstantTime) -> Verdict:
+def decide_rollback(
+    state: TableState, target: InstantTime, rollback: InstantTime, *, takes_completed: bool = False
+) -> Verdict:
     """Claim that an instant is rolled back by this rollback, before anything of it is deleted.
 
-    Always ours where the table has no fence.
+    Always ours where the table has no fence. A target that is committed is left alone, unless it is to be taken back
+    all the same, or was claimed for that.
 
     Cost: what `fence_of` costs, a listing and a put; a read for each slot if others roll the same instant back.
     """
     while (fence := fence_of(state)) is not None:
         timeline = load_timeline(state)
         found = find_instant(timeline, target)
-        if found is not None and found.is_completed:
+        is_committed = found is not None and found.is_completed
+        is_asked = is_committed or _has_rival(state, timeline, target, rollback)
+        decided = _decided_by(state, fence, target) if is_asked else None
+        if is_committed and decided != rollback and not takes_completed:
             return Verdict.COMMITTED
-        decided = _decided_by(state, fence, target) if _has_rival(state, timeline, target, rollback) else None
         if decided is not None:
             return Verdict.OURS if decided == rollback else Verdict.ANOTHERS
         if fence.claim_rollback(target, rollback):

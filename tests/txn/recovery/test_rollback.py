@@ -120,8 +120,10 @@ def test_a_dry_run_gives_the_plan_and_does_nothing(state):
     assert state.storage.list("") == before
 
 
-def test_only_pending_writes_can_be_rolled_back_by_name(state):
-    done = committed(state)
+def test_only_writes_can_be_rolled_back_by_name(state):
+    committed(state)
+    rollback_instant(state, left_behind(state).requested_time, SETTINGS)
+    [done] = rollbacks(state)
     with pytest.raises(InvalidInput, match="only a pending write"):
         rollback_instant(state, done.requested_time, SETTINGS)
     with pytest.raises(InstantNotFound):

@@ -27,6 +27,7 @@ from pyhudi.timeline.active import (
     remove_pending,
     rollback_target,
     start,
+    unpublish,
 )
 from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_metadata, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -125,8 +126,8 @@ def plan_rollback(state: TableState, timeline: Timeline, target: Instant, settin
     if running is not None:
         return _plan_of(state, running)
     paths = marked_files(state, time) if settings.get(USES_MARKERS) else set()
-    if not paths and target.state is State.INFLIGHT:
-        paths = named_files(state, time)
+    if target.is_completed or (not paths and target.state is State.INFLIGHT):
+        paths |= named_files(state, time)  # a commit's markers are gone, or going
     requests = [
         RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(f"{_absolute(state)}/{path}",))
         for path in sorted(paths)
@@ -144,8 +145,18 @@ def _running(state: TableState, timeline: Timeline, time: str) -> Instant | None
     return next((one for one in rollbacks if rollback_target(state, one) == time), None)
 
 
-def run_rollback(state: TableState, timeline: Timeline, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
+def run_rollback(
+    state: TableState,
+    timeline: Timeline,
+    plan: RollbackPlan,
+    settings: Settings,
+    lease: Lease,
+    *,
+    takes_completed: bool = False,
+) -> bool:
     """Request the rollback with its plan, then do it; false if the target was committed first.
+
+    `takes_completed` is for a target that is committed, and is to be taken back all the same.
 
     What was rolled back before, and came back because its writer was late, is only taken away once more.
     """
@@ -154,7 +165,7 @@ def run_rollback(state: TableState, timeline: Timeline, plan: RollbackPlan, sett
         return True
     running = _running(state, timeline, plan.instant)
     if running is not None:
-        return _finish(state, running, plan, settings, lease)
+        return _finish(state, running, plan, settings, lease, takes_completed=takes_completed)
     newest = None
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
@@ -164,7 +175,7 @@ def run_rollback(state: TableState, timeline: Timeline, plan: RollbackPlan, sett
             require_lease(lease)
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
-        return _finish(state, announced[0], plan, settings, lease)
+        return _finish(state, announced[0], plan, settings, lease, takes_completed=takes_completed)
 
 
 def _clear(state: TableState, time: InstantTime, action: Action) -> None:
@@ -193,10 +204,19 @@ def _issue(
         return times.issue(max(filter(None, (newest_time(rest), after)), default=None))
 
 
-def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: Settings, lease: Lease) -> bool:
+def _finish(
+    state: TableState,
+    rollback: Instant,
+    plan: RollbackPlan,
+    settings: Settings,
+    lease: Lease,
+    *,
+    takes_completed: bool = False,
+) -> bool:
     """Do a requested rollback; every step may have been done before.
 
-    One whose target was committed, or is another rollback's, is given up; false if it was committed.
+    One whose target was committed, or is another rollback's, is given up; false if it was committed. A commit that is
+    taken back all the same goes off the timeline before any of its files does: readers see all of it or nothing.
 
     The lock is kept, as after a commit, until the rollback's times cannot be issued again.
     """
@@ -206,11 +226,12 @@ def _finish(state: TableState, rollback: Instant, plan: RollbackPlan, settings: 
         start(state, rollback)
     target = InstantTime(plan.instant)
     was_alive = liveness(state, target, settings) is Liveness.ALIVE
-    decided = decide_rollback(state, target, rollback.requested_time)
+    decided = decide_rollback(state, target, rollback.requested_time, takes_completed=takes_completed)
     if decided is not Verdict.OURS:
         remove_pending(state, inflight)
         stop_heartbeat(state, rollback.requested_time)
         return decided is not Verdict.COMMITTED
+    unpublish(state, target)
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))

@@ -1,0 +1,223 @@
+# ruff: noqa: PT012 - a write that ends by an error inside is the subject
+"""The newest commit is taken back: whole, safely, and only while nothing was built upon it."""
+
+import pytest
+from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, listing, trip, trips
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.queries.cleaning import clean, put_instant
+from tests.timeline.test_history import OLD, archive, row
+from tests.txn.writing import begun, proposal_of, write
+
+from pyhudi.errors import (
+    InstantNotFound,
+    InvalidInput,
+    NotBuilt,
+    SnapshotExpired,
+    WriteConflict,
+)
+from pyhudi.state.properties_file import update_properties
+from pyhudi.timeline.codec import decode_rollback_metadata
+from pyhudi.timeline.instant import Action, State
+
+OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
+FENCE = {"pyhudi.fence": "on"}
+
+
+def written(engine, version=9, **said):
+    """Write two rows, update one, and put one more partition in the place of one."""
+    table = engine.create(version=version, **said)
+    done = [
+        table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))), options=OPTIONS),
+        table.upsert(engine.rows(trips(trip("a", ts=2), trip("c", "rome"))), options=OPTIONS),
+        table.insert_overwrite(engine.rows(trips(trip("d", "oslo"))), options=OPTIONS),
+    ]
+    return table, done
+
+
+STATES = ([("a", 1), ("b", 1)], [("a", 2), ("b", 1), ("c", 1)], [("a", 2), ("c", 1), ("d", 1)])
+
+
+def data_files(table):
+    return sorted(path for path in listing(table) if path.endswith(".parquet"))
+
+
+def without_rollbacks(table):
+    return {path: data for path, data in listing(table).items() if ".rollback" not in path}
+
+
+def test_the_newest_commits_are_rolled_back_one_after_the_other(engine, version):
+    table, done = written(engine, version)
+    for number in (2, 1):
+        plan = table.rollback(done[number].instant)
+        assert (plan.instant, plan.action) == (done[number].instant, "replacecommit" if number == 2 else "commit")
+        assert engine.rows_of(table, "uuid", "ts") == STATES[number - 1]
+        assert table.resolve(done[number].instant) == "not committed"
+        assert not [path for path in listing(table) if done[number].instant in path]
+    table.rollback(done[0].instant)
+    assert engine.rows_of(table, "uuid", "ts") == []
+    assert data_files(table) == []
+    table.upsert(engine.rows(trips(trip("a", ts=5))), options=OPTIONS)
+    assert engine.rows_of(table, "uuid", "ts") == [("a", 5)]
+
+
+def test_the_table_is_as_it_was_before_the_commit(version):
+    table, _ = written(TableBuilder(), version)
+    before = listing(table)
+    last = table.upsert(trips(trip("a", ts=9), trip("e", "oslo")), options=OPTIONS)
+    table.rollback(last.instant)
+    assert without_rollbacks(table) == before
+    [said] = [path for path in listing(table) if path.endswith(".rollback")]
+    metadata = decode_rollback_metadata(listing(table)[said], said)
+    assert metadata.rolled_back == ((last.instant, "commit"),)
+    assert {where: len(one.deleted) for where, one in metadata.partitions.items()} == {"sf": 1, "oslo": 1}
+
+
+def test_a_dry_run_names_the_files_and_changes_nothing(version):
+    table, done = written(TableBuilder(), version)
+    before = listing(table)
+    plan = table.rollback(done[2].instant, dry_run=True)
+    [named] = [name for request in plan.requests for name in request.files_to_delete]
+    assert done[2].instant in named
+    assert listing(table) == before
+    assert table.rollback(done[2].instant) == plan
+
+
+def test_a_commit_that_others_build_upon_is_refused_with_what_to_do(version):
+    table, done = written(TableBuilder(), version)
+    before = listing(table)
+    for one in done[:2]:
+        with pytest.raises(InvalidInput, match=r"newest first.*restore") as refused:
+            table.rollback(one.instant)
+        assert refused.value.values["newest"] == done[2].instant
+    assert listing(table) == before
+
+
+def test_a_commit_with_a_savepoint_is_refused_until_that_is_deleted(version):
+    table, done = written(TableBuilder(), version)
+    table.savepoint(done[2].instant)
+    with pytest.raises(InvalidInput, match="savepoint"):
+        table.rollback(done[2].instant)
+    table.delete_savepoint(done[2].instant)
+    table.rollback(done[2].instant)
+
+
+def test_a_commit_on_which_a_service_is_planned_is_refused():
+    table, done = written(TableBuilder())
+    put_instant(table.state, "20300101000000000", Action.CLUSTERING, progress=State.REQUESTED)
+    with pytest.raises(InvalidInput, match="service"):
+        table.rollback(done[2].instant)
+
+
+def test_a_commit_is_kept_where_a_clean_took_what_was_there_before(version):
+    table, done = written(TableBuilder(), version)
+    [former] = [path for path in data_files(table) if path.startswith("oslo/") and done[0].instant in path]
+    clean(table, former)
+    with pytest.raises(SnapshotExpired, match="cleaned") as refused:
+        table.rollback(done[2].instant)
+    assert refused.value.values["file"] == former
+    assert table.resolve(done[2].instant) == "committed"
+
+
+def test_the_only_active_commit_is_kept_where_those_before_it_were_archived():
+    table = TableBuilder().create()
+    only = table.upsert(trips(trip("a")), options=OPTIONS)
+    archive(table.state, row(OLD, "commit"))
+    with pytest.raises(SnapshotExpired, match="archived"):
+        table.rollback(only.instant)
+    assert table.count() == 1
+
+
+def test_a_table_with_a_metadata_table_is_refused_unless_that_is_dropped():
+    table, done = written(TableBuilder())
+    update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
+    table.state.storage.put(".hoodie/metadata/.hoodie/hoodie.properties", b"")
+    table = TableBuilder().reopen(table)
+    with pytest.raises(NotBuilt, match="metadata table"):
+        table.rollback(done[2].instant)
+    table.rollback(done[2].instant, options={"hoodie.metadata.enable": False})
+    assert not [path for path in listing(table) if path.startswith(".hoodie/metadata/")]
+    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[1]
+
+
+def test_a_writer_that_has_seen_the_commit_cannot_commit(version):
+    table, done = written(TableBuilder(), version)
+
+    with pytest.raises(WriteConflict, match="taken back"), begun(table.state) as txn:
+        txn.start(None)
+        file = write(txn)
+        table.rollback(done[2].instant)
+        txn.commit(proposal_of(file))
+    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[1]
+
+
+def test_a_read_never_sees_half_of_a_commit_that_is_taken_back(engine, version):
+    """Files of it are deleted between the reading of the timeline and the listing of the second partition."""
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))), options=OPTIONS)
+    last = table.upsert(engine.rows(trips(trip("a", ts=2), trip("b", "oslo", ts=2))), options=OPTIONS)
+
+    class Meanwhile:
+        is_due = True
+
+        def __getattr__(self, name):
+            return getattr(table.state.storage, name)
+
+        def list_directory(self, prefix):
+            found = table.state.storage.list_directory(prefix)
+            if self.is_due and prefix == "oslo":
+                self.is_due = False
+                table.rollback(last.instant)
+            return found
+
+    other = TableBuilder().reopen(table, Meanwhile())
+    with pytest.raises(SnapshotExpired, match="taken back"):
+        other.scan()
+    assert engine.rows_of(table, "uuid", "ts") == [("a", 1), ("b", 1)]
+
+
+def test_a_scan_that_is_pinned_says_that_its_files_are_gone(version):
+    table, done = written(TableBuilder(), version)
+    scan = table.scan()
+    table.rollback(done[2].instant)
+    with pytest.raises(SnapshotExpired):
+        scan.to_arrow()
+
+
+@pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
+@pytest.mark.parametrize("fence", [{}, FENCE])
+def test_a_rollback_that_stopped_anywhere_is_finished_or_never_was(version, kind, fence):
+    seen = set()
+    for at in range(1, 200):
+        table, done = written(TableBuilder(), version, options=fence)
+        operations = frozenset({"put", "delete", "delete_tree"})
+        faulty = FaultyStorage(table.state.storage, plan=[Fault(kind=kind, at=at, operations=operations)])
+        try:
+            TableBuilder().reopen(table, faulty).rollback(done[2].instant)
+        except SimulatedCrash:
+            pass
+        else:
+            break
+        found = TableBuilder().rows_of(table, "uuid", "ts")
+        assert found in STATES[1:]
+        table.state.env.sleep(300)  # the heartbeat of the dead
+        table.upsert(trips(trip("z", "paris")), options=OPTIONS)
+        after = TableBuilder().rows_of(table, "uuid", "ts", filter="city <> 'paris'")
+        assert after in STATES[1:]
+        assert after == STATES[1] or found == STATES[2], "what was taken back stays so"
+        seen.add((found == STATES[1], after == STATES[1]))
+        pending = [one for one in table.timeline.instants if not one.is_completed]
+        assert pending == []
+        if after == STATES[1]:
+            assert not [path for path in data_files(table) if done[2].instant in path]
+    else:
+        pytest.fail("a rollback takes no two hundred operations")
+    assert {(True, True)} <= seen
+
+
+def test_what_is_not_there_cannot_be_rolled_back():
+    table, done = written(TableBuilder())
+    with pytest.raises(InstantNotFound):
+        table.rollback("20200101000000000")
+    table.rollback(done[2].instant)
+    with pytest.raises(InstantNotFound):
+        table.rollback(done[2].instant)
