@@ -22,6 +22,7 @@ from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path, parse_base_file, write_token
 from pyhudi.formats.bloom import build, decode_bloom, encode_bloom, might_contain
+from pyhudi.formats.hfile import HFileCodec, open_hfile, write_hfile
 from pyhudi.formats.log import Command, HeaderKey, encode_blocks, read_blocks, rollback_block
 from pyhudi.formats.parquet import base_file_footer, base_file_key_values, read_footer
 from pyhudi.formats.properties import format_properties, java_date, parse_properties, properties_checksum
@@ -92,6 +93,7 @@ ROLLBACK = RollbackMetadata(
 )
 BLOOM = build(KEYS, "SIMPLE", entries=2, fpp=0.01)
 DYNAMIC = build(KEYS, "DYNAMIC_V0", entries=2, fpp=0.01, max_entries=4)
+HFILE = write_hfile(KEYS, pa.array(["1", "2"]), codec=HFileCodec.NONE)
 
 
 def hexdump(data):
@@ -233,6 +235,7 @@ EXAMPLES = {
     "bloom-simple": lambda: hexdump(_raw(BLOOM)),
     "bloom-dynamic": lambda: hexdump(_raw(DYNAMIC)),
     "log-rollback": lambda: hexdump(encode_blocks([rollback_block(DONE, START)])),
+    "hfile": lambda: hexdump(HFILE[:-4].rstrip(b"\0")),
     "partition-metadata": lambda: _partition().decode().rstrip("\n"),
     "markers": lambda: "\n".join(marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")),
     "heartbeat": lambda: heartbeat_path(START),
@@ -307,6 +310,9 @@ def test_the_binary_examples_are_read_back():
     log = bytes_of(shown["log-rollback"])
     (block,) = read_blocks(lambda offset, length: log[offset : offset + length], len(log))
     assert (block.command, block.header(HeaderKey.TARGET_INSTANT_TIME)) == (Command.ROLLBACK, START)
+    hfile = bytes_of(shown["hfile"])
+    hfile = hfile.ljust(len(HFILE) - 4, b"\0") + HFILE[-4:]
+    assert open_hfile(lambda at, length: hfile[at : at + length], len(hfile)).lookup([b"b"])["value"][0].as_py() == b"2"
     for name, kind in (("bloom-simple", "SIMPLE"), ("bloom-dynamic", "DYNAMIC_V0")):
         bloom = decode_bloom(base64.b64encode(bytes_of(shown[name])), kind)
         assert might_contain(bloom, KEYS).to_pylist() == [True, True]
