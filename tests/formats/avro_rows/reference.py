@@ -187,6 +187,24 @@ def shown(value: Value, schema: Schema) -> Value:
     return value
 
 
+def inlined(schema: Schema, known: dict[str, Schema] | None = None) -> Schema:
+    """Put named types where they are named; for `shown`, as a schema defines each only once."""
+    known = {} if known is None else known
+    if isinstance(schema, list):
+        return [inlined(part, known) for part in schema]
+    if isinstance(schema, str):
+        return known.get(schema.rpartition(".")[2], schema)
+    inner = {**schema}
+    for key in ("items", "values"):
+        if key in inner:
+            inner[key] = inlined(inner[key], known)
+    if "fields" in inner:
+        inner["fields"] = [{**part, "type": inlined(part["type"], known)} for part in inner["fields"]]
+    if "name" in inner:
+        known[inner["name"].rpartition(".")[2]] = inner
+    return inner["type"] if inner["type"] in PRIMITIVES and "logicalType" not in inner else inner
+
+
 def _shown_union(value: Value, schema: list[Schema]) -> Value:
     parts = [part for part in schema if part != "null"]
     if value is None:
@@ -194,7 +212,7 @@ def _shown_union(value: Value, schema: list[Schema]) -> Value:
     bare = value[1] if isinstance(value, tuple) else value
     if len(parts) == 1:
         return shown(bare, parts[0])
-    name = value[0] if isinstance(value, tuple) else None
+    name = value[0].rpartition(".")[2] if isinstance(value, tuple) else None
     names = [part if isinstance(part, str) else part["name"] for part in parts]
     if name is None:
         name = {bool: "boolean", int: "int", float: "double", str: "string"}.get(type(bare), "")
@@ -235,7 +253,7 @@ def _stored_values(array: pa.Array) -> list[Value]:
     if pa.types.is_list(kind):
         return _cut(array, _stored_values(array.values))
     if pa.types.is_decimal(kind):
-        return [None if one is None else int(one.scaleb(kind.scale)) for one in array.to_pylist()]
+        return [None if one is None else int(f"{one:f}".replace(".", "")) for one in array.to_pylist()]
     return stored(array).to_pylist()
 
 

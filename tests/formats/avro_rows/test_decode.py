@@ -79,6 +79,7 @@ def test_large_binary_and_slices_are_read_alike():
     whole = decode_rows(data, text(schema))
     assert decode_rows(data.cast(pa.large_binary()), text(schema)).equals(whole)
     assert decode_rows(data.slice(7, 20), text(schema)).equals(whole.slice(7, 20))
+    assert decode_rows(pa.chunked_array([data[:9], data[9:]]), text(schema)).equals(whole)
     assert decode_rows(data.slice(7, 0), text(schema)).num_rows == 0
 
 

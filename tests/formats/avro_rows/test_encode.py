@@ -119,6 +119,13 @@ def test_a_column_that_the_schema_lacks_is_refused():
         encode_rows(pa.record_batch({"a": pa.array([1]), "b": pa.array([1])}), text(record([field("a", "long")])))
 
 
+def test_a_table_is_written_as_its_batches_are():
+    schema = text(record([field("a", "long")]))
+    batch = pa.record_batch({"a": pa.array([1, 2, 3])})
+    table = pa.Table.from_batches([batch.slice(0, 2), batch.slice(2)])
+    assert encode_rows(table, schema).equals(encode_rows(batch, schema))
+
+
 def test_no_rows_are_no_values():
     schema = record([field("a", ["null", "string"]), field("b", {"type": "array", "items": WIDE})])
     empty = decode_rows(pa.array([], pa.binary()), text(schema))

@@ -22,7 +22,7 @@ _PART_BYTES = 4 << 20
 
 
 def decode_rows(
-    values: pa.BinaryArray | pa.LargeBinaryArray,
+    values: pa.BinaryArray | pa.LargeBinaryArray | pa.ChunkedArray,
     writer_schema: str,
     reader_schema: str | None = None,
     columns: Sequence[str] | None = None,
@@ -40,7 +40,7 @@ def decode_rows(
     Spec:   Avro 1.11, Binary Encoding and Schema Resolution; format/files 2.1, format/metadata-table 2.
     """
     decoder = _decoder(writer_schema, reader_schema, None if columns is None else tuple(columns))
-    data, offsets = _bytes_of(values)
+    data, offsets = _bytes_of(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     rows = [_decode_part(data, offsets[begin : end + 1], decoder) for begin, end in _parts(offsets)]
     return pa.RecordBatch.from_struct_array(rows[0] if len(rows) == 1 else pa.concat_arrays(rows))
 

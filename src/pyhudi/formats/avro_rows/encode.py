@@ -19,7 +19,7 @@ _MOST_BRANCHES = 64
 _KEY = Shape(kind="string", type=pa.string())
 
 
-def encode_rows(batch: pa.RecordBatch, schema: str) -> pa.LargeBinaryArray:
+def encode_rows(batch: pa.RecordBatch | pa.Table, schema: str) -> pa.LargeBinaryArray:
     """Write each row as an Avro record of the schema.
 
     Columns are found by name and cast to the schema's types where nothing is lost. A field without a column has its
@@ -30,7 +30,8 @@ def encode_rows(batch: pa.RecordBatch, schema: str) -> pa.LargeBinaryArray:
     Spec:   Avro 1.11, Binary Encoding.
     """
     shape = read_shape(schema)
-    return _records(shape, dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, "").join()
+    columns = [one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one for one in batch.columns]
+    return _records(shape, dict(zip(batch.schema.names, columns, strict=True)), batch.num_rows, "").join()
 
 
 def _records(shape: Shape, columns: Mapping[str, pa.Array], count: int, path: str) -> RowBytes:
