@@ -1,0 +1,151 @@
+"""Leave out files and partitions whose statistics say that no row of them matches a filter.
+
+Pure: statistics as the metadata table stores them in, one answer a slice or partition out. What has no statistics, or
+none that are certain, may match. Start at `slices_matching`.
+
+Spec: format/metadata-table 8.4, 8.5.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.metadata.keys import partition_id
+from pyhudi.metadata.stats_values import decode_bounds
+from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, files_matching
+
+__all__ = ["partitions_matching_stats", "skippable_columns", "slices_matching"]
+
+_LONG_BYTES: Final = 2048
+"""A column of nulls only takes less: of one that takes more, Apache Hudi knew no statistics and counted all as null."""
+
+
+def skippable_columns(expression: Expression, schema: pa.Schema) -> tuple[str, ...]:
+    """Name the columns whose statistics a filter can be tested against: of structs there are none."""
+    return tuple(name for name in fields_of(expression, schema) if not pt.is_nested(schema.field(name).type))
+
+
+def slices_matching(slices: pa.Table, expression: Expression, schema: pa.Schema, stats: pa.Table) -> pa.BooleanArray:
+    """Keep the file slices that may hold a row for which the filter is true.
+
+    A row of a slice is one of its base file or of its logs, or is put together from them, so the statistics of all of
+    them are widened into one.
+
+    Shape:  `filegroup.view.SLICES`, `metadata.column_stats.column_stats_schema` -> one boolean a slice.
+    """
+    files = _files_of(slices)
+    ranges = {}
+    for name, (rows, kind) in _by_column(stats, expression, schema).items():
+        found = _ranges(files.column("name").combine_chunks(), rows, kind)
+        ranges[name] = found if files.num_rows == slices.num_rows else _widened(found, files, slices.num_rows)
+    return files_matching(expression, Statistics(schema=schema, ranges=ranges), slices.num_rows)
+
+
+def partitions_matching_stats(
+    partitions: Sequence[str], expression: Expression, schema: pa.Schema, stats: pa.Table
+) -> pa.BooleanArray:
+    """Keep the partitions that may hold a row for which the filter is true.
+
+    Bounds of texts and floats are not looked at: where one file of a partition has none, because of a text that is too
+    long for a footer or of NaN, Apache Hudi stores those of the others. Nor are counts of nulls: files that lack the
+    column are not counted.
+
+    Shape:  partition paths, statistics of partitions as `column_stats_schema` -> one boolean a partition.
+    """
+    names = pa.array([partition_id(one) for one in partitions], pa.string())
+    ranges = {
+        name: _ranges(names, rows, kind, is_partition=True)
+        for name, (rows, kind) in _by_column(stats, expression, schema).items()
+    }
+    return files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
+
+
+def _by_column(
+    stats: pa.Table, expression: Expression, schema: pa.Schema
+) -> Mapping[str, tuple[pa.Table, pa.DataType]]:
+    """Part statistics by the columns that a filter names."""
+    names = stats.column("columnName")
+    parts = {name: stats.filter(pc.equal(names, name)) for name in skippable_columns(expression, schema)}
+    return {name: (rows.combine_chunks(), schema.field(name).type) for name, rows in parts.items() if rows.num_rows}
+
+
+def _files_of(slices: pa.Table) -> pa.Table:
+    """List the files of slices.   Shape: SLICES -> `slice`, a row number, and `name`, slice by slice."""
+    logs = slices.column("logs").combine_chunks()
+    has_base = slices.column("base").is_valid().combine_chunks()
+    rows = pa.array(np.arange(slices.num_rows))
+    if len(logs.flatten()) == 0 and pc.all(has_base, min_count=0).as_py():
+        return pa.table({"slice": rows, "name": slices.column("base")})
+    bases = pa.table({"slice": rows, "name": slices.column("base")}).filter(has_base)
+    above = pa.table({"slice": pc.list_parent_indices(logs).cast(pa.int64()), "name": logs.flatten().field("name")})
+    return pa.concat_tables([bases, above])
+
+
+def _ranges(names: pa.Array, stats: pa.Table, kind: pa.DataType, *, is_partition: bool = False) -> ColumnRanges:
+    """Look files up in the statistics of one column; of two files of one name nothing is known."""
+    known = stats.column("fileName").combine_chunks()
+    if pc.count_distinct(known).as_py() < len(known):
+        counts = known.value_counts()
+        sole = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
+        stats = stats.filter(pc.is_in(known, sole)).combine_chunks()
+        known = stats.column("fileName").combine_chunks()
+    said = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
+    least, greatest, rows, nulls, unpacked = (
+        stats.column(name).combine_chunks()
+        for name in ("minValue", "maxValue", "valueCount", "nullCount", "totalUncompressedSize")
+    )
+    low, high = decode_bounds(least, greatest, said, kind)
+    if is_partition and (pt.is_string(kind) or pt.is_floating(kind)):
+        low = high = pa.nulls(len(rows), kind)
+    is_empty = pc.fill_null(pc.equal(rows, nulls), False)
+    is_certain = pc.fill_null(pc.less(unpacked, _LONG_BYTES), False)
+    low, high = (pc.if_else(is_empty, pa.scalar(None, kind), bound) for bound in (low, high))
+    is_counted = pc.or_(pc.and_(is_empty, is_certain), pc.and_(pc.invert(is_empty), not is_partition))
+    nulls = pc.if_else(is_counted, nulls, pa.scalar(None, pa.int64()))
+    at = pc.index_in(names, value_set=known)
+    return ColumnRanges(
+        min=low.take(at),
+        max=high.take(at),
+        nulls_count=nulls.take(at),
+        rows_count=rows.take(at),
+        has_nans_in_bounds=True,
+    )
+
+
+def _widened(found: ColumnRanges, files: pa.Table, slices_count: int) -> ColumnRanges:
+    """Put the ranges of each slice's files together; nothing is known of a slice with a file of which nothing is."""
+    is_nan = pc.is_nan(found.max) if pt.is_floating(found.max.type) else pa.repeat(False, len(found.max))
+    is_empty = pc.fill_null(pc.equal(found.nulls_count, found.rows_count), False)
+    rows = pa.table(
+        {
+            "slice": files.column("slice"),
+            "low": found.min,
+            "high": found.max,
+            "nulls": found.nulls_count,
+            "rows": found.rows_count,
+            "is_unbounded": pc.and_(pc.is_null(found.min), pc.invert(is_empty)),
+            "is_nan": is_nan,
+            "is_unknown": pc.or_(pc.is_null(found.nulls_count), pc.is_null(found.rows_count)),
+        }
+    )
+    ends = [("low", "min"), ("high", "max"), ("nulls", "sum"), ("rows", "sum")]
+    flags = [(name, "any") for name in ("is_unbounded", "is_nan", "is_unknown")]
+    merged = rows.group_by("slice").aggregate([*ends, *flags]).sort_by("slice")
+    at = pc.index_in(pa.array(np.arange(slices_count)), value_set=merged.column("slice").combine_chunks())
+    merged = merged.take(at).combine_chunks()
+    unbounded, nan, unknown = (pc.fill_null(merged.column(f"{name}_any").combine_chunks(), False) for name, _ in flags)
+    kind = found.min.type
+    low, high = (merged.column(name).combine_chunks() for name in ("low_min", "high_max"))
+    if pt.is_floating(kind):
+        high = pc.if_else(nan, pa.scalar(np.nan, kind), high)
+    return ColumnRanges(
+        min=pc.if_else(unbounded, pa.scalar(None, kind), low),
+        max=pc.if_else(unbounded, pa.scalar(None, kind), high),
+        nulls_count=pc.if_else(unknown, pa.scalar(None, pa.int64()), merged.column("nulls_sum").combine_chunks()),
+        rows_count=pc.if_else(unknown, pa.scalar(None, pa.int64()), merged.column("rows_sum").combine_chunks()),
+        has_nans_in_bounds=True,
+    )
