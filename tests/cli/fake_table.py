@@ -37,6 +37,7 @@ class FakeTable:
         )
         self.schema = ROWS.schema
         self.latest_instant = "20260101000000001"
+        self.earliest_readable_instant = "20260101000000000"
         instants = pa.table({"requested_time": [f"2026010100000000{i}" for i in range(3)], "action": ["commit"] * 3})
         extra = pa.array([[("schema", "{}")]] * 3, pa.map_(pa.string(), pa.string()))
         files = pa.table({"path": ["x.parquet", "y.parquet"], "size_bytes": [10, 20]})

@@ -11,7 +11,8 @@ from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, WRONG_CALL, main
 from pyhudi.table import create_table, locks
 
 COMMANDS = (
-    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "savepoint", "locks",
+    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "savepoint",
+    "clean", "locks",
     "pending", "doctor",
 )  # fmt: skip
 
@@ -225,6 +226,24 @@ def test_an_unfinished_write_is_rolled_back_by_name(tmp_path, capsys):
     assert not (path / ".hoodie" / "timeline" / f"{instant}.commit.requested").exists()
     assert main(["rollback", str(path), instant]) == FAILED
     assert "no such instant" in capsys.readouterr().err
+
+
+def test_a_table_is_cleaned_and_says_what_would_go(tmp_path, capsys):
+    path = tmp_path / "trips"
+    table = create_table(str(path), pa.schema({"id": "string", "n": "int64"}), record_key="id")
+    for number in range(4):
+        table.upsert([{"id": "a", "n": number}])
+    keep = ["--option", "hoodie.clean.commits.retained=1"]
+    assert main(["clean", str(path), *keep, "--dry-run", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (len(planned["files to delete"]), planned["instants"]) == (2, [])
+    assert planned["bytes"] > 0
+    assert main(["clean", str(path), *keep, "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["files deleted"], len(done["instants"])) == (planned["files to delete"], 1)
+    assert main(["show", str(path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["earliest readable instant"] == table.history()["instant"].to_pylist()[1]
 
 
 def test_the_version_is_that_of_the_package(capsys):

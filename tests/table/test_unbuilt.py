@@ -8,9 +8,9 @@ from pyhudi.errors import NotBuilt
 from pyhudi.table.unbuilt import WAYS_ROUND
 
 METHODS = [
-    "check", "repair", "blame", "schema_history", "evolve", "pin", "compact", "log_compact", "cluster", "clean",
+    "check", "repair", "blame", "schema_history", "evolve", "compact", "log_compact", "cluster",
     "archive", "restore", "create_index", "drop_index", "expire_partitions",
-    "remove_orphans", "stage", "export", "upgrade", "downgrade", "run_due_services",
+    "remove_orphans", "stage", "export", "upgrade", "downgrade",
 ]  # fmt: skip
 
 

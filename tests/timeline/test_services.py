@@ -14,7 +14,7 @@ def timeline(*names: str) -> Timeline:
     return timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
 
 
-@pytest.mark.parametrize("action", ["compaction", "logcompaction", "clustering", "indexing", "clean"])
+@pytest.mark.parametrize("action", ["logcompaction", "indexing"])
 def test_a_pending_service_is_refused_with_its_instant(action):
     state = new_state()
     with pytest.raises(NotBuilt, match=f"{T}.{action}"):
@@ -29,6 +29,9 @@ def test_what_others_completed_or_write_is_no_reason():
         f"{T}_{T}.clean",
         f"{T}.commit.requested",
         f"{T}.rollback.inflight",
+        f"{T}.clean.inflight",
+        f"{T}.compaction.requested",
+        f"{T}.clustering.inflight",
         f"{T}.replacecommit.requested",
     )
     assert pending_refusals(timeline(*names)) == []

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import RETRIES, WriteCall, WriteResult
 from pyhudi.actions.retry_in_place import work_again
+from pyhudi.actions.services import run_after_commit
 from pyhudi.actions.work import WriteWork, run_work
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
@@ -43,6 +44,7 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
         with write.phases.step("commit"):
             outcome = write.txn.commit(_proposal(write, work, written))
         if isinstance(outcome, Committed):
+            run_after_commit(write, outcome.instant)
             return _result(write, work, written, outcome.instant)
         again = work_again(write, work, outcome) if left else None
         if again is None:

@@ -17,6 +17,7 @@ from pyhudi.errors import HudiError, InvalidInput
 __all__ = [
     "app",
     "changes",
+    "clean",
     "commits",
     "demo",
     "doctor",
@@ -36,7 +37,6 @@ NOT_BUILT = (
     "check",
     "compact",
     "cluster",
-    "clean",
     "archive",
     "restore",
     "index",
@@ -246,6 +246,25 @@ def savepoint(
         return
     kept = opened.savepoint(instant, comment, options=options, dry_run=dry_run)
     print_facts(describe_savepoint(kept, is_done=not dry_run), as_json=json)
+
+
+@app.command()
+def clean(
+    table: TablePath,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    schedule: Annotated[bool, typer.Option("--schedule", help="Only store the plan; the next clean runs it.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Delete older file versions that the cleaning policy does not keep."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_clean, open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    done = opened.clean(options=options, dry_run=dry_run, schedule=schedule)
+    print_facts(describe_clean(done, is_done=not (dry_run or schedule)), as_json=json)
 
 
 @app.command()

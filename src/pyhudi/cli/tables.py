@@ -13,6 +13,7 @@ from pyhudi.options import Settings
 __all__ = [
     "comma_separated",
     "describe",
+    "describe_clean",
     "describe_rollback",
     "describe_savepoint",
     "hoodie_options",
@@ -69,10 +70,22 @@ def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
         "ordered by": list(config.ordering_fields),
         "merge mode": str(config.merge_mode),
         "latest instant": table.latest_instant,
+        "earliest readable instant": table.earliest_readable_instant,
         "partitions": partitions.num_rows,
         "file groups": _total(partitions, "file_groups"),
         "size (bytes)": _total(partitions, "size_bytes"),
         "columns": {field.name: str(field.type) for field in table.schema},
+    }
+
+
+def describe_clean(result: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - what a clean did
+    """Describe what a clean deletes, or has deleted."""
+    return {
+        "instants": list(result.instants),
+        "files deleted" if is_done else "files to delete": list(result.files),
+        "bytes": result.bytes,
+        "partitions left empty": list(result.partitions),
+        "earliest instant retained": result.earliest,
     }
 
 

@@ -1,11 +1,11 @@
 """A Hudi table: every method is one call of a verb, and nothing is decided here.
 
 `opening` makes and finds tables, `writes` has the verbs that change rows, `recovery` those that take changes back,
-`unbuilt` what is not built. Start at
-`Table`.
+`services` those that keep a table in order, `unbuilt` what is not built. Start at `Table`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
@@ -19,15 +19,19 @@ from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
 from pyhudi.queries.display import facts_html
+from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
 from pyhudi.queries.lookup import plan_lookup
+from pyhudi.queries.pinning import pinned_instant
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
+from pyhudi.table.pinned import PinnedTable
 from pyhudi.table.recovery import RecoveryVerbs
+from pyhudi.table.services import ServiceVerbs
 from pyhudi.table.types import Filter, Names, Options
 from pyhudi.table.unbuilt import unbuilt_method
 from pyhudi.table.writes import WriteVerbs
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table(WriteVerbs, RecoveryVerbs):
+class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     """One Hudi table. It is live: each call sees what is committed by then; a scan is pinned when it is called."""
 
     def __init__(self, state: TableState) -> None:
@@ -101,6 +105,14 @@ class Table(WriteVerbs, RecoveryVerbs):
         """Return the requested time of the commit that became visible last; None before the first."""
         newest = latest_write(self.timeline)
         return None if newest is None else newest.requested_time
+
+    @property
+    def earliest_readable_instant(self) -> str | None:
+        """Return the earliest commit as of which, and of all later ones, the table can still be read.
+
+        None before the first commit. Reads the listing of the whole table.
+        """
+        return earliest_readable(self._state)
 
     @property
     def inspect(self) -> Inspect:
@@ -172,6 +184,27 @@ class Table(WriteVerbs, RecoveryVerbs):
             self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
         )
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
+
+    @contextmanager
+    def pin(
+        self, as_of: Moment | None = None, *, expires_in_s: int = 3_600, options: Options | None = None
+    ) -> Iterator[PinnedTable]:
+        """Keep a moment's files from pyhudi's cleaner while the context is open, at most until the pin expires.
+
+        Args:
+            as_of: the moment, as in `scan`; without it the newest.
+            expires_in_s: for how many seconds at most; a process that dies does not hold files for ever.
+            options: options of Apache Hudi by their keys, for this call.
+
+        Example:
+            >>> with trips.pin() as pinned:
+            ...     pinned.scan(["uuid"]).count()
+            2
+
+        Raises: InstantNotFound; SnapshotExpired where a clean took files of that moment.
+        """
+        with pinned_instant(self._state, as_of, expires_in_s, Settings.of(options)) as instant:
+            yield PinnedTable(self._state, self.scan, instant)
 
     def changes(
         self,
@@ -255,11 +288,9 @@ class Table(WriteVerbs, RecoveryVerbs):
     blame = unbuilt_method("blame")
     schema_history = unbuilt_method("schema_history")
     evolve = unbuilt_method("evolve")
-    pin = unbuilt_method("pin")
     compact = unbuilt_method("compact")
     log_compact = unbuilt_method("log_compact")
     cluster = unbuilt_method("cluster")
-    clean = unbuilt_method("clean")
     archive = unbuilt_method("archive")
     restore = unbuilt_method("restore")
     create_index = unbuilt_method("create_index")
@@ -270,7 +301,6 @@ class Table(WriteVerbs, RecoveryVerbs):
     export = unbuilt_method("export")
     upgrade = unbuilt_method("upgrade")
     downgrade = unbuilt_method("downgrade")
-    run_due_services = unbuilt_method("run_due_services")
 
     def _scan(self, plan: ReadPlan, limit: int | None) -> Scan:
         limit = None if limit is None else as_count("limit", limit)

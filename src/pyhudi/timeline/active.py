@@ -45,6 +45,7 @@ __all__ = [
     "complete",
     "load_timeline",
     "read_commit_metadata",
+    "read_completed",
     "read_plan",
     "read_schema_history",
     "read_service_metadata",
@@ -184,8 +185,15 @@ def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]
 
     Raises: CorruptData naming the file, also where it is empty; FileMissing once the instant was archived.
     """
-    path = _path(state, instant.file_name)
-    return decode_plan(_read_completed(state, path), path)
+    return decode_plan(read_completed(state, instant), _path(state, instant.file_name))
+
+
+def read_completed(state: TableState, instant: Instant) -> bytes:
+    """Read the file of a completed instant, for `timeline.codec` to decode.
+
+    Raises: FileMissing once the instant was archived.
+    """
+    return _read_completed(state, _path(state, instant.file_name))
 
 
 def read_schema_history(state: TableState) -> bytes:

@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_plan, read_service_metadata
-from pyhudi.timeline.codec import decode_plan
+from pyhudi.timeline.active import load_timeline, read_completed, read_plan, read_service_metadata
+from pyhudi.timeline.cleaning import CleanMetadata
+from pyhudi.timeline.codec import decode_clean_metadata, decode_plan
 from pyhudi.timeline.history import Past, history_columns, said_once
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Cleaned", "cleaned_since"]
+__all__ = ["Cleaned", "cleaned_since", "last_clean"]
 
 _Files = dict[str, frozenset[str]]
 """Names of files by partition path."""
@@ -59,6 +60,26 @@ def cleaned_since(state: TableState, moment: Timeline) -> Cleaned:
         files=_merged(one for one in found if one is not None),
         is_all_known=has_earlier or not cleans or not Past(state, ()).is_unreadable(),
     )
+
+
+def last_clean(state: TableState, timeline: Timeline) -> CleanMetadata | None:
+    """Read what the newest completed clean of the active timeline says; None where there is none.
+
+    Cost:   a read, once a process.
+    Raises: CorruptData naming the file.
+    """
+    done = [one for one in timeline.instants if one.action is Action.CLEAN and one.is_completed]
+    for one in reversed(done):
+        name = one.file_name
+        try:
+            return said_once(state, "clean", name, partial(_clean_metadata, state, one))
+        except FileMissing:  # archived since the timeline was read
+            continue
+    return None
+
+
+def _clean_metadata(state: TableState, clean: Instant) -> CleanMetadata:
+    return decode_clean_metadata(read_completed(state, clean), clean.file_name)
 
 
 def _is_since(clean: Instant, until: InstantTime, layout: int) -> bool:

@@ -1,6 +1,7 @@
-"""Table services that another program planned and did not finish: a write is refused beside them, by name.
+"""Table services that another program planned and did not finish: a write is refused beside some, by name.
 
-Start at `pending_refusals`.
+A clean conflicts with no write, and beside a planned compaction or clustering a write is checked when it commits
+(`txn.checks`). Start at `pending_refusals`.
 """
 
 from typing import Final
@@ -12,11 +13,8 @@ from pyhudi.timeline.view import Timeline, pending_instants
 __all__ = ["pending_refusals"]
 
 _PENDING: Final = {
-    Action.COMPACTION: "pending compactions",
     Action.LOGCOMPACTION: "pending log compactions",
-    Action.CLUSTERING: "pending clusterings",
     Action.INDEXING: "indexes that are being built",
-    Action.CLEAN: "pending cleans",
 }
 _FINISH: Final = "let Apache Hudi finish it, or roll it back"
 

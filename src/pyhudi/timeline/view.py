@@ -45,6 +45,7 @@ __all__ = [
     "resolve_as_of",
     "schema_changes",
     "timeline_of",
+    "with_completed",
     "without",
 ]
 
@@ -246,6 +247,15 @@ def without(timeline: Timeline, times: Collection[InstantTime]) -> Timeline:
 def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:
     """Cut to the completed instants requested at or before a time: what Hudi's `as.of.instant` means."""
     return _cut(timeline, time, {one.requested_time for one in _writes(timeline) if one.requested_time <= time})
+
+
+def with_completed(timeline: Timeline, done: Instant) -> Timeline:
+    """Return a timeline with a write that was completed since it was read."""
+    others = [
+        one for one in timeline.instants if (one.requested_time, one.action) != (done.requested_time, done.action)
+    ]
+    ordered = sorted([*others, done], key=lambda one: (one.requested_time, one.action))
+    return timeline_of(ordered, timeline.layout, timeline.archive)
 
 
 def completed_after(timeline: Timeline, seen: frozenset[InstantTime]) -> tuple[Instant, ...]:
