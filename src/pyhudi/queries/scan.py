@@ -157,8 +157,8 @@ class Scan:
         size_bytes = sum(file.size_bytes for file in plan.files)
         lines = [
             f"snapshot at {plan.completion_time or 'the beginning'} (instant {plan.instant or 'none'})",
-            f"partitions: {plan.partitions_read} of {plan.partitions_count} read, the others cannot match the filter",
-            f"file groups: {len(plan.slices)}, {size_bytes} bytes in base files",
+            _partitions_text(plan),
+            f"{_file_groups_text(plan)}; {size_bytes} bytes in base files",
             f"columns: {', '.join(plan.columns)}",
             f"filter: {to_sql(plan.predicate) if plan.predicate is not None else 'none'}",
             f"limit: {'none' if self.limit is None else self.limit}",
@@ -187,6 +187,18 @@ class Scan:
         if self.limit is not None:
             facts["limit"] = self.limit
         return facts
+
+
+def _partitions_text(plan: ReadPlan) -> str:
+    by_path = plan.partitions_count - plan.partitions_by_path
+    by_statistics = plan.partitions_by_path - plan.partitions_read
+    read = f"partitions: {plan.partitions_read} of {plan.partitions_count} read"
+    return f"{read}, {by_path} left out by their paths, {by_statistics} by statistics"
+
+
+def _file_groups_text(plan: ReadPlan) -> str:
+    by_statistics = plan.slices_count - plan.slices_left
+    return f"file groups: {len(plan.slices)} of {plan.slices_count} read, {by_statistics} left out by statistics"
 
 
 def _import(module: str, extra: str) -> Any:  # noqa: ANN401 - a module

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
-from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
 from pyhudi.queries.expired import require_kept
 from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
@@ -29,7 +30,7 @@ from pyhudi.timeline.view import (
     schema_changes,
 )
 
-__all__ = ["slices_of_any_format", "table_schema", "visible_slices"]
+__all__ = ["slices_of_any_format", "slices_to_read", "table_schema", "visible_slices"]
 
 _PARQUET: Final = ".parquet"
 
@@ -40,36 +41,48 @@ def visible_slices(
     *,
     is_read: Callable[[PartitionPath], bool] | None = None,
 ) -> list[FileSlice]:
-    """List the visible file slices of some partitions, or of all, to read them; sorted by partition and file id.
-
-    `is_read` says of a partition that a clean took away whether it would be among these.
-
-    Cost:   as `slices_of_any_format`.
-    Raises: as it, and NotBuilt for base files that are not parquet.
-    """
-    slices = slices_of_any_format(index, partitions, is_read=is_read)
-    for one in slices:
-        if one.base is not None and one.base.extension != _PARQUET:
-            format_name = one.base.extension.removeprefix(".").upper()
-            raise NotBuilt(
-                f"pyhudi does not read base files in {format_name} yet; use Apache Hudi for this table",
-                file=one.base.path,
-            )
-    return slices
+    """List the visible file slices of some partitions, or of all, to read them; see `slices_to_read`."""
+    return as_file_slices(slices_to_read(index, partitions, is_read=is_read))
 
 
-def slices_of_any_format(
+def slices_to_read(
     index: FileIndex,
     partitions: Iterable[PartitionPath] | None = None,
     *,
     is_read: Callable[[PartitionPath], bool] | None = None,
-) -> list[FileSlice]:
-    """List the visible file slices of some partitions, or of all, whatever their base files are.
+) -> pa.Table:
+    """Return the visible file slices of some partitions, or of all, sorted by partition and file id.
 
+    `is_read` says of a partition that a clean took away whether it would be among these.
+
+    Shape:  `filegroup.view.SLICES`.
     Cost:   what the index costs; of a moment in the past also one listing of the timeline, and reads of cleans since.
-    Raises: SnapshotExpired for a moment of which a clean took files.
+    Raises: SnapshotExpired for a moment of which a clean took files; NotBuilt for base files that are not parquet.
     Spec:   Reader Expectations 2-4.
     """
+    slices = _newest(index, partitions, is_read)
+    is_parquet = pc.fill_null(pc.ends_with(slices.column("base"), _PARQUET), True)
+    for one in as_file_slices(slices.filter(pc.invert(is_parquet)).slice(0, 1)):
+        assert one.base is not None, "what is no base file is not refused"
+        format_name = one.base.extension.removeprefix(".").upper()
+        raise NotBuilt(
+            f"pyhudi does not read base files in {format_name} yet; use Apache Hudi for this table", file=one.base.path
+        )
+    return slices
+
+
+def slices_of_any_format(index: FileIndex) -> list[FileSlice]:
+    """List all visible file slices, whatever their base files are.
+
+    Cost:   as `slices_to_read`.
+    Raises: SnapshotExpired for a moment of which a clean took files.
+    """
+    return as_file_slices(_newest(index, None, None))
+
+
+def _newest(
+    index: FileIndex, partitions: Iterable[PartitionPath] | None, is_read: Callable[[PartitionPath], bool] | None
+) -> pa.Table:
     state, timeline = index.state, index.timeline
     wanted = index.partitions() if partitions is None else set(partitions)
     files = index.files(wanted)
@@ -77,7 +90,7 @@ def slices_of_any_format(
     if is_read is None:
         is_read = wanted.__contains__ if partitions is not None else lambda _: True
     require_kept(index, files, replaced, is_read)
-    return latest_file_slices(files, timeline, replaced)
+    return newest_slices(file_groups(files, timeline, replaced))
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:

@@ -18,12 +18,13 @@ from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
 from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.view import as_file_slices
 from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import Expression, check
+from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
 from pyhudi.queries.path_values import scan_beside_path, values_in_paths
-from pyhudi.queries.pruning import prune_partitions
-from pyhudi.queries.slices import table_schema, visible_slices
+from pyhudi.queries.slices import table_schema
 from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_meta_fields
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
@@ -50,7 +51,13 @@ class ReadPlan:
     predicate: Expression | None
     slices: tuple[FileSlice, ...]
     partitions_count: int
+    partitions_by_path: int
+    """How many partitions their paths left, before statistics were looked at."""
     partitions_read: int
+    slices_count: int
+    """How many file slices these have, before statistics were looked at."""
+    slices_left: int
+    """How many statistics left."""
     storage: Storage
     path_values: pa.Table | None = None
     """Values of the columns that base files do not have, by partition; None where they have all."""
@@ -143,15 +150,8 @@ def _plan(
 ) -> ReadPlan:
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
-    index = file_index(state, timeline)
-    everywhere = index.partitions() if partitions is None else sorted(partitions)
-    kept = prune_partitions(state.config, schema, everywhere, predicate)
-
-    def is_read(partition: PartitionPath) -> bool:
-        is_among = partitions is None or partition in everywhere
-        return is_among and bool(prune_partitions(state.config, schema, [partition], predicate))
-
-    slices = visible_slices(index, kept, is_read=is_read)
+    chosen = choose_slices(file_index(state, timeline), schema, predicate, partitions=partitions)
+    slices = as_file_slices(chosen.slices)
     if not is_read_optimized:
         _require_no_logs(slices)
     newest = latest_write(timeline)
@@ -162,10 +162,13 @@ def _plan(
         columns=wanted,
         predicate=predicate,
         slices=tuple(one for one in slices if one.base is not None),
-        partitions_count=len(everywhere),
-        partitions_read=len(kept),
+        partitions_count=chosen.partitions_count,
+        partitions_by_path=chosen.partitions_by_path,
+        partitions_read=len(chosen.partitions),
+        slices_count=chosen.slices_count,
+        slices_left=chosen.slices.num_rows,
         storage=state.storage,
-        path_values=values_in_paths(state.config, schema, kept),
+        path_values=values_in_paths(state.config, schema, chosen.partitions),
     )
 
 

@@ -1,0 +1,108 @@
+"""Which file slices a filter leaves: partitions by their paths, then by statistics, then files by statistics.
+
+Slices are columns until they are chosen, so that what is left out costs little. Start at `choose_slices`.
+
+Spec: format/metadata-table 8.4, 8.5.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.file_index import FileIndex
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
+from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.predicate import Expression
+from pyhudi.queries.pruning import prune_partitions
+from pyhudi.queries.slices import slices_to_read
+from pyhudi.state.config import MergeMode
+
+__all__ = ["ChosenSlices", "StatsReader", "choose_slices"]
+
+StatsReader: TypeAlias = Callable[[MetadataPartition, Sequence[str]], pa.Table | None]
+"""Reads the statistics of some columns, as `metadata.column_stats.column_stats_schema`; None where there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSlices:
+    """What a read opens, and what each step left out."""
+
+    slices: pa.Table
+    """`filegroup.view.SLICES`."""
+    partitions: tuple[PartitionPath, ...]
+    partitions_count: int
+    """All there are."""
+    partitions_by_path: int
+    """Left by their paths, before statistics were looked at."""
+    slices_count: int
+    """Visible in these partitions, before statistics were looked at."""
+
+
+def choose_slices(
+    index: FileIndex,
+    schema: pa.Schema,
+    predicate: Expression | None,
+    *,
+    partitions: Iterable[PartitionPath] | None = None,
+    stats: StatsReader | None = None,
+) -> ChosenSlices:
+    """Choose the newest file slices that may hold a row for which a filter is true; in some partitions, or in all.
+
+    Cost:   one listing of the partitions, unless they are given; the files of those that are left; statistics of the
+            columns that the filter names.
+    Raises: as `slices_to_read`.
+    """
+    config = index.state.config
+    everywhere = index.partitions() if partitions is None else sorted(partitions)
+    by_path = prune_partitions(config, schema, everywhere, predicate)
+
+    def is_read(partition: PartitionPath) -> bool:
+        is_among = partitions is None or partition in everywhere
+        return is_among and bool(prune_partitions(config, schema, [partition], predicate))
+
+    filtered = None if predicate is None or stats is None else _Filter(predicate, schema, stats)
+    kept = by_path if filtered is None else filtered.partitions(by_path)
+    slices = slices_to_read(index, kept, is_read=is_read)
+    left = slices if filtered is None else filtered.slices(slices, is_custom=config.merge_mode is MergeMode.CUSTOM)
+    return ChosenSlices(
+        slices=left,
+        partitions=tuple(kept),
+        partitions_count=len(everywhere),
+        partitions_by_path=len(by_path),
+        slices_count=slices.num_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """A filter beside the statistics of the columns that it names."""
+
+    predicate: Expression
+    schema: pa.Schema
+    stats: StatsReader
+
+    def partitions(self, partitions: Sequence[PartitionPath]) -> Sequence[PartitionPath]:
+        told = self._told(MetadataPartition.PARTITION_STATS) if len(partitions) > 1 else None
+        if told is None:
+            return partitions
+        is_kept = partitions_matching_stats(partitions, self.predicate, self.schema, told)
+        return [partitions[at] for at in np.flatnonzero(is_kept.to_numpy(zero_copy_only=False)).tolist()]
+
+    def slices(self, slices: pa.Table, *, is_custom: bool) -> pa.Table:
+        told = self._told(MetadataPartition.COLUMN_STATS) if slices.num_rows else None
+        if told is None:
+            return slices
+        is_kept = slices_matching(slices, self.predicate, self.schema, told)
+        if is_custom:  # what a custom merger makes of rows, no file may have
+            has_logs = pc.greater(pc.list_value_length(slices.column("logs").combine_chunks()), 0)
+            is_kept = pc.or_(is_kept, has_logs)
+        return slices.filter(is_kept)
+
+    def _told(self, kind: MetadataPartition) -> pa.Table | None:
+        columns = skippable_columns(self.predicate, self.schema)
+        return self.stats(kind, columns) if columns else None
