@@ -1,4 +1,4 @@
-"""HFiles that we write are read by every reader of Apache Hudi: its own, and HBase's, which 0.15 uses."""
+"""HFiles of ours are read by every reader of Apache Hudi, its own and HBase's, which 0.15 uses, and theirs by us."""
 
 import itertools
 import subprocess
@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.formats.hfile.test_reader import pairs
 from tools.peers import PEERS, jar_of
 
-from pyhudi.formats.hfile import HFileCodec, KeyForm, write_hfile
+from pyhudi.formats.hfile import HFileCodec, KeyForm, open_hfile, write_hfile
+from pyhudi.formats.hfile.trailer import decode_trailer
 
 PROGRAMS = Path(__file__).with_name("hfiles")
 READERS = {
     "1.2.0": ("1.2.0", "NativeReader"),
     "1.0.2": ("1.0.2", "NativeReader"),
     "0.15.0 own": ("0.15.0", "NativeReader"),
-    "0.15.0": ("0.15.0", "HBaseReader"),
+    "0.15.0": ("0.15.0", "HBase"),
 }
+WRITERS = {"1.2.0": ("1.2.0", "NativeWriter"), "0.15.0": ("0.15.0", "HBase")}
 READS_LEVELS = {"1.2.0", "1.0.2", "0.15.0"}
 
 Rows = list[tuple[bytes, bytes]]
@@ -47,11 +50,16 @@ SHAPES = {
 }
 
 
-class Reader:
-    """A reader of Apache Hudi: orders, then one run of Java for all of them."""
+CODECS, CHECKSUMS = ("GZ", "NONE"), ("NULL", "CRC32", "CRC32C")
+SIZES = ((65_536, 131_072), (300, 131_072), (300, 1000), (200, 300))
+"""Of a block, and of a block of the index, where there is a choice."""
 
-    def __init__(self, name: str, home: Path) -> None:
-        release, self.program = READERS[name]
+
+class Program:
+    """A reader or writer of Apache Hudi: orders, then one run of Java for all of them."""
+
+    def __init__(self, of: tuple[str, str], home: Path) -> None:
+        release, self.program = of
         spark = next(iter(sorted(PEERS.glob("spark-3.5/lib/python*/site-packages/pyspark/jars"))))
         self.class_path = f"{jar_of(release)}:{spark}/*"
         self.home, self.orders, self.expected = home, [], []
@@ -83,7 +91,7 @@ def spelled(rows: Rows) -> list[str]:
     return [f"{key.hex()} {value.hex()}" for key, value in rows]
 
 
-def expect_file(reader: Reader, path: Path, rows: Rows, about: str) -> None:
+def expect_file(reader: Program, path: Path, rows: Rows, about: str) -> None:
     """Ask for everything that there is of a file, key by key too, and for what is not there."""
     reader.expect(f"count {path}", [str(len(rows))], about)
     reader.expect(f"all {path}", spelled(rows), about)
@@ -102,7 +110,7 @@ def expect_file(reader: Reader, path: Path, rows: Rows, about: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_what_we_write_is_found_key_by_key(tmp_path, name):
-    reader = Reader(name, tmp_path)
+    reader = Program(READERS[name], tmp_path)
     for number, (rows, shape, codec) in enumerate(itertools.product(ROWS, SHAPES, HFileCodec)):
         if "levels" in shape and name not in READS_LEVELS:
             continue
@@ -122,3 +130,26 @@ def test_what_we_write_is_found_key_by_key(tmp_path, name):
             expect_file(reader, path, ROWS[rows], f"{rows}, {shape}, {codec.name}, {form.name}")
     wrong = reader.run()
     assert not wrong, "\n".join(map(str, wrong[:20])) + f"\n{len(wrong)} of {len(reader.orders)}"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_they_write_is_found_key_by_key(tmp_path, name):
+    program, files = Program(WRITERS[name], tmp_path), {}
+    for number, shape in enumerate(itertools.product(CODECS, CHECKSUMS, SIZES, (0, 1, 1500))):
+        path, sizes = tmp_path / f"{number}.hfile", " ".join(map(str, shape[2:]))
+        program.expect(f"write {path} {shape[0]} {shape[1]} {' '.join(map(str, shape[2]))} {shape[3]}", [], sizes)
+        files[path] = shape
+    assert program.run() == []
+    levels = set()
+    for path, (_, _, _, count) in files.items():
+        data = path.read_bytes()
+        file = open_hfile(lambda offset, length, data=data: data[offset : offset + length], len(data))
+        expected = [(b"key%06d" % entry, b"v" * (entry % 7)) for entry in range(count)]
+        assert pairs(file.read()) == expected, path
+        assert pairs(file.lookup([b"k", b"z", *(key for key, _ in expected[::13])])) == expected[::13], path
+        found = pairs(file.lookup([b"key0007", b"key00001"], prefix=True))
+        assert found == [row for row in expected if row[0].startswith((b"key0007", b"key00001"))], path
+        assert file.file_info["schema"] == b"{}"
+        assert (file.meta_block("bloomFilter") or b"").endswith(b"bits")
+        levels.add(decode_trailer(data[-4096:], len(data) - 4096).levels)
+    assert levels == ({1} if name == "1.2.0" else {1, 2, 3})

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.formats.hfile.reference import HEADER, all_rows, blocks
+from tests.formats.hfile.reference import HEADER, all_rows, blocks, hbase_hfiles
 from tests.golden.catalogue import golden_tables
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, LimitExceeded, Unsupported
@@ -121,6 +121,19 @@ def test_meta_blocks_and_file_info_come_by_name():
     assert file.file_info["schema"] == b"{}"
 
 
+@pytest.mark.parametrize("data", hbase_hfiles(), ids=["gz", "none"])
+def test_files_of_hbase_with_many_levels_are_read(data):
+    """Their index has fake keys between blocks, and more in its root than entries."""
+    assert {magic for magic, _, _ in blocks(data)} > {b"IDXLEAF2", b"IDXINTE2"}
+    expected = [(b"key%06d" % number, b"v" * (number % 7)) for number in range(300)]
+    file = opened(data)
+    assert pairs(file.read()) == expected
+    for key, value in expected:
+        assert pairs(file.lookup([key, key + b"x"])) == [(key, value)]
+    assert pairs(file.lookup([b"key00020", b"key00010"], prefix=True)) == expected[100:110] + expected[200:210]
+    assert file.meta_block("bloomFilter") == b"\x04bits"
+
+
 # --- what is read of the file
 
 
@@ -194,7 +207,7 @@ def test_batches_keep_within_their_bytes(large, monkeypatch):
 def real(tmp_path_factory):
     """Give files that Apache Hudi wrote, by each of its writers, and one of ours with all levels."""
     folder = tmp_path_factory.mktemp("golden")
-    found = []
+    found = hbase_hfiles()
     for table in golden_tables():
         if table.name in {"cow_metadata-v9", "cow_metadata-v6"}:
             place = table.unpack(folder)

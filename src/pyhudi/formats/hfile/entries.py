@@ -45,7 +45,7 @@ _ROOM = bytes(_HEAD_BYTES)
 def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> pa.RecordBatch:
     """Read data blocks that follow each other: columns `key` and `value`.
 
-    Cost:   0.1 us an entry, 0.2 us in few blocks.
+    Cost:   0.15 us an entry of 100 bytes, 0.2 us in few blocks.
     Raises: CorruptData where lengths do not add up, or keys do not rise; Unsupported for what is not a put.
     Spec:   format/files 5.3.
     """

@@ -1,4 +1,4 @@
-// HBase's reader of HFiles, with which Apache Hudi 0.15 reads: says what it finds, as NativeReader.
+// HBase's reader and writer of HFiles, which Apache Hudi 0.15 uses: says what it finds, as NativeReader.
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -8,16 +8,21 @@ import java.util.HexFormat;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.Text;
 import org.apache.hudi.org.apache.hadoop.hbase.Cell;
 import org.apache.hudi.org.apache.hadoop.hbase.CellUtil;
 import org.apache.hudi.org.apache.hadoop.hbase.KeyValue;
+import org.apache.hudi.org.apache.hadoop.hbase.io.compress.Compression;
 import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.CacheConfig;
 import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.HFile;
 import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.HFileBlock;
+import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.HFileContext;
+import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.HFileContextBuilder;
 import org.apache.hudi.org.apache.hadoop.hbase.io.hfile.HFileScanner;
 import org.apache.hudi.org.apache.hadoop.hbase.nio.ByteBuff;
+import org.apache.hudi.org.apache.hadoop.hbase.util.ChecksumType;
 
-public class HBaseReader {
+public class HBase {
   private static final HexFormat HEX = HexFormat.of();
 
   public static void main(String[] arguments) throws Exception {
@@ -26,6 +31,11 @@ public class HBaseReader {
     for (String order : Files.readAllLines(java.nio.file.Path.of(arguments[0]))) {
       String[] words = order.split(" ");
       Path path = new Path(words[1]);
+      if (words[0].equals("write")) {
+        write(files, path, Arrays.copyOfRange(words, 2, words.length));
+        System.out.println("done");
+        continue;
+      }
       try (HFile.Reader reader = HFile.createReader(files, path, new CacheConfig(configuration), true, configuration)) {
         answer(words[0], reader, Arrays.copyOfRange(words, 2, words.length));
       } catch (Throwable error) {
@@ -64,6 +74,27 @@ public class HBaseReader {
       case "info" -> System.out.println(
           new String(reader.getHFileInfo().get(given[0].getBytes(StandardCharsets.UTF_8)), StandardCharsets.UTF_8));
       default -> throw new IllegalArgumentException(what);
+    }
+  }
+
+  /** Writes so many entries; given are codec, checksum, bytes of a block and of an index block, entries. */
+  private static void write(FileSystem files, Path path, String[] given) throws Exception {
+    Configuration configuration = new Configuration();
+    configuration.setInt("hfile.index.block.max.size", Integer.parseInt(given[3]));
+    configuration.setInt("hfile.index.block.min.entries", 2);
+    HFileContext context = new HFileContextBuilder()
+        .withCompression(Compression.Algorithm.valueOf(given[0]))
+        .withChecksumType(ChecksumType.valueOf(given[1]))
+        .withBlockSize(Integer.parseInt(given[2]))
+        .build();
+    try (HFile.Writer writer = HFile.getWriterFactory(configuration, new CacheConfig(configuration))
+        .withPath(files, path).withFileContext(context).create()) {
+      for (int number = 0; number < Integer.parseInt(given[4]); number++) {
+        byte[] value = "v".repeat(number % 7).getBytes(StandardCharsets.UTF_8);
+        writer.append(new KeyValue(String.format("key%06d", number).getBytes(StandardCharsets.UTF_8), null, null, value));
+      }
+      writer.appendFileInfo("schema".getBytes(StandardCharsets.UTF_8), "{}".getBytes(StandardCharsets.UTF_8));
+      writer.appendMetaBlock("bloomFilter", new Text("bits"));
     }
   }
 
