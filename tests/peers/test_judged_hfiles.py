@@ -114,6 +114,8 @@ def test_what_we_write_is_found_key_by_key(tmp_path, name):
     for number, (rows, shape, codec) in enumerate(itertools.product(ROWS, SHAPES, HFileCodec)):
         if "levels" in shape and name not in READS_LEVELS:
             continue
+        if rows == "short" and shape != "1 MiB":  # of which Java would overlook some
+            continue
         for form in KeyForm if name == "1.2.0" else [KeyForm.WHOLE]:
             keys, values = (pa.array([row[place] for row in ROWS[rows]], pa.binary()) for place in (0, 1))
             data = write_hfile(
