@@ -11,7 +11,7 @@ from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, WRONG_CALL, main
 from pyhudi.table import create_table, locks
 
 COMMANDS = (
-    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "rollback", "savepoint",
+    "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "restore", "rollback", "savepoint",
     "clean", "locks",
     "pending", "doctor",
 )  # fmt: skip
@@ -211,6 +211,19 @@ def test_a_savepoint_is_made_and_deleted(tmp_path, capsys):
     assert main(["savepoint", str(path), instant]) == WRONG_CALL
     assert main(["savepoint", str(path), instant, "--delete", "--json"]) == 0
     assert main(["savepoint", str(path), instant, "--delete"]) == FAILED
+
+
+def test_a_table_is_restored(tmp_path, capsys):
+    path = tmp_path / "trips"
+    table = create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    first, second = (table.upsert([{"id": one}]).instant for one in "ab")
+    assert main(["restore", str(path), first, "--dry-run", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["restored to"], said["done"], said["instants"]) == (first, False, [f"{second}.commit"])
+    assert len(said["files to delete"]) == 1
+    assert main(["restore", str(path), first]) == 0
+    assert table.count() == 1
+    assert main(["restore", str(path), "yesterday"]) == WRONG_CALL
 
 
 def test_an_unfinished_write_is_rolled_back_by_name(tmp_path, capsys):

@@ -243,6 +243,8 @@ CALLS = {
     **each("lookup", ("columns", "meta"), keys=["a"]),
     **each("rollback", ("instant",)),
     **each("rollback", ("options", "dry_run"), instant="20200101000000000"),
+    **each("restore", ("instant",), dry_run=True),
+    **each("restore", ("options", "dry_run"), instant="20190101000000000"),
     **each("savepoint", ("instant",), dry_run=True),
     **each("savepoint", ("comment", "options", "dry_run"), instant="20200101000000000"),
     **each("delete_savepoint", ("instant",), dry_run=True),

@@ -51,6 +51,8 @@ def _advice(instant: Instant, judged: Liveness) -> str:
         return "nothing: it keeps no files; table.savepoint(instant) makes it, table.delete_savepoint(instant) ends it"
     if instant.action is Action.CLEAN:
         return "nothing: the next clean finishes it, and a write that makes one due; or table.clean()"
+    if instant.action is Action.RESTORE:
+        return "finish it: table.restore(target), with any target; no write begins before"
     if instant.action not in WRITE_ACTIONS:
         return "let Apache Hudi finish it, or roll it back there"
     if judged is Liveness.DEAD:

@@ -27,6 +27,7 @@ __all__ = [
     "main",
     "pending",
     "read",
+    "restore",
     "rollback",
     "savepoint",
     "show",
@@ -38,7 +39,6 @@ NOT_BUILT = (
     "compact",
     "cluster",
     "archive",
-    "restore",
     "index",
     "upgrade",
     "call",
@@ -221,6 +221,25 @@ def rollback(
     opened, options = open_named(table, storage_option), option_pairs(option)
     plan = opened.rollback(instant, options=options, dry_run=dry_run)
     print_facts(describe_rollback(plan, is_done=not dry_run), as_json=json)
+
+
+@app.command()
+def restore(
+    table: TablePath,
+    moment: Annotated[str, typer.Argument(metavar="INSTANT|TIME", help="As the table was then.", show_default=False)],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Go back to an earlier moment: take every commit back that came after it."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_restore, open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    plan = opened.restore(moment, options=options, dry_run=dry_run)
+    print_facts(describe_restore(plan, is_done=not dry_run), as_json=json)
 
 
 @app.command()

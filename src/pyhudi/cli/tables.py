@@ -14,6 +14,7 @@ __all__ = [
     "comma_separated",
     "describe",
     "describe_clean",
+    "describe_restore",
     "describe_rollback",
     "describe_savepoint",
     "hoodie_options",
@@ -97,6 +98,17 @@ def describe_rollback(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa
         "action": plan.action,
         "rolled back": is_done,
         "files deleted" if is_done else "files to delete": files,
+    }
+
+
+def describe_restore(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - a plan of a restore
+    """Describe what a restore takes back, or has taken back."""
+    return {
+        "restored to": plan.target,
+        "done": is_done,
+        "instants": [f"{time}.{action}" for time, action in plan.instants],
+        "files deleted" if is_done else "files to delete": list(plan.files),
+        "size (bytes)": plan.size_bytes,
     }
 
 

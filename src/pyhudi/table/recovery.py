@@ -1,11 +1,13 @@
 """The verbs of a table that keep a moment, and that go back to one. Start at `RecoveryVerbs`."""
 
+from pyhudi.actions.restore import PlannedRestore, restore
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.savepoint import Savepoint, delete_savepoint, savepoint
 from pyhudi.arguments import as_switch, as_text
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.table.types import Options
+from pyhudi.state.properties_file import open_state
+from pyhudi.table.types import Moment, Options
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.rollback import RollbackPlan
 
@@ -37,7 +39,7 @@ class RecoveryVerbs:
                 restored; LockNotAcquired.
         """
         return rollback_instant(
-            self._state,
+            self._current(),
             InstantTime(as_text("instant", instant)),
             Settings.of(options),
             is_dry_run=as_switch("dry_run", dry_run),
@@ -62,7 +64,7 @@ class RecoveryVerbs:
                 files of that moment were cleaned; LockNotAcquired.
         """
         return savepoint(
-            self._state,
+            self._current(),
             InstantTime(as_text("instant", instant)),
             Settings.of(options),
             comment=as_text("comment", comment),
@@ -84,8 +86,38 @@ class RecoveryVerbs:
         Raises: InstantNotFound; LockNotAcquired.
         """
         delete_savepoint(
-            self._state,
+            self._current(),
             InstantTime(as_text("instant", instant)),
             Settings.of(options),
             is_dry_run=as_switch("dry_run", dry_run),
         )
+
+    def restore(self, instant: Moment, *, options: Options | None = None, dry_run: bool = False) -> PlannedRestore:
+        """Go back to an earlier moment: every commit since then is taken back, and cannot be read any more.
+
+        Readers see that moment from the beginning of the restore on. Writers that are at work cannot commit; their
+        `Conflict` says so. A restore whose process died is finished by calling it again.
+
+        Args:
+            instant: what `as_of` of `scan` takes: an instant's text, as of a savepoint, or a time, which means the
+                latest commit completed by then.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which commits and files would go, and change nothing.
+
+        Example:
+            >>> trips.restore(first.instant, dry_run=True).target == first.instant
+            True
+            >>> trips.restore(first.instant).size_bytes > 0
+            True
+            >>> trips.count()
+            1
+
+        Raises: InstantNotFound; InvalidInput where a savepoint keeps a later commit; SnapshotExpired where files of the
+                moment were cleaned, or commits since were archived; Conflict; NotBuilt.
+        """
+        return restore(self._current(), instant, Settings.of(options), is_dry_run=as_switch("dry_run", dry_run))
+
+    def _current(self) -> TableState:
+        """Open the table as it is now: a write may have put its index or lock into the properties."""
+        self._state = open_state(self._state.storage, self._state.env)
+        return self._state

@@ -292,7 +292,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     log_compact = unbuilt_method("log_compact")
     cluster = unbuilt_method("cluster")
     archive = unbuilt_method("archive")
-    restore = unbuilt_method("restore")
     create_index = unbuilt_method("create_index")
     drop_index = unbuilt_method("drop_index")
     expire_partitions = unbuilt_method("expire_partitions")

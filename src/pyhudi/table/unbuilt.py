@@ -24,7 +24,6 @@ WAYS_ROUND: Final[Mapping[str, str]] = {
     "log_compact": _NO_LOGS,
     "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
     "archive": f"pyhudi moves no instants to the archive; {_BY_HUDI}",
-    "restore": "write what was there: table.insert_overwrite_table(table.scan(as_of=instant))",
     "create_index": _INDEX,
     "drop_index": _BY_HUDI,
     "index": _INDEX,

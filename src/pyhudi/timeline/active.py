@@ -56,10 +56,11 @@ __all__ = [
     "rollback_target",
     "start",
     "start_savepoint",
+    "take_off",
     "timeline_zone",
-    "unpublish",
 ]
 
+_TAKEN_BACK: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
 _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _EMPTY_READS: Final = 3
@@ -304,15 +305,21 @@ def remove_completed(state: TableState, instant: Instant) -> None:
     state.storage.delete(_path(state, instant.file_name))
 
 
-def unpublish(state: TableState, time: InstantTime) -> None:
-    """Take the completed file of a write off the timeline, if there is one.
+def take_off(state: TableState, times: Sequence[InstantTime], *, is_completed: bool) -> None:
+    """Take writes and their plans off the timeline, in this order: their completed files, or those of pending ones.
 
-    Locks: the table lock is held.
-    Cost:  a listing of the timeline.
+    Of a pending one the inflight file goes before the request, as in `remove_pending`.
+
+    Cost: a listing of the timeline.
     """
+    found: dict[InstantTime, list[Instant]] = {time: [] for time in times}
     for one in list_instants(state):
-        if one.requested_time == time and one.is_completed and one.action in WRITE_ACTIONS:
-            remove_completed(state, one)
+        is_kept = one.action not in _TAKEN_BACK and (one.action is not Action.SAVEPOINT or one.is_completed)
+        if one.requested_time in found and one.is_completed == is_completed and not is_kept:
+            found[one.requested_time].append(one)
+    for files in found.values():
+        for one in sorted(files, key=lambda one: one.state):  # inflight, then requested
+            state.storage.delete(_path(state, one.file_name))
 
 
 def _path(state: TableState, name: str) -> str:

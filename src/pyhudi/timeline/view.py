@@ -237,11 +237,11 @@ def hide(timeline: Timeline, times: Iterable[InstantTime]) -> Timeline:
 
 
 def without(timeline: Timeline, times: Collection[InstantTime]) -> Timeline:
-    """Put writes out of sight that are being taken back; those that are pending stay where they are."""
-    gone = timeline.completed.keys() & times
-    if not gone:
+    """Put writes out of sight that are being taken back, also those that are gone already; pending ones stay so."""
+    if not times:
         return timeline
-    return _cut(timeline, None, timeline.completed.keys() - gone)
+    left = _cut(timeline, None, timeline.completed.keys() - times)
+    return replace(left, pending_times=left.pending_times.union(times))
 
 
 def as_of_requested(timeline: Timeline, time: InstantTime) -> Timeline:

@@ -45,6 +45,7 @@ __all__ = [
     "SLOTS",
     "Fence",
     "Verdict",
+    "claim_restore",
     "decide_rollback",
     "decided_timeline",
     "fence_declaration",
@@ -164,6 +165,17 @@ def decide_rollback(
         if fence.claim_rollback(target, rollback):
             break
     return Verdict.OURS
+
+
+def claim_restore(state: TableState, restore: InstantTime) -> None:
+    """Claim a slot once a restore is requested: a commit that was checked before that gets none any more.
+
+    Does nothing where the table has no fence.
+
+    Cost: as `fence_of`, and a put.
+    """
+    while (fence := fence_of(state)) is not None and not fence.claim_rollback(restore, restore):
+        pass
 
 
 def _has_rival(state: TableState, timeline: Timeline, target: InstantTime, rollback: InstantTime) -> bool:

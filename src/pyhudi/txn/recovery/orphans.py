@@ -6,12 +6,13 @@ may leave data files too. Nothing here touches a pending instant. Start at `clea
 Spec: reliability 1.6 (after W13: redo W14).
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import rollback_target
-from pyhudi.timeline.instant import Action, InstantTime, is_instant_time
+from pyhudi.timeline.active import restore_plan, rollback_target
+from pyhudi.timeline.instant import Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.recovery.heartbeat import (
     GUARD_PREFIX,
@@ -26,6 +27,7 @@ from pyhudi.txn.recovery.markers import delete_markers, remove_files, remove_mar
 
 __all__ = ["clean_up_orphans", "is_rolled_back", "release_heartbeat"]
 
+_TAKING_BACK: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
 _LOCKS: Final = ".hoodie/.locks"
 _MARKERS: Final = ".hoodie/.temp"
 
@@ -90,12 +92,19 @@ def _left(state: TableState) -> set[InstantTime]:
 
 
 def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime, *, is_later: bool = False) -> bool:
-    """Return whether a completed rollback on the timeline took this instant back.
+    """Return whether a completed rollback or restore on the timeline took this instant back.
 
-    `is_later` looks at rollbacks that were requested after it, as all are but those of writers whose clock was ahead.
+    `is_later` looks at those that were requested after it, as all are but those of writers whose clock was ahead.
 
-    Cost: a read for each rollback that is looked at.
+    Cost: a read for each rollback and restore that is looked at.
     """
-    rollbacks = [one for one in timeline.instants if one.action is Action.ROLLBACK and one.is_completed]
-    near = [one for one in rollbacks if one.requested_time > time or not is_later]
-    return any(rollback_target(state, one) == time for one in near)
+    done = [one for one in timeline.instants if one.action in _TAKING_BACK and one.is_completed]
+    near = [one for one in done if one.requested_time > time or not is_later]
+    return any(time in _taken_back_by(state, one) for one in near)
+
+
+def _taken_back_by(state: TableState, instant: Instant) -> Collection[str | None]:
+    if instant.action is Action.ROLLBACK:
+        return [rollback_target(state, instant)]
+    plan = restore_plan(state, instant)
+    return [] if plan is None else [time for time, _ in plan.instants]

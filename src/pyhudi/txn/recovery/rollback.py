@@ -27,7 +27,7 @@ from pyhudi.timeline.active import (
     remove_pending,
     rollback_target,
     start,
-    unpublish,
+    take_off,
 )
 from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_metadata, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -55,6 +55,7 @@ __all__ = [
     "recover_failed_writes",
     "roll_back_own",
     "run_rollback",
+    "spelled_path",
 ]
 
 USES_MARKERS: Final = option(
@@ -129,7 +130,7 @@ def plan_rollback(state: TableState, timeline: Timeline, target: Instant, settin
     if target.is_completed or (not paths and target.state is State.INFLIGHT):
         paths |= named_files(state, time)  # a commit's markers are gone, or going
     requests = [
-        RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(f"{_absolute(state)}/{path}",))
+        RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(spelled_path(state, path),))
         for path in sorted(paths)
     ]
     return RollbackPlan(instant=time, action=target.comparable_action, requests=tuple(requests))
@@ -231,7 +232,7 @@ def _finish(
         remove_pending(state, inflight)
         stop_heartbeat(state, rollback.requested_time)
         return decided is not Verdict.COMMITTED
-    unpublish(state, target)
+    take_off(state, [target], is_completed=True)
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
@@ -293,6 +294,6 @@ def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
     return found
 
 
-def _absolute(state: TableState) -> str:
-    """Return the base path as Hudi spells it in rollback plans: without a `file:` scheme."""
-    return state.storage.url.removeprefix("file://").rstrip("/")
+def spelled_path(state: TableState, path: str) -> str:
+    """Format a file's path as Hudi spells it in rollback plans: absolute, without a `file:` scheme."""
+    return f"{state.storage.url.removeprefix('file://').rstrip('/')}/{path}"
