@@ -28,7 +28,7 @@ def test_names_are_read_as_columns_as_they_are_one_by_one(names):
     parsed = [parse_file("p", FileStatus(path=name, size_bytes=at, modified_ms=0)) for at, name in enumerate(names)]
     bases, logs = base_files(listed(names)), log_files(listed(names))
     assert (bases.schema, logs.schema) == (BASES, LOGS)
-    assert bases.to_pylist() == [
+    assert bases.sort_by("size_bytes").to_pylist() == [
         {"partition": "p", "name": names[at], "size_bytes": at}
         | {"file_id": one.file_id, "token": one.write_token, "time": one.instant}
         for at, one in enumerate(parsed)

@@ -135,17 +135,28 @@ def test_partitions_are_left_out_by_their_statistics_but_not_by_texts_and_floats
 
 def test_what_statistics_do_not_tell_is_kept() -> None:
     schema = pa.schema({"x": pa.int64(), "t": pa.string()})
-    stats = stats_of({"p/a": pa.table({"x": [1], "t": ["a"]}), "p/.a.log": pa.table({"x": [2], "t": ["b"]})})
-    names = [("p", ["a"]), ("p", ["b"]), ("p", ["a", ".a.log"]), ("p", ["a", ".b.log"]), ("p", [".a.log"])]
+    ones = {name: pa.table({"x": [1], "t": ["a"]}) for name in ("p/a", "p/c", "p/d")}
+    stats = stats_of(ones | {name: pa.table({"x": [2], "t": ["b"]}) for name in ("p/.c.log", "p/.f.log")})
+    names = [("p", ["a"]), ("p", ["b"]), ("p", ["c", ".c.log"]), ("p", ["d", ".e.log"]), ("p", [".f.log"])]
 
     def kept(text: str, stats: pa.Table = stats) -> list[bool]:
         return slices_matching(slices_of(names), parse(text), schema, stats).to_pylist()
 
     assert kept("x = 2") == [False, True, True, True, True]
     assert kept("x = 3") == [False, True, False, True, False]
-    twice = pa.concat_tables([stats, stats])
-    assert kept("x = 3", twice) == [True] * 5
     assert kept("x = 3", column_stats_schema(9).empty_table()) == [True] * 5
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", ".a.log"]])
+def test_of_files_that_have_one_name_in_two_partitions_nothing_is_known(names: list[str]) -> None:
+    """Buckets of non-blocking writers have the same file ids in every partition."""
+    schema = pa.schema({"x": pa.int64()})
+    stats = stats_of({f"p/{name}": pa.table({"x": [1]}) for name in names})
+    for where, expected in ((["p"], [False]), (["p", "q"], [True, True])):
+        slices = slices_of([(one, names) for one in where])
+        assert slices_matching(slices, parse("x = 3"), schema, stats).to_pylist() == expected
+        both = pa.concat_tables([stats, stats_of({f"q/{name}": pa.table({"x": [1]}) for name in names})])
+        assert slices_matching(slices, parse("x = 1"), schema, both).to_pylist() == [True] * len(where)
 
 
 def test_a_column_counted_as_null_for_want_of_statistics_may_hold_values() -> None:

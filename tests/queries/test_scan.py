@@ -50,8 +50,8 @@ def test_counting_reads_the_columns_the_filter_needs(table):
 def test_explain_says_what_is_read_and_why(table):
     text = table.scan(["uuid"], filter="city = 'sf' and fare > 0").explain()
     assert f"instant {table.latest_instant}" in text
-    assert "1 of 2" in text
-    assert "file groups: 1" in text
+    assert "partitions: 1 of 2 read, 1 left out by their paths, 0 by statistics" in text
+    assert "file groups: 1 of 1 read, 0 left out by statistics" in text
     assert "columns: uuid" in text
     assert "`city` = 'sf'" in text
     assert "filter: none" in table.scan().explain()

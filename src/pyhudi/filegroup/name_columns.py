@@ -7,6 +7,7 @@ Pure: listings in, columns out, no loop over names. It reads what `filegroup.nam
 import re
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ BASES: Final = pa.schema([*_FILE, ("file_id", pa.string()), ("token", pa.string(
 LOGS: Final = pa.schema([*BASES, ("version", pa.int64())])
 """Log files without change logs; `time` is the base instant of the slice in layout 1, else the delta commit's."""
 
+_PARQUET: Final = ".parquet"
 _EXTENSIONS: Final = "|".join(re.escape(one) for one in sorted(BASE_EXTENSIONS))
 _BASE: Final = rf"^(?P<file_id>[^_]+)_(?P<token>[^_]*)_(?P<time>[0-9]+)(?:{_EXTENSIONS})$"
 _LOG: Final = (
@@ -30,13 +32,15 @@ _LOG: Final = (
 def base_files(files: pa.Table) -> pa.Table:
     """Read the names of base files; other files are left out.
 
-    Shape:  `filegroup.file_index.FILES` -> BASES, in the same order.
+    Shape:  `filegroup.file_index.FILES` -> BASES, in any order.
     Raises: Unsupported for a native log file.
     """
-    found, others = _read(_where(files, pc.invert(pc.starts_with(files.column("name"), "."))), _BASE)
+    files = _where(files, pc.invert(pc.starts_with(files.column("name"), ".")))
+    plain, rest = _split(files)
+    found, others = _read(rest, _BASE)
     for name in others.column("name").to_pylist():
         refuse_native_log(name)
-    return found.select(BASES.names).cast(BASES)
+    return pa.concat_tables([plain, found.select(BASES.names).cast(BASES)]) if found.num_rows else plain
 
 
 def log_files(files: pa.Table) -> pa.Table:
@@ -46,6 +50,26 @@ def log_files(files: pa.Table) -> pa.Table:
     """
     found, _ = _read(_where(files, pc.starts_with(files.column("name"), ".")), _LOG)
     return found.select(LOGS.names).cast(LOGS)
+
+
+def _split(files: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Cut the names of parquet files at their underscores, which takes a third of a regular expression's time.
+
+    Shape: FILES -> BASES of those that are as names should be, FILES of the others.
+    """
+    names = files.column("name").combine_chunks()
+    parts = pc.split_pattern(names, "_", max_splits=2)
+    is_plain = pc.and_(pc.equal(pc.list_value_length(parts), 3), pc.ends_with(names, _PARQUET))
+    files, others = _where(files, is_plain), _where(files, pc.invert(is_plain))
+    texts = _where(pa.table([parts], ["parts"]), is_plain).column(0).combine_chunks().flatten()
+    file_ids, tokens, rest = (texts.take(pa.array(np.arange(at, len(texts), 3))) for at in range(3))
+    times = pc.binary_slice(rest.cast(pa.binary()), 0, -len(_PARQUET)).cast(pa.string()).dictionary_encode()
+    is_time = pc.match_substring_regex(times.dictionary, "^[0-9]+$").take(times.indices)
+    is_one = pc.and_(is_time, pc.greater(pc.binary_length(file_ids), 0))
+    columns = [*files.columns, file_ids, tokens, times.dictionary_decode()]
+    found = pa.table(columns, schema=BASES)
+    left = _where(files, pc.invert(is_one))
+    return _where(found, is_one), pa.concat_tables([left, others]) if left.num_rows else others
 
 
 def _read(files: pa.Table, form: str) -> tuple[pa.Table, pa.Table]:

@@ -59,7 +59,7 @@ def file_groups(
     files of one group and instant the one that `committed_path` names is kept.
 
     Shape:  `filegroup.file_index.FILES` -> SLICES.
-    Cost:   a microsecond a file; where logs of archived instants lie below a newer base file, the history is read.
+    Cost:   half a microsecond a file; where logs of archived instants lie below a newer base file, the history is read.
     Raises: Unsupported for native log files.
     Spec:   Reader Expectations 2-4; format/timeline 6.1, 6.2.
     """

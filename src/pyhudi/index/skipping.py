@@ -37,12 +37,20 @@ def slices_matching(slices: pa.Table, expression: Expression, schema: pa.Schema,
 
     Shape:  `filegroup.view.SLICES`, `metadata.column_stats.column_stats_schema` -> one boolean a slice.
     """
-    files = _files_of(slices)
-    ranges = {}
-    for name, (rows, kind) in _by_column(stats, expression, schema).items():
-        found = _ranges(files.column("name").combine_chunks(), rows, kind)
-        ranges[name] = found if files.num_rows == slices.num_rows else _widened(found, files, slices.num_rows)
-    return files_matching(expression, Statistics(schema=schema, ranges=ranges), slices.num_rows)
+    known = _by_column(stats, expression, schema)
+    if not known:
+        return pa.array(np.ones(slices.num_rows, bool))
+    # Most slices are a base file: names that statistics leave out are looked up once, whatever the number of columns.
+    bases, gone = _sole(slices.column("base").combine_chunks()), _files_left_out(known, expression, schema)
+    is_kept = pc.invert(pc.is_in(bases, value_set=gone))
+    has_logs = pc.greater(pc.list_value_length(slices.column("logs").combine_chunks()), 0)
+    if not pc.any(has_logs, min_count=0).as_py():
+        return is_kept
+    files = _files_of(slices.filter(has_logs))
+    names, count = _sole(files.column("name").combine_chunks()), pc.sum(has_logs).as_py()
+    ranges = {name: _widened(_ranges(names, rows, kind), files, count) for name, (rows, kind) in known.items()}
+    found = files_matching(expression, Statistics(schema=schema, ranges=ranges), count)
+    return pc.replace_with_mask(is_kept, has_logs, found)
 
 
 def partitions_matching_stats(
@@ -64,35 +72,43 @@ def partitions_matching_stats(
     return files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
 
 
+def _files_left_out(
+    known: Mapping[str, tuple[pa.Table, pa.DataType]], expression: Expression, schema: pa.Schema
+) -> pa.Array:
+    """Name the files of which no row matches; of two files of one name, if none of either does."""
+    names = max((rows.column("fileName").combine_chunks() for rows, _ in known.values()), key=len)
+    ranges = {name: _ranges(names, rows, kind) for name, (rows, kind) in known.items()}
+    is_kept = files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
+    gone, kept = names.filter(pc.invert(is_kept)), names.filter(is_kept)
+    return gone.filter(pc.invert(pc.is_in(gone, value_set=kept)))
+
+
 def _by_column(
     stats: pa.Table, expression: Expression, schema: pa.Schema
 ) -> Mapping[str, tuple[pa.Table, pa.DataType]]:
     """Part statistics by the columns that a filter names."""
+    wanted = skippable_columns(expression, schema)
     names = stats.column("columnName")
-    parts = {name: stats.filter(pc.equal(names, name)) for name in skippable_columns(expression, schema)}
+    if len(wanted) == 1 and pc.all(pc.equal(names, wanted[0]), min_count=0).as_py():
+        parts = {wanted[0]: stats}
+    else:
+        parts = {name: stats.filter(pc.equal(names, name)) for name in wanted}
     return {name: (rows.combine_chunks(), schema.field(name).type) for name, rows in parts.items() if rows.num_rows}
 
 
 def _files_of(slices: pa.Table) -> pa.Table:
-    """List the files of slices.   Shape: SLICES -> `slice`, a row number, and `name`, slice by slice."""
+    """List the files of slices.   Shape: SLICES -> `slice`, a row number, and `name`."""
     logs = slices.column("logs").combine_chunks()
-    has_base = slices.column("base").is_valid().combine_chunks()
     rows = pa.array(np.arange(slices.num_rows))
-    if len(logs.flatten()) == 0 and pc.all(has_base, min_count=0).as_py():
-        return pa.table({"slice": rows, "name": slices.column("base")})
-    bases = pa.table({"slice": rows, "name": slices.column("base")}).filter(has_base)
+    bases = pa.table({"slice": rows, "name": slices.column("base")}).filter(slices.column("base").is_valid())
     above = pa.table({"slice": pc.list_parent_indices(logs).cast(pa.int64()), "name": logs.flatten().field("name")})
     return pa.concat_tables([bases, above])
 
 
 def _ranges(names: pa.Array, stats: pa.Table, kind: pa.DataType, *, is_partition: bool = False) -> ColumnRanges:
-    """Look files up in the statistics of one column; of two files of one name nothing is known."""
+    """Look files up in the statistics of one column."""
     known = stats.column("fileName").combine_chunks()
-    if pc.count_distinct(known).as_py() < len(known):
-        counts = known.value_counts()
-        sole = counts.field("values").filter(pc.equal(counts.field("counts"), 1))
-        stats = stats.filter(pc.is_in(known, sole)).combine_chunks()
-        known = stats.column("fileName").combine_chunks()
+    at = None if known.equals(names) else pc.index_in(names, value_set=_sole(known), skip_nulls=True)
     said = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
     least, greatest, rows, nulls, unpacked = (
         stats.column(name).combine_chunks()
@@ -106,14 +122,17 @@ def _ranges(names: pa.Array, stats: pa.Table, kind: pa.DataType, *, is_partition
     low, high = (pc.if_else(is_empty, pa.scalar(None, kind), bound) for bound in (low, high))
     is_counted = pc.or_(pc.and_(is_empty, is_certain), pc.and_(pc.invert(is_empty), not is_partition))
     nulls = pc.if_else(is_counted, nulls, pa.scalar(None, pa.int64()))
-    at = pc.index_in(names, value_set=known)
-    return ColumnRanges(
-        min=low.take(at),
-        max=high.take(at),
-        nulls_count=nulls.take(at),
-        rows_count=rows.take(at),
-        has_nans_in_bounds=True,
-    )
+    low, high, nulls, rows = (values if at is None else values.take(at) for values in (low, high, nulls, rows))
+    return ColumnRanges(min=low, max=high, nulls_count=nulls, rows_count=rows, has_nans_in_bounds=True)
+
+
+def _sole(names: pa.Array) -> pa.Array:
+    """Put null for names that several files have, in partitions whose file ids are alike."""
+    if pc.count_distinct(names, mode="only_valid").as_py() == len(names) - names.null_count:
+        return names
+    counts = names.value_counts()
+    alike = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    return pc.if_else(pc.is_in(names, value_set=alike), pa.scalar(None, names.type), names)
 
 
 def _widened(found: ColumnRanges, files: pa.Table, slices_count: int) -> ColumnRanges:
