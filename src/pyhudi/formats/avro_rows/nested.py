@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, LimitExceeded, SchemaMismatch
 from pyhudi.formats.avro_rows.columns import Branches, Interleaved, LaneColumn, Lists, Optional, Repeated, Structs
 from pyhudi.formats.avro_rows.source import Ints, Source, read_lengths, read_longs
-from pyhudi.formats.avro_rows.values import Decoder
+from pyhudi.formats.avro_rows.values import Decoder, Nulls
 from pyhudi.formats.avro_rows.walk import Stride, find_items
 
 __all__ = ["Arrays", "Chosen", "Member", "Records", "Refused", "Unions"]
@@ -121,22 +121,37 @@ class Unions:
     def skip(self, source: Source, at: Ints) -> Ints:
         """Return the places behind the values at these places, and build nothing."""
         after = at + 1
+        if source.is_loose:
+            return self._skip_loosely(source, at)
         for branch, lanes in self._split(source, at):
             if lanes is None:
                 return self.branches[branch].skip(source, after)
             after[lanes] = self.branches[branch].skip(source, after[lanes])
         return after
 
+    def _skip_loosely(self, source: Source, at: Ints) -> Ints:
+        head = source.data[at]
+        after = source.settle(at + 1, (head & 1 > 0) | (head >= 2 * len(self.branches)))
+        for branch, decoder in enumerate(self.branches):
+            lanes = np.flatnonzero(head == 2 * branch)
+            if len(lanes):
+                after[lanes] = decoder.skip(source, after[lanes])
+        return after
+
     def _split(self, source: Source, at: Ints) -> list[tuple[int, Ints | None]]:
-        """Return the branches that lanes take, each with its lanes, or None if it has all of them."""
+        """Return the branches that lanes take, each with its lanes, or None if it has all; null has nothing to read."""
         if not len(at):
             return []
         head = source.data[at]
         first = int(head[0])
         if (head == first).all():
             return [(self._branch(first), None)]
-        counts = np.bincount(head)
-        return [(self._branch(code), np.flatnonzero(head == code)) for code in np.flatnonzero(counts).tolist()]
+        taken = {code: self._branch(code) for code in np.flatnonzero(np.bincount(head)).tolist()}
+        return [
+            (branch, np.flatnonzero(head == code))
+            for code, branch in taken.items()
+            if not isinstance(self.branches[branch], Nulls)
+        ]
 
     def _branch(self, code: int) -> int:
         if code & 1 or code >= 2 * len(self.branches):

@@ -112,7 +112,7 @@ class _Resolver:
             return Arrays(reader.type, item, writer.parts[0].stride)
         entries = pa.struct([reader.type.key_field, reader.type.item_field])
         members = [Member("key", Strings(pa.string()), 0), Member("value", item, 1)]
-        return Arrays(reader.type, Records(entries, members, ()), Stride(None, None))
+        return Arrays(reader.type, Records(entries, members, ()), Stride(None, None, writer.parts[0].stride.is_flat))
 
     def _from_union(self, writer: Shape, reader: Shape, path: str) -> Decoder:
         branches: list[Decoder] = []

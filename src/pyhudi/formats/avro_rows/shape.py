@@ -24,6 +24,7 @@ _STRIDES = {
     "double": Stride(8, None),
 }
 _UNKNOWN = Stride(None, None)
+_NESTED = Stride(None, None, is_flat=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +95,11 @@ class _ShapeReader:
         if kind in ("record", "enum", "fixed"):
             return self._read_named(avro, arrow, space)
         if kind == "array":
-            return Shape(kind=kind, type=arrow, parts=(self.read(avro.get("items"), arrow.value_type, space),))
+            items = self.read(avro.get("items"), arrow.value_type, space)
+            return Shape(kind=kind, type=arrow, parts=(items,), stride=_NESTED)
         if kind == "map":
-            return Shape(kind=kind, type=arrow, parts=(self.read(avro.get("values"), arrow.item_type, space),))
+            values = self.read(avro.get("values"), arrow.item_type, space)
+            return Shape(kind=kind, type=arrow, parts=(values,), stride=_NESTED)
         return self.read(kind, arrow, space)
 
     def _read_union(self, parts: list[Any], arrow: pa.DataType, space: str) -> Shape:
@@ -110,7 +113,8 @@ class _ShapeReader:
         ]
         if is_null.count(True) > 1:
             raise CorruptData("Avro union has a type twice", type="null")
-        return Shape(kind="union", type=arrow, parts=tuple(shapes))
+        is_flat = all(shape.stride.is_flat for shape in shapes)
+        return Shape(kind="union", type=arrow, parts=tuple(shapes), stride=Stride(None, None, is_flat))
 
     def _read_named(self, avro: Mapping[str, Any], arrow: pa.DataType, space: str) -> Shape:
         name = str(avro.get("name", ""))
@@ -168,7 +172,7 @@ def _stride_of(fields: tuple[ShapeField, ...]) -> Stride:
     """Add up what is known of the fields."""
     sizes = [part.shape.stride.size for part in fields]
     numbers = [part.shape.stride.numbers for part in fields]
-    return Stride(_sum(sizes), _sum(numbers))
+    return Stride(_sum(sizes), _sum(numbers), all(part.shape.stride.is_flat for part in fields))
 
 
 def _sum(known: list[int | None]) -> int | None:

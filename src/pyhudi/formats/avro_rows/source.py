@@ -18,6 +18,7 @@ __all__ = ["Ints", "Source", "read_lengths", "read_longs", "require_room", "skip
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _PADDING = 16
+_LOOSE_PADDING = 1 << 16
 _WORD_BYTES = 8
 _ZIGZAG = (np.arange(128, dtype=np.int64) >> 1) ^ -(np.arange(128, dtype=np.int64) & 1)
 _ONE = np.uint64(1)
@@ -36,14 +37,28 @@ _FOLDS = tuple(
 class Source:
     """Bytes of records, padded with zeros, and the same bytes seen as numbers from each offset on."""
 
-    __slots__ = ("buffer", "data", "size")
+    __slots__ = ("buffer", "data", "is_loose", "loosened", "size")
 
-    def __init__(self, raw: npt.NDArray[np.uint8]) -> None:
-        self.size = len(raw)
-        self.data = np.empty(self.size + _PADDING, np.uint8)
+    def __init__(self, raw: npt.NDArray[np.uint8], padding: int = _PADDING) -> None:
+        self.size, self.is_loose = len(raw), padding > _PADDING
+        self.loosened: Source | None = None
+        self.data = np.empty(self.size + padding, np.uint8)
         self.data[: self.size] = raw
         self.data[self.size :] = 0
         self.buffer = pa.py_buffer(self.data)
+
+    def loose(self) -> "Source":
+        """Return the same bytes for walks that may be wrong.
+
+        What is no value ends such a walk: it goes on among the zeros behind the bytes, and raises nothing.
+        """
+        if self.loosened is None:
+            self.loosened = Source(self.data[: self.size], _LOOSE_PADDING)
+        return self.loosened
+
+    def settle(self, after: Ints, wrong: npt.NDArray[np.bool_]) -> Ints:
+        """Send wrong walks, and those that went beyond the bytes, behind the bytes."""
+        return np.where(wrong | (after > self.size), self.size + 1, after)
 
     def gather(self, at: Ints, kind: str) -> npt.NDArray[Any]:
         """Return the little-endian values that begin at those places."""
@@ -82,7 +97,10 @@ def skip_longs(source: Source, at: Ints) -> Ints:
         return at + 1
     word = source.gather(at, "<u8")
     sizes = _stop(word)[1]
-    if (beyond := sizes > _WORD_BYTES).any():
+    beyond = sizes > _WORD_BYTES
+    if source.is_loose:
+        return source.settle(at + sizes, beyond)
+    if beyond.any():
         sizes[beyond] = _read_longest(source, at[beyond], word[beyond])[1]
     places: Ints = at + sizes
     return places
@@ -104,6 +122,11 @@ def skip_lengths(source: Source, at: Ints) -> Ints:
 
     Raises: CorruptData as `read_lengths` does.
     """
+    if source.is_loose:
+        head = source.gather(at, "<u4")
+        short, two = (head & 0x80) == 0, (head & 0x8000) == 0
+        raw = np.where(short, head & 0x7F, (head & 0x7F) | (head >> 1 & 0x3F80)).astype(np.int64)
+        return source.settle(at + np.where(short, 1, 2) + (raw >> 1), (raw & 1 > 0) | ~(short | two))
     lengths, after = read_lengths(source, at)
     return after + lengths
 

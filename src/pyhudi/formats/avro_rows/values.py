@@ -121,7 +121,7 @@ class Booleans:
 
     def skip(self, source: Source, at: Ints) -> Ints:
         """Return the places behind the values at these places, and build nothing."""
-        return at + 1
+        return source.settle(at + 1, source.data[at] > 1) if source.is_loose else at + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,17 @@ Items of one size, and items of whole numbers only, are found without walking. S
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from pyhudi.errors import CorruptData
+from pyhudi.formats.avro_rows.leap import Skipper, find_far_items
 from pyhudi.formats.avro_rows.source import Ints, Source, require_room
 
 __all__ = ["Stride", "find_items"]
+
+_FEW_BLOCKS = 32
+_MANY_ITEMS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +23,11 @@ class Stride:
 
     size: int | None
     numbers: int | None
+    is_flat: bool = True
+    """No arrays and maps are in it."""
 
 
-class _Skipper(Protocol):
-    """Moves over the values of one type."""
-
-    def skip(self, source: Source, at: Ints) -> Ints:
-        """Return the places behind the values at these places."""
-        ...
-
-
-def find_items(source: Source, item: _Skipper, stride: Stride, at: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def find_items(source: Source, item: Skipper, stride: Stride, at: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Find the items of blocks: (places of all items, block by block, places behind the blocks).
 
     Raises: CorruptData if a block cannot have so many: an item has at least one byte, so what is allocated here is
@@ -43,7 +40,7 @@ def find_items(source: Source, item: _Skipper, stride: Stride, at: Ints, counts:
         return np.repeat(at, counts) + within * stride.size, at + counts * stride.size
     if stride.numbers is not None:
         return _find_numbers(source, stride.numbers, at, counts)
-    return _walk(source, item, at, counts)
+    return _walk(source, item, at, counts, is_flat=stride.is_flat)
 
 
 def _find_numbers(source: Source, numbers: int, at: Ints, counts: Ints) -> tuple[Ints, Ints]:
@@ -60,16 +57,22 @@ def _find_numbers(source: Source, numbers: int, at: Ints, counts: Ints) -> tuple
     return starts, ends[last - 1] + 1
 
 
-def _walk(source: Source, item: _Skipper, at: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def _walk(source: Source, item: Skipper, at: Ints, counts: Ints, *, is_flat: bool) -> tuple[Ints, Ints]:
     """Walk through all blocks in step, an item of each at a time; longer blocks go on as shorter ones end."""
     starts, after = np.empty(int(counts.sum()), np.int64), np.empty_like(at)
     live, places, done = np.arange(len(at)), at, 0
     slots = np.cumsum(counts) - counts
     for count in np.unique(counts).tolist():
+        if is_flat and not source.is_loose and len(live) <= _FEW_BLOCKS and count - done > _MANY_ITEMS:
+            break
         for step in range(done, count):
             starts[slots + step] = places
             places = item.skip(source, places)
         after[live] = places
         going = counts[live] > count
         live, places, slots, done = live[going], places[going], slots[going], count
+    if len(live):
+        left = counts[live] - done
+        far, after[live] = find_far_items(source, item, places, left)
+        starts[np.repeat(slots + done - (np.cumsum(left) - left), left) + np.arange(len(far))] = far
     return starts, after
