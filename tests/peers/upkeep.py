@@ -79,7 +79,7 @@ class Upkeep:
 
     @property
     def is_lossy(self) -> bool:
-        """Tell whether Apache Hudi loses rows then."""
+        """Return whether Apache Hudi loses rows then."""
         return self.options.items() >= _BEYOND.items()
 
 
@@ -89,10 +89,17 @@ def upkeeps(lane: str, seed: int) -> list[Upkeep]:
     crossed = [
         (policy, saga, side)
         for policy, saga, side in itertools.product(_POLICIES, _SAGAS, SIDES)
-        if side in _SAGAS[saga].sides and (lane != "short" or side[0] == NEWEST)
+        if side in _SAGAS[saga].sides
+        and not _is_beyond_hudi(policy, saga, side)
+        and (lane != "short" or side[0] == NEWEST)
     ]
     count = {"short": 3, "full": 12}.get(lane, len(crossed))
     return [_upkeep(*one, luck, seed) for one in sorted(_spread(crossed, luck, count), key=lambda one: one[2])]
+
+
+def _is_beyond_hudi(policy: str, saga: str, side: tuple[str, int]) -> bool:
+    """Return whether a write may fail: Apache Hudi 1.x cannot clean by versions where savepoints keep every file."""
+    return policy == "versions" and bool(_SAGAS[saga].savepoints) and side[0] != "0.15.0"
 
 
 def _spread(crossed: list[_Chosen], luck: random.Random, count: int) -> list[_Chosen]:

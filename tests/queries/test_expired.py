@@ -200,13 +200,11 @@ def test_changes_that_were_archived_behind_a_savepoint_have_expired(engine, vers
 
 @pytest.mark.parametrize("version", [8, 9])
 def test_what_was_archived_behind_a_savepoint_is_seen_when_the_savepoint_is_gone(engine, version):
-    table, (kept, _, third, last) = archived_behind_a_savepoint(engine, version)
-    table.state.storage.delete(file_of(table, last))
-    for name in table.state.storage.list_names(table.state.layout.timeline_path):
-        if name.endswith(".savepoint"):
-            table.state.storage.delete(f"{table.state.layout.timeline_path}/{name}")
-    assert kept.instant == table.timeline.first_write < third.instant
-    assert engine.rows_of(table, "uuid", "ts") == [("a", 3), ("b", 1)]
+    table, (kept, *archived) = states_of(engine, version)
+    table.upsert(engine.rows(trips(trip("b", "oslo", ts=4))), options=OPTIONS)
+    move_to_the_archive(table, *archived)
+    assert kept.instant == table.timeline.first_write < archived[0].instant
+    assert engine.rows_of(table, "uuid", "ts") == [("a", 3), ("b", 4)]
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -21,7 +21,6 @@ from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
-from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.slices import table_schema, visible_slices
@@ -146,7 +145,7 @@ def begin_write(
         transaction, snapshot, time = _begin(call, _action_of(operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
-        rows, files = early or make_keys(time), file_index(call.state, snapshot)
+        rows, files = early or make_keys(time), call.files(snapshot)
         counts = rows.counts or {}
         yield WriteContext(
             call=call,

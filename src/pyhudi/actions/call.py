@@ -15,13 +15,16 @@ from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIM
 from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
+from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, one_of, option
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.state.config import MergeMode, key_spec
 from pyhudi.state.model import TableState
@@ -103,6 +106,10 @@ class WriteCall:
         if self.key_encoding is not None:
             spec = replace(spec, has_prefixed_single_key=self.key_encoding)
         return replace(spec, key_prefix=instant or "")
+
+    def files(self, timeline: Timeline) -> FileIndex:
+        """Make the index of the files that this timeline shows, checked unless the caller says otherwise."""
+        return file_index(self.state, timeline, is_checked=self.settings.get(CHECK_FILES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

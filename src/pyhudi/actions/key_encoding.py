@@ -37,7 +37,7 @@ def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
     )
     if not is_concerned:
         return None
-    for one in reversed(visible_slices(file_index(state, timeline))):
+    for one in reversed(visible_slices(file_index(state, timeline, is_checked=False))):
         key = _any_key(state, one.base) if one.base is not None else None
         if key is not None:
             return key.startswith(f"{config.record_key[0]}:")

@@ -20,7 +20,6 @@ from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.lookup import locate
-from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import column
 from pyhudi.queries.slices import visible_slices
 from pyhudi.txn.commit import Superseded
@@ -56,7 +55,7 @@ def _with_files(rows: RowsWork, fresh: dict[int, FileTask]) -> RowsWork:
 def _on_top(write: WriteContext, tasks: Sequence[FileTask], superseded: Superseded) -> list[FileTask] | None:
     """Return the tasks of the superseded file groups, on top of what is there now; None if one of them is gone."""
     concerned = [task for task in tasks if group_of(task) in superseded.groups]
-    files = file_index(write.call.state, superseded.timeline)
+    files = write.call.files(superseded.timeline)
     slices = visible_slices(files, {task.partition for task in concerned})
     bases = {one.group: one.base for one in slices}
     if any(bases.get(group_of(task)) is None for task in concerned):

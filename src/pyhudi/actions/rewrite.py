@@ -3,7 +3,7 @@
 Start at `delete_where`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
+from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.rows import decoded
@@ -117,8 +118,12 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema, _: Timeline) ->
 def _candidates(write: WriteContext, change: _Change) -> list[FileSlice]:
     state = write.call.state
     schema = with_meta_fields(write.schema)
-    partitions = prune_partitions(state.config, schema, write.files.partitions(), change.where)
-    return [one for one in visible_slices(write.files, partitions) if one.base is not None]
+
+    def matching(partitions: Iterable[PartitionPath]) -> list[PartitionPath]:
+        return prune_partitions(state.config, schema, sorted(partitions), change.where)
+
+    slices = visible_slices(write.files, matching(write.files.partitions()), read_among=matching)
+    return [one for one in slices if one.base is not None]
 
 
 def _task(number: int, one: FileSlice) -> FileTask:
@@ -147,7 +152,7 @@ def _matches(task: FileTask, storage: Storage, spec: WriteSpec, change: _Change)
     assert task.base is not None, "only stored files are rewritten"
     schema, stored = with_meta_fields(spec.layout.schema), spec.layout.file_schema
     needed = () if change.where is None else fields_of(change.where, schema)
-    with storage.open_input(task.base.path) as source:
+    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         wanted = pa.schema([field for field in stored if field.name in needed] or [stored.field(0)])
         for batch in iter_batches(source, wanted.names):
             if change.where is None:

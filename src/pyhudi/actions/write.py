@@ -29,7 +29,6 @@ from pyhudi.engine.api import STORED, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.choice import IndexKind, index_plan
-from pyhudi.metadata.listing import file_index
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import visible_slices
@@ -145,7 +144,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
         raise InvalidInput("partitions is a list of at least one path or pattern", partitions=patterns)
 
     def check(_: pa.Schema, timeline: Timeline) -> None:
-        _matching({one.group.partition for one in visible_slices(file_index(call.state, timeline))}, patterns)
+        _matching({one.group.partition for one in visible_slices(call.files(timeline))}, patterns)
 
     with begin_write(call, None, WriteOperation.DELETE_PARTITION, check=check) as write:
         stored = visible_slices(write.files)

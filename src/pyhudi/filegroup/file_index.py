@@ -39,8 +39,17 @@ class FileIndex(Protocol):
         """Return the reading of the timeline that it belongs to."""
         ...
 
+    @property
+    def is_checked(self) -> bool:
+        """Return whether what is read by it is compared with what commits say."""
+        ...
+
     def partitions(self) -> Sequence[PartitionPath]:
         """List all partitions, sorted."""
+        ...
+
+    def is_partition(self, partition: PartitionPath) -> bool:
+        """Return whether readers that list all partitions find this one."""
         ...
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
@@ -51,9 +60,9 @@ class FileIndex(Protocol):
         ...
 
 
-def storage_index(state: TableState, timeline: Timeline) -> FileIndex:
+def storage_index(state: TableState, timeline: Timeline, *, is_checked: bool = True) -> FileIndex:
     """Make the index that lists directories.   Cost: nothing, until it is asked."""
-    return _StorageIndex(state, timeline)
+    return _StorageIndex(state, timeline, is_checked=is_checked)
 
 
 class _StorageIndex:
@@ -62,9 +71,10 @@ class _StorageIndex:
     What was listed to find the partitions is kept, so their files cost no listing more.
     """
 
-    def __init__(self, state: TableState, timeline: Timeline) -> None:
-        self.state, self.timeline = state, timeline
+    def __init__(self, state: TableState, timeline: Timeline, *, is_checked: bool) -> None:
+        self.state, self.timeline, self.is_checked = state, timeline, is_checked
         self._partitions: tuple[PartitionPath, ...] | None = None
+        self._marked: set[PartitionPath] = set()
         self._listed: dict[PartitionPath, pa.RecordBatch] = {}
 
     def partitions(self) -> Sequence[PartitionPath]:
@@ -74,7 +84,13 @@ class _StorageIndex:
             }
             self._partitions = tuple(sorted(found))
             self._listed = found | self._listed
+            self._marked |= found.keys()
         return self._partitions
+
+    def is_partition(self, partition: PartitionPath) -> bool:
+        if self._partitions is None and partition not in self._listed:
+            self.files([partition])
+        return partition in self._marked
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         wanted = sorted(set(partitions))
@@ -83,7 +99,10 @@ class _StorageIndex:
         return pa.Table.from_batches([self._listed[partition] for partition in wanted], FILES)
 
     def _list(self, partition: PartitionPath) -> pa.RecordBatch:
-        return _columns(partition, self.state.storage.list_directory(partition).files)
+        files = self.state.storage.list_directory(partition).files
+        if any(is_partition_metadata(status.name) for status in files):
+            self._marked.add(partition)
+        return _columns(partition, files)
 
 
 def _columns(partition: PartitionPath, files: Sequence[FileStatus]) -> pa.RecordBatch:

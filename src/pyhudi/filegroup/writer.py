@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
@@ -155,7 +156,7 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
     file = _base_file(spec, task)
     fresh = replace(updates, rows=base_file_rows(updates.rows, spec.layout, spec.instant, task.number, file.name))
     tally, state = _Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
-    with storage.open_input(task.base.path) as source:
+    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         footer = read_footer(source)
         threads = spec.parquet.threads
         stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
@@ -184,7 +185,7 @@ def rewrite_base_file(
     """
     assert task.base is not None, "only a stored file can be rewritten"
     tally, file = _Tally(), _base_file(spec, task)
-    with storage.open_input(task.base.path) as source:
+    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         footer = read_footer(source)
         threads = spec.parquet.threads
         stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)

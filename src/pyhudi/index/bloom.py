@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY, PARTITION, ScanFile
+from pyhudi.engine.scanning import naming_file
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, read_footer
 from pyhudi.storage.api import Storage
@@ -23,7 +24,7 @@ def prune_file(file: ScanFile, *, storage: Storage, keys: pa.Table, by_partition
     candidates = keys.column(KEY)
     if by_partition:
         candidates = candidates.filter(pc.equal(keys.column(PARTITION), file.partition))
-    with storage.open_input(file.path) as source:
+    with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
     if footer.rows_count == 0:
         return False
@@ -31,7 +32,8 @@ def prune_file(file: ScanFile, *, storage: Storage, keys: pa.Table, by_partition
     if known.min_key is not None and known.max_key is not None:
         inside = pc.and_(pc.greater_equal(candidates, known.min_key), pc.less_equal(candidates, known.max_key))
         candidates = candidates.filter(inside)
-    bloom = known.bloom() if len(candidates) else None
+    with naming_file(file.path):
+        bloom = known.bloom() if len(candidates) else None
     if bloom is None:
         return len(candidates) > 0
     return bool(pc.any(might_contain(bloom, candidates)).as_py())

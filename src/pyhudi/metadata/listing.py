@@ -10,6 +10,6 @@ from pyhudi.timeline.view import Timeline
 __all__ = ["file_index"]
 
 
-def file_index(state: TableState, timeline: Timeline) -> FileIndex:
-    """Make the index that answers for a table.   Cost: nothing, until it is asked."""
-    return storage_index(state, timeline)
+def file_index(state: TableState, timeline: Timeline, *, is_checked: bool = True) -> FileIndex:
+    """Make the index that answers for a table, checked against what commits say.   Cost: nothing, until it is asked."""
+    return storage_index(state, timeline, is_checked=is_checked)

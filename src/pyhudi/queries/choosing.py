@@ -61,13 +61,15 @@ def choose_slices(
     everywhere = index.partitions() if partitions is None else sorted(partitions)
     by_path = prune_partitions(config, schema, everywhere, predicate)
 
-    def is_read(partition: PartitionPath) -> bool:
-        is_among = partitions is None or partition in everywhere
-        return is_among and bool(prune_partitions(config, schema, [partition], predicate))
-
     filtered = None if predicate is None or stats is None else _Filter(predicate, schema, stats)
     kept = by_path if filtered is None else filtered.partitions(by_path)
-    slices = slices_to_read(index, kept, is_read=is_read)
+    left_out = frozenset(by_path).difference(kept)
+
+    def read_among(some: frozenset[PartitionPath]) -> list[PartitionPath]:
+        asked = some if partitions is None else some.intersection(everywhere)
+        return prune_partitions(config, schema, sorted(asked - left_out), predicate)
+
+    slices = slices_to_read(index, kept, read_among=read_among)
     left = slices if filtered is None else filtered.slices(slices, is_custom=config.merge_mode is MergeMode.CUSTOM)
     return ChosenSlices(
         slices=left,

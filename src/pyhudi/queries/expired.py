@@ -19,7 +19,11 @@ from pyhudi.timeline.cleans import cleaned_since
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide, is_committed
 
+ReadAmong = Callable[[frozenset[PartitionPath]], Iterable[PartitionPath]]
+"""Gives those of some partitions that a read concerns."""
+
 __all__ = [
+    "ReadAmong",
     "cut_at",
     "is_behind_savepoint",
     "require_kept",
@@ -66,11 +70,11 @@ def require_kept(
     index: FileIndex,
     files: pa.Table,
     replaced: Mapping[tuple[str, str], InstantTime],
-    is_read: Callable[[PartitionPath], bool],
+    read_among: ReadAmong,
 ) -> None:
     """Refuse a moment of which a clean took a file that its readers would open.
 
-    `files` were listed before; `is_read` says of any partition, also of one that is gone, whether the read concerns it.
+    `files` were listed before; `read_among` tells which partitions, also of those that are gone, the read concerns.
 
     Shape:  files: `filegroup.file_index.FILES`.
     Cost:   nothing for the newest moment; else what `cleaned_since` costs, and partitions with cleans sliced again.
@@ -82,7 +86,7 @@ def require_kept(
     cleaned = cleaned_since(index.state, timeline)
     if not cleaned.is_all_known and not _is_savepoint(timeline):
         raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)
-    concerned = [where for where in cleaned.files if is_read(PartitionPath(where))]
+    concerned = list(read_among(frozenset(map(PartitionPath, cleaned.files))))
     there = files.filter(pc.is_in(files.column("partition"), pa.array(concerned, pa.string())))
     listed = set(zip(there.column("partition").to_pylist(), there.column("name").to_pylist(), strict=True))
     gone = {(where, name) for where in concerned for name in cleaned.files[where]} - listed

@@ -6,15 +6,17 @@ version 6 over requested times, minding pending instants. Start at `plan_changes
 Spec: format/timeline 6.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from functools import partial
 
 from pyhudi.errors import HistoryExpired, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, is_behind_savepoint, require_unarchived
 from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
@@ -66,7 +68,8 @@ def plan_changes(
     begin = None if after is None else _bound(timeline, after, zone)
     end = None if until is None else _bound(timeline, until, zone)
     window = Window(after=begin, until=end, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
-    return plan_between(state, timeline, window, columns=columns, predicate=predicate)
+    is_checked = settings.get(CHECK_FILES)
+    return plan_between(state, timeline, window, columns=columns, predicate=predicate, is_checked=is_checked)
 
 
 def plan_between(
@@ -76,6 +79,7 @@ def plan_between(
     *,
     columns: Sequence[str] | None,
     predicate: Expression | None,
+    is_checked: bool = True,
 ) -> ReadPlan:
     """Plan the read of what changed between two points, as it was at the later one.
 
@@ -88,19 +92,17 @@ def plan_between(
         _require_history(timeline, window.after, window.until)
     elif window.until is not None:
         require_unarchived(timeline, window.until)
+    plan_at = partial(plan_snapshot, state, columns=columns, predicate=predicate, is_checked=is_checked)
     if window.after is None and instants:
-        seen = cut_at(timeline, max(timeline.point(one) for one in instants))
-        return plan_snapshot(state, seen, columns=columns, predicate=predicate)
-    return _plan_of_instants(state, timeline, instants, columns=columns, predicate=predicate)
+        return plan_at(cut_at(timeline, max(timeline.point(one) for one in instants)))
+    return _plan_of_instants(state, timeline, instants, plan_at)
 
 
 def _plan_of_instants(
     state: TableState,
     timeline: Timeline,
     instants: Sequence[Instant],
-    *,
-    columns: Sequence[str] | None,
-    predicate: Expression | None,
+    plan_at: Callable[..., ReadPlan],
 ) -> ReadPlan:
     """Plan the read of rows that these commits wrote last, as they were after the last of them."""
     if not state.config.populates_meta_fields:
@@ -109,18 +111,16 @@ def _plan_of_instants(
             table=state.config.name,
         )
     if not instants:
-        return plan_snapshot(state, timeline, columns=columns, predicate=predicate, partitions=())
+        return plan_at(timeline, partitions=())
     seen = cut_at(timeline, max(timeline.point(one) for one in instants))
     touched = _touched(state, instants)
-    plan = plan_snapshot(
-        state, seen, columns=columns, predicate=predicate, partitions={one.partition for one in touched}
-    )
+    plan = plan_at(seen, partitions={one.partition for one in touched})
     times = [one.requested_time for one in instants]
     ours = InList(value=column(_COMMIT_TIME), options=tuple(literal(time) for time in times))
     return replace(
         plan,
         slices=tuple(one for one in plan.slices if one.group in touched),
-        predicate=ours if predicate is None else all_of(ours, predicate),
+        predicate=ours if plan.predicate is None else all_of(ours, plan.predicate),
     )
 
 

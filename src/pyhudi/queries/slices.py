@@ -3,7 +3,7 @@
 Reads the timeline's metadata and listings; start at `visible_slices` and `table_schema`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -14,7 +14,8 @@ from pyhudi.errors import CorruptData, NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
-from pyhudi.queries.expired import require_kept
+from pyhudi.queries.committed_files import require_committed
+from pyhudi.queries.expired import ReadAmong, require_kept
 from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import read_table_schema
@@ -22,6 +23,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history
+from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import (
     Timeline,
     completed_writes,
@@ -39,28 +41,37 @@ def visible_slices(
     index: FileIndex,
     partitions: Iterable[PartitionPath] | None = None,
     *,
-    is_read: Callable[[PartitionPath], bool] | None = None,
+    read_among: ReadAmong | None = None,
 ) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all, to read them; see `slices_to_read`."""
-    return as_file_slices(slices_to_read(index, partitions, is_read=is_read))
+    return as_file_slices(slices_to_read(index, partitions, read_among=read_among))
 
 
 def slices_to_read(
     index: FileIndex,
     partitions: Iterable[PartitionPath] | None = None,
     *,
-    is_read: Callable[[PartitionPath], bool] | None = None,
+    read_among: ReadAmong | None = None,
 ) -> pa.Table:
     """Return the visible file slices of some partitions, or of all, sorted by partition and file id.
 
-    `is_read` says of a partition that a clean took away whether it would be among these.
+    `read_among` tells of partitions that are not listed any more which of them would be read, too.
 
     Shape:  `filegroup.view.SLICES`.
-    Cost:   what the index costs; of a moment in the past also one listing of the timeline, and reads of cleans since.
-    Raises: SnapshotExpired for a moment of which a clean took files; NotBuilt for base files that are not parquet.
+    Cost:   what the index costs; of a moment in the past also one listing of the timeline, and reads of cleans since;
+            where the index is checked, what `require_committed` costs.
+    Raises: SnapshotExpired for a moment of which a clean took files; NotBuilt for base files that are not parquet;
+            CorruptData naming a file that a commit wrote and that is missing or cut.
     Spec:   Reader Expectations 2-4.
     """
-    slices = _newest(index, partitions, is_read)
+    wanted = frozenset(index.partitions() if partitions is None else partitions)
+    if read_among is None:
+        read_among = list if partitions is None else wanted.intersection
+    files, replaced = index.files(wanted), _replaced(index)
+    require_kept(index, files, replaced, read_among)
+    slices = newest_slices(file_groups(files, index.timeline, replaced))
+    if index.is_checked:
+        require_committed(index, slices, replaced, lambda named: wanted.union(read_among(named - wanted)))
     is_parquet = pc.fill_null(pc.ends_with(slices.column("base"), _PARQUET), True)
     for one in as_file_slices(slices.filter(pc.invert(is_parquet)).slice(0, 1)):
         assert one.base is not None, "what is no base file is not refused"
@@ -72,25 +83,8 @@ def slices_to_read(
 
 
 def slices_of_any_format(index: FileIndex) -> list[FileSlice]:
-    """List all visible file slices, whatever their base files are.
-
-    Cost:   as `slices_to_read`.
-    Raises: SnapshotExpired for a moment of which a clean took files.
-    """
-    return as_file_slices(_newest(index, None, None))
-
-
-def _newest(
-    index: FileIndex, partitions: Iterable[PartitionPath] | None, is_read: Callable[[PartitionPath], bool] | None
-) -> pa.Table:
-    state, timeline = index.state, index.timeline
-    wanted = index.partitions() if partitions is None else set(partitions)
-    files = index.files(wanted)
-    replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
-    if is_read is None:
-        is_read = wanted.__contains__ if partitions is not None else lambda _: True
-    require_kept(index, files, replaced, is_read)
-    return newest_slices(file_groups(files, timeline, replaced))
+    """List all visible file slices, whatever their base files are, and whether or not what they need is there."""
+    return as_file_slices(newest_slices(file_groups(index.files(index.partitions()), index.timeline, _replaced(index))))
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
@@ -112,6 +106,10 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     if stored:
         return _with_dropped(state.config, without_meta_fields(read_table_schema(stored, file)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
+
+
+def _replaced(index: FileIndex) -> dict[tuple[str, str], InstantTime]:
+    return replaced_file_groups(index.timeline, partial(read_commit_metadata, index.state))
 
 
 def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:

@@ -120,13 +120,17 @@ def plan_snapshot(
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None = None,
     is_read_optimized: bool = False,
+    is_checked: bool = True,
 ) -> ReadPlan:
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
+
+    `is_checked` says whether files are looked for that commits name: `pyhudi.check.files`.
 
     Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match. One
             more of the timeline.
     Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs;
-            SnapshotExpired for a moment of which a clean took files, or a commit was taken back meanwhile.
+            SnapshotExpired for a moment of which a clean took files, or a commit was taken back meanwhile; CorruptData
+            naming a file that is not there.
     """
     with standing(state, timeline):
         return _plan(
@@ -136,6 +140,7 @@ def plan_snapshot(
             predicate=predicate,
             partitions=partitions,
             is_read_optimized=is_read_optimized,
+            is_checked=is_checked,
         )
 
 
@@ -147,10 +152,12 @@ def _plan(
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None,
     is_read_optimized: bool,
+    is_checked: bool,
 ) -> ReadPlan:
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
-    chosen = choose_slices(file_index(state, timeline), schema, predicate, partitions=partitions)
+    index = file_index(state, timeline, is_checked=is_checked)
+    chosen = choose_slices(index, schema, predicate, partitions=partitions)
     slices = as_file_slices(chosen.slices)
     if not is_read_optimized:
         _require_no_logs(slices)

@@ -18,6 +18,7 @@ from pyhudi.engine.progress import progress_for
 from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
@@ -158,6 +159,7 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         *,
         limit: int | None = None,
         meta: bool = False,
+        options: Options | None = None,
     ) -> Scan:
         """Describe a read and pin its snapshot; `to_*` runs it.
 
@@ -170,6 +172,7 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             mode: `snapshot`, or `read_optimized`, which reads base files and no logs.
             limit: how many rows at most; which ones is not said.
             meta: put Hudi's five `_hoodie_*` columns first. They also come where `columns` names them.
+            options: settings of this read: `pyhudi.check.files`.
 
         Example:
             >>> trips.scan(["uuid", "fare"], filter="fare > 8 and city = 'oslo'").to_arrow().to_pylist()
@@ -181,7 +184,12 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         predicate = None if filter is None else to_expression(filter)
         timeline = pin(self._state, as_of)
         plan = plan_snapshot(
-            self._state, timeline, columns=columns, predicate=predicate, is_read_optimized=mode == "read_optimized"
+            self._state,
+            timeline,
+            columns=columns,
+            predicate=predicate,
+            is_read_optimized=mode == "read_optimized",
+            is_checked=Settings.of(options or {}).get(CHECK_FILES),
         )
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 

@@ -161,7 +161,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a commit is published beside the fence",
         "expired-lease-fenced",
         ((f"{COMMIT}.complete", without_claim),),
-        seed=4,
+        seed=9,
     ),
     Mutant(
         "a rollback completes beside the fence",
@@ -169,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ((f"{COMPLETION}.complete", without_claim),),
     ),
     Mutant(
-        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=4
+        "a slot has two owners", "expired-lease-fenced", (("pyhudi.txn.fence.Fence._claim", taken_slots_count),), seed=9
     ),
     Mutant(
         "a begin does not ask what the fence has decided",

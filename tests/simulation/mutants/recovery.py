@@ -49,6 +49,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "late files are looked for by markers only",
         "roll-back-live",
         ((f"{MARKERS}.named_files", always(set())),),
+        seed=9,
     ),
     Mutant("rolled back once more", "roll-back-live", ((f"{ROLLBACK}.is_rolled_back", always(False)),), ("bound1",)),
     Mutant("files have no markers", "mend", (("pyhudi.filegroup.writer.marker_path", unmarked),)),
