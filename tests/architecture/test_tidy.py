@@ -427,3 +427,7 @@ def test_imports_and_calls_are_found_where_they_are():
 
 def test_there_is_something_to_judge():
     assert len(modules()) > 15
+
+
+def test_no_test_leaves_a_table_in_the_repository():
+    assert [path.parent.name for path in ROOT.glob("*/.hoodie")] == []

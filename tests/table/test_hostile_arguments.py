@@ -130,6 +130,12 @@ JUNK = st.recursive(
 HOSTILE = st.sampled_from([*SCALARS, *TEXTS, *CONTAINERS, *RECORDS]) | JUNK
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Run in a directory of its own: a text is a path, and tables are made there."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def table():
     made = pyhudi.create_table("memory://hostile/table", TRIPS, record_key=["uuid"], partition_by=["city"])
@@ -263,8 +269,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(it=HOSTILE)
-def test_a_hostile_argument_is_an_error_of_ours(table, tmp_path, monkeypatch, name, it):
-    monkeypatch.chdir(tmp_path)  # a text is a path
+def test_a_hostile_argument_is_an_error_of_ours(table, name, it):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
