@@ -42,7 +42,7 @@ def _is_readable(index: FileIndex, moment: Timeline) -> bool:
     replaced = replaced_file_groups(moment, partial(read_commit_metadata, index.state))
     files = index.files(index.partitions())
     try:
-        require_kept(_At(index, moment), files, replaced, lambda _: True)
+        require_kept(_At(index, moment), files, replaced, list)
     except SnapshotExpired:
         return False
     return True
@@ -51,11 +51,16 @@ def _is_readable(index: FileIndex, moment: Timeline) -> bool:
 class _At:
     """The files of an index, at an earlier moment."""
 
+    is_checked = False
+
     def __init__(self, index: FileIndex, moment: Timeline) -> None:
         self.state, self.timeline, self._index = index.state, moment, index
 
     def partitions(self) -> Sequence[PartitionPath]:
         return self._index.partitions()
+
+    def is_partition(self, partition: PartitionPath) -> bool:
+        return self._index.is_partition(partition)
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         return self._index.files(partitions)

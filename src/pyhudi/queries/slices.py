@@ -23,7 +23,6 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history
-from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import (
     Timeline,
     completed_writes,
@@ -64,14 +63,7 @@ def slices_to_read(
             CorruptData naming a file that a commit wrote and that is missing or cut.
     Spec:   Reader Expectations 2-4.
     """
-    wanted = frozenset(index.partitions() if partitions is None else partitions)
-    if read_among is None:
-        read_among = list if partitions is None else wanted.intersection
-    files, replaced = index.files(wanted), _replaced(index)
-    require_kept(index, files, replaced, read_among)
-    slices = newest_slices(file_groups(files, index.timeline, replaced))
-    if index.is_checked:
-        require_committed(index, slices, replaced, lambda named: wanted.union(read_among(named - wanted)))
+    slices = _newest(index, partitions, read_among, is_checked=index.is_checked)
     is_parquet = pc.fill_null(pc.ends_with(slices.column("base"), _PARQUET), True)
     for one in as_file_slices(slices.filter(pc.invert(is_parquet)).slice(0, 1)):
         assert one.base is not None, "what is no base file is not refused"
@@ -83,8 +75,27 @@ def slices_to_read(
 
 
 def slices_of_any_format(index: FileIndex) -> list[FileSlice]:
-    """List all visible file slices, whatever their base files are, and whether or not what they need is there."""
-    return as_file_slices(newest_slices(file_groups(index.files(index.partitions()), index.timeline, _replaced(index))))
+    """List all visible file slices, whatever their base files are, and whether or not what commits name is there.
+
+    Cost:   as `slices_to_read`.
+    Raises: SnapshotExpired for a moment of which a clean took files.
+    """
+    return as_file_slices(_newest(index, None, None, is_checked=False))
+
+
+def _newest(
+    index: FileIndex, partitions: Iterable[PartitionPath] | None, read_among: ReadAmong | None, *, is_checked: bool
+) -> pa.Table:
+    wanted = frozenset(index.partitions() if partitions is None else partitions)
+    if read_among is None:
+        read_among = list if partitions is None else wanted.intersection
+    replaced = replaced_file_groups(index.timeline, partial(read_commit_metadata, index.state))
+    files = index.files(wanted)
+    require_kept(index, files, replaced, read_among)
+    slices = newest_slices(file_groups(files, index.timeline, replaced))
+    if is_checked:
+        require_committed(index, slices, replaced, lambda named: wanted.union(read_among(named - wanted)))
+    return slices
 
 
 def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
@@ -106,10 +117,6 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     if stored:
         return _with_dropped(state.config, without_meta_fields(read_table_schema(stored, file)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
-
-
-def _replaced(index: FileIndex) -> dict[tuple[str, str], InstantTime]:
-    return replaced_file_groups(index.timeline, partial(read_commit_metadata, index.state))
 
 
 def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
