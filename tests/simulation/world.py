@@ -15,6 +15,7 @@ from pyhudi.storage.api import FileStatus, Storage, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.codec import decode_clean_plan
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import Timeline, pending_instants
 
@@ -98,12 +99,21 @@ def require_clean(table: Table, *, may_times_meet: bool = False) -> None:
         for stats in read_commit_metadata(state, one).stats.values()
         for stat in stats
     }
-    assert named <= paths, f"missing: {named - paths}"
+    lost = named - paths - cleaned_files(state)
+    assert not lost, f"missing: {lost}"
     data = {path for path in paths if path.endswith(".parquet")}
     orphans = {path for path in data if _instant_of(path) not in committed} | (data - named)
     assert orphans == set(), orphans
     left = [path for path in paths if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]
     assert left == [], left
+
+
+def cleaned_files(state: TableState) -> set[str]:
+    """Name the files that cleans took, or may be taking."""
+    folder = state.layout.timeline_path
+    plans = [name for name in _timeline_names(state) if name.endswith(".clean.requested")]
+    found = [decode_clean_plan(state.storage.get(f"{folder}/{name}"), name) for name in plans]
+    return {f"{where}/{name}" for plan in found for where, names in plan.files.items() for name in names}
 
 
 def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> None:
@@ -114,7 +124,7 @@ def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> Non
     """
     if timeline.layout == 1:
         return
-    begun = [one.requested_time for one in timeline.instants]
+    begun = [one.requested_time for one in timeline.instants if one.action is not Action.SAVEPOINT]
     done = [one.completion_time for one in timeline.instants if one.completion_time]
     for times in (begun, done) if may_meet else (begun + done,):
         assert len(set(times)) == len(times), times

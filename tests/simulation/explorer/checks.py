@@ -24,7 +24,7 @@ from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import load_properties, open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.codec import decode_rollback_plan
+from pyhudi.timeline.codec import decode_clean_plan, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
 from pyhudi.timeline.metadata import CommitMetadata
 
@@ -67,6 +67,24 @@ class Sight:
         undone = _taken_back(disk, pending)
         counted = {path: data for path, data in completed.items() if _instant(path).requested_time not in undone}
         return Sight(counted, frozenset(pending), files, disk)
+
+    @property
+    def writing(self) -> set[str]:
+        """Give the requested times of writes under way, where it is known what was visible to them."""
+        done = {(one.requested_time, one.comparable_action) for one in map(_instant, self.completed)}
+        begun = {_instant(path) for path in self.pending}
+        is_known = any(path.startswith(".hoodie/timeline/") for path in self.pending)
+        return {
+            one.requested_time
+            for one in begun
+            if is_known and one.action in WRITE_ACTIONS and (one.requested_time, one.comparable_action) not in done
+        }
+
+    @property
+    def planned(self) -> set[str]:
+        """Give the files that plans of cleans name."""
+        plans = [path for path in self.pending if path.endswith(".clean.requested")]
+        return {file for path in plans for file in _planned_by(path, self.disk.files[path].data)}
 
     @property
     def named(self) -> set[str]:
@@ -116,8 +134,16 @@ def i1_what_is_visible_is_made_of_whole_commits(watch: Watcher) -> Iterator[str]
 
 
 def i8_what_a_commit_names_stays(watch: Watcher) -> Iterator[str]:
-    for path in sorted((watch.before.named & watch.before.files.keys()) - watch.now.files.keys()):
-        yield f"{path}, which a commit names, was removed"
+    """But for what the stored plan of a clean names, and that only where no pending write may read it."""
+    gone = sorted((watch.before.named & watch.before.files.keys()) - watch.now.files.keys())
+    planned = watch.now.planned if gone else set()
+    for path in gone:
+        if path not in planned:
+            yield f"{path}, which a commit names, was removed"
+    for time in sorted(watch.now.writing) if gone else ():
+        read = _said_before(watch.before, time)
+        for path in sorted(read.intersection(gone)):
+            yield f"{path}, which the write that began at {time} reads, was removed"
 
 
 def i9_a_rollback_takes_away_what_it_was_requested_for(watch: Watcher) -> Iterator[str]:
@@ -133,9 +159,10 @@ def i9_a_rollback_takes_away_what_it_was_requested_for(watch: Watcher) -> Iterat
 
 
 def i10_times_increase(watch: Watcher) -> Iterator[str]:
+    """A savepoint has the time of its commit."""
     others = [_instant(path) for path in watch.before.completed]
     for path, new in watch.new:
-        if new.requested_time in {one.requested_time for one in others}:
+        if new.action is not Action.SAVEPOINT and new.requested_time in {one.requested_time for one in others}:
             yield f"{path} is the second instant of its time"
         times = [one.completion_time for one in others if one.completion_time]
         if new.completion_time and times and new.completion_time <= max(times):
@@ -146,7 +173,10 @@ def i10_times_increase(watch: Watcher) -> Iterator[str]:
     taken = {one.requested_time: one.comparable_action for one in known}
     for path in sorted(watch.now.pending - watch.before.pending):
         one = _instant(path)
-        if taken.get(one.requested_time, one.comparable_action) is not one.comparable_action:
+        if (
+            one.action is not Action.SAVEPOINT
+            and taken.get(one.requested_time, one.comparable_action) is not one.comparable_action
+        ):
             yield f"{path} has the time of another instant"
 
 
@@ -211,10 +241,22 @@ def _visible(watch: Watcher) -> frozenset[str]:
     return visible[key]
 
 
+@lru_cache(maxsize=4_096)
+def _planned_by(path: str, data: bytes) -> frozenset[str]:
+    plan = decode_clean_plan(data, path)
+    return frozenset(f"{where}/{name}" for where, names in plan.files.items() for name in names)
+
+
 def _said(sight: Sight) -> frozenset[str]:
     """Name the base files that completed commits leave, done one after the other."""
+    return _said_before(sight, "9")
+
+
+def _said_before(sight: Sight, time: str) -> frozenset[str]:
+    """Name those that commits left which were completed before a time."""
     live: dict[tuple[str, str], str] = {}
-    for _, path in sorted((_point(_instant(path)), path) for path in sight.completed):
+    points = sorted((_point(_instant(path)), path) for path in sight.completed)
+    for _, path in (one for one in points if one[0] < time):
         commit = _decoded(path, sight.completed[path])
         if commit is None:
             continue
@@ -275,12 +317,6 @@ class Unbuilt:
 
 UNBUILT = (
     Unbuilt(
-        invariant="I8",
-        part="what a cleaner, a plan or a savepoint has to keep",
-        because="nothing is cleaned, so no file that a commit names is ever removed",
-        signs=("actions.clean", "Table.clean"),
-    ),
-    Unbuilt(
         invariant="I11",
         part="the files of the metadata table are those of the listing",
         because="no metadata table is written; a table that has one is refused, or loses it first",
@@ -293,12 +329,6 @@ UNBUILT = (
         signs=("metadata", "index.record", "index.skipping", "index.secondary", "actions.build_index"),
     ),
     Unbuilt(
-        invariant="I13",
-        part="beyond the clean horizon a read of the past fails",
-        because="nothing is cleaned; what Apache Hudi cleaned is tested in tests/queries",
-        signs=("actions.clean", "Table.clean"),
-    ),
-    Unbuilt(
         invariant="I15",
         part="changes with images lead from one state to the next",
         because="changes are read as latest state only, and tables with cdc are not written",
@@ -306,18 +336,12 @@ UNBUILT = (
     ),
     Unbuilt(
         invariant="I16",
-        part="our own compaction, clustering, clean, archival and indexing",
-        because="only other programs run services; the scenarios have one that relies on its plan",
+        part="our own compaction, clustering, archival and indexing",
+        because="only cleans are ours; the scenarios have another program that relies on its plan",
         signs=(
-            *(f"actions.{name}" for name in ("compact", "log_compact", "cluster", "clean", "archive", "services")),
-            *(f"Table.{name}" for name in ("compact", "cluster", "clean", "archive")),
+            *(f"actions.{name}" for name in ("compact", "log_compact", "cluster", "archive")),
+            *(f"Table.{name}" for name in ("compact", "cluster", "archive")),
         ),
-    ),
-    Unbuilt(
-        invariant="I17",
-        part="what a savepoint keeps stays readable",
-        because="nothing is cleaned",
-        signs=("actions.clean", "Table.clean"),
     ),
     Unbuilt(
         invariant="I18",

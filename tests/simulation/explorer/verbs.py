@@ -147,6 +147,26 @@ def drop_partition(city: str) -> Verb:
     return Verb(about=f"drop {city}", do=lambda seat: seat.call("delete_partitions", [city]), means=means)
 
 
+def clean(**options: object) -> Verb:
+    """Clean under these options: `clean(policy="KEEP_LATEST_FILE_VERSIONS", fileversions__retained=1)`."""
+    named = {f"hoodie.clean.{name.replace('__', '.')}": value for name, value in options.items()}
+
+    def do(seat: Seat) -> Any:
+        return seat.table().clean(options={**seat.options, **named})
+
+    return Verb(about=f"clean {named}", do=do, means=lambda rows: rows)
+
+
+def save() -> Verb:
+    """Make a savepoint of the newest commit, unless it has one."""
+
+    def do(seat: Seat) -> Any:
+        table = seat.table()
+        table.savepoint(table.latest_instant or "", options=seat.options)
+
+    return Verb(about="savepoint", do=do, means=lambda rows: rows)
+
+
 def roll_back_pending() -> Verb:
     """Roll back every write that is pending, whoever it belongs to."""
 

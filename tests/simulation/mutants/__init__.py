@@ -4,13 +4,14 @@ A mutant changes names of modules while a hunt goes on; the change, the scenario
 stand together, by what they break. Start at `mutant.Mutant`.
 """
 
-from tests.simulation.mutants import checking, locking, publishing, reading, recovery, writing
+from tests.simulation.mutants import checking, cleaning, locking, publishing, reading, recovery, writing
 from tests.simulation.mutants.mutant import RUNS, Mutant
 
 __all__ = ["MUTANTS", "RUNS"]
 
 MUTANTS: tuple[Mutant, ...] = (
     *checking.MUTANTS,
+    *cleaning.MUTANTS,
     *locking.MUTANTS,
     *publishing.MUTANTS,
     *recovery.MUTANTS,

@@ -1,0 +1,17 @@
+"""Cleaners that forget what others need, or leave what they began."""
+
+from tests.simulation.mutants.mutant import Mutant, always
+
+SCOPE = "pyhudi.actions.clean_scope"
+SERVICE = "pyhudi.actions.service"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a clean forgets what pending writes read",
+        "clean-update",
+        ((f"{SCOPE}.pending_writes", always([])),),
+        ("pct2", "pct3"),
+    ),
+    Mutant("a clean forgets savepoints", "clean-savepoint", ((f"{SCOPE}._savepoints", always({})),)),
+    Mutant("a clean that was left is not finished", "clean-clean", ((f"{SERVICE}._left", always([])),)),
+)
