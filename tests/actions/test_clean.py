@@ -4,7 +4,7 @@ import os
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, listing, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
-from tests.queries.cleaning import put_instant
+from tests.queries.cleaning import plan_clustering, put_instant
 from tests.txn.writing import begun, remains, states_of
 
 from pyhudi.actions.clean import Cleaning
@@ -311,7 +311,7 @@ def test_groups_of_a_pending_clustering_stay(builder):
     table = builder.create()
     done = updated(table, 2)
     [path] = [one for one in done[0].files if one.startswith("a/")]
-    _cluster(table, "a", path.rsplit("/", 1)[-1].split("_")[0])
+    plan_clustering(table, path)
     for number in range(5):
         table.upsert([trip("k1", "b", ts=10 + number)], options=OFF)
     cleaned = table.clean(options={**KEEP["versions"], "hoodie.clean.fileversions.retained": 1})
@@ -321,17 +321,6 @@ def test_groups_of_a_pending_clustering_stay(builder):
 
 def _listed(faulty):
     return {one.path for one in faulty.operations if one.name == "list_directory"}
-
-
-def _cluster(table, partition, file_id):
-    from tests.simulation.explorer.foreign import REQUESTED_REPLACE_METADATA
-
-    slices = [{"partitionPath": partition, "fileId": file_id}]
-    plan = {"operationType": "CLUSTER", "clusteringPlan": {"inputGroups": [{"slices": slices}]}}
-    newest = load_timeline(table.state).instants[-1].requested_time
-    time = InstantTime(str(int(newest) + 1))
-    data = encode_container(REQUESTED_REPLACE_METADATA, plan, b"n" * 16)
-    put_instant(table.state, time, Action.CLUSTERING, data, progress=State.REQUESTED)
 
 
 def _slices(table, timeline):

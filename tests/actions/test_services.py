@@ -3,8 +3,10 @@ import logging
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage
+from tests.queries.cleaning import plan_clustering
 from tests.txn.writing import states_of
 
+from pyhudi.errors import WriteConflict
 from pyhudi.timeline.instant import Action
 
 KEEP = {**TINY_FILTERS, "hoodie.clean.commits.retained": 2}
@@ -104,3 +106,14 @@ def test_where_nothing_is_due_a_commit_costs_no_listing_more(table, builder):
         )
         counts.append([one.name for one in faulty.operations].count("list_names"))
     assert counts[0] == counts[1]
+
+
+def test_beside_a_planned_clustering_new_rows_go_elsewhere_and_its_rows_are_refused(table, builder):
+    done = put(table)
+    plan_clustering(table, *done.files)
+    fresh = table.upsert([trip("new")], options=TINY_FILTERS)
+    assert (fresh.inserted, fresh.updated) == (1, 0)
+    assert {path.split("_")[0] for path in fresh.files}.isdisjoint(path.split("_")[0] for path in done.files)
+    assert len(builder.rows_of(table)) == 2
+    with pytest.raises(WriteConflict, match="a table service is planned"):
+        put(table)

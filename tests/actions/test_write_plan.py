@@ -116,6 +116,16 @@ def test_hash_buckets_keep_their_file_groups_and_get_new_ones():
     assert [bucket >= 0 for bucket in slots(without, "p")] == [False, True, False]
 
 
+def test_new_rows_do_not_go_to_closed_groups():
+    slices = [file_slice("p", 0, 10), file_slice("p", 1, 10), file_slice("q", 0, 10)]
+    closed = {slices[0].group, slices[2].group}
+    made = plan({"p": 5, "q": 5}, slices, closed=closed)
+    assert [made.files[bucket].base for bucket in slots(made, "p")] == [slices[1].base]
+    assert [made.files[bucket].base for bucket in slots(made, "q")] == [None]
+    assert list(sole_files(slices, {"q": 1}, SIZING)) == ["q"]
+    assert sole_files(slices, {"q": 1}, SIZING, closed) == {}
+
+
 def test_a_sole_file_that_takes_all_rows_needs_no_look_up():
     slices = [file_slice("p", 0, 500), file_slice("q", 0, 500), file_slice("r", 0, 10), file_slice("r", 1, 10)]
     assert list(sole_files(slices, {"p": 50, "q": 51, "r": 1}, SIZING)) == ["p"]

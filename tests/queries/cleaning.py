@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from pyhudi.formats.avro import encode_container
+from pyhudi.timeline.codec.schemas import REQUESTED_REPLACE_METADATA
 from pyhudi.timeline.instant import Action, Instant, State, file_name
 
-__all__ = ["clean", "clean_metadata", "clean_plan", "put_instant", "taken_by"]
+__all__ = ["clean", "clean_metadata", "clean_plan", "plan_clustering", "put_instant", "taken_by"]
 
 _TEXTS = {"type": "array", "items": "string"}
 
@@ -46,6 +47,17 @@ def put_instant(state, time, action, data=b"", *, done=None, progress=State.COMP
     named = replace(instant, file_name=file_name(instant, state.layout.timeline_layout))
     state.storage.put(f"{state.layout.timeline_path}/{named.file_name}", data)
     return named
+
+
+def plan_clustering(table, *paths):
+    """Put a requested clustering of these base files behind everything else; give its time."""
+    files = [(path.rpartition("/")[0], path.rsplit("/", 1)[-1].split("_")[0]) for path in paths]
+    slices = [{"partitionPath": where, "fileId": file_id} for where, file_id in files]
+    plan = {"operationType": "CLUSTER", "clusteringPlan": {"inputGroups": [{"slices": slices}]}}
+    time = f"{int(table.timeline.instants[-1].requested_time) + 1:017d}"
+    data = encode_container(REQUESTED_REPLACE_METADATA, plan, b"n" * 16)
+    put_instant(table.state, time, Action.CLUSTERING, data, progress=State.REQUESTED)
+    return time
 
 
 def taken_by(files):

@@ -192,6 +192,14 @@ PLACE = ("path", "storage_options")
 CREATE = [name for name in inspect.signature(pyhudi.create_table).parameters if name != "env"]
 SCAN = ("columns", "filter", "limit", "meta")
 PLANNED = {"dry_run": True}
+
+
+def pinned(table, **how):
+    """Pin and let go."""
+    with table.pin(**how):
+        pass
+
+
 CALLS = {
     **each("open_table", PLACE),
     **each("table_exists", PLACE),
@@ -255,6 +263,10 @@ CALLS = {
     **each("savepoint", ("comment", "options", "dry_run"), instant="20200101000000000"),
     **each("delete_savepoint", ("instant",), dry_run=True),
     **each("delete_savepoint", ("options", "dry_run"), instant="20200101000000000"),
+    **each("clean", ("options", "dry_run"), schedule=False),
+    **each("clean", ("schedule",)),
+    **each("run_due_services", ("options",)),
+    **{f"pin {name}": lambda t, it, n=name: pinned(t, **{n: it}) for name in ("as_of", "expires_in_s", "options")},
     "resolve": lambda t, it: t.resolve(it),
     "history": lambda t, it: t.history(it),
     "commits": lambda t, it: t.inspect.commits(it),

@@ -17,7 +17,7 @@ from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex
-from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
@@ -41,6 +41,7 @@ from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.services import pending_refusals
 from pyhudi.timeline.view import Timeline, newest_time
+from pyhudi.txn.checks import planned_groups
 from pyhudi.txn.commit import Txn, begin
 from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
@@ -87,6 +88,8 @@ class WriteContext:
     """The visible file slices of the rows' partitions; of all partitions for a global look-up."""
     keep: Callable[[Frame], Frame]
     """Compute a frame once; released when the write is over."""
+    closed: frozenset[FileGroupId] = frozenset()
+    """File groups that a pending table service is going to rewrite: no new rows go there."""
     has_unknown_partitions: bool = False
     """Some rows are only keys: they are looked for in every partition."""
     transaction: Txn | None = None
@@ -161,6 +164,7 @@ def begin_write(
             files=files,
             slices=[] if records is None else visible_slices(files, _partitions(call, counts)),
             keep=keep,
+            closed=planned_groups(call.state, snapshot),
             has_unknown_partitions=None in counts,
             transaction=transaction,
         )

@@ -13,21 +13,20 @@ from functools import partial
 from pyhudi.actions.clean_plan import BYTES, HELD, HELD_EVERYWHERE, SAVEPOINTS, VERSIONS_KEPT, CleanSnapshot
 from pyhudi.actions.retention import INCREMENTAL, Retention, earliest_retained, pending_writes, retention_of
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.filegroup.model import FileGroupId, PartitionPath
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import read_commit_metadata, read_plan, read_service_metadata, timeline_zone
+from pyhudi.timeline.active import read_commit_metadata, read_service_metadata, timeline_zone
 from pyhudi.timeline.cleaning import CleanMetadata
 from pyhudi.timeline.cleans import last_clean
 from pyhudi.timeline.clock import format_instant
-from pyhudi.timeline.codec import decode_plan
 from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.pins import pinned_points
 from pyhudi.timeline.view import Timeline, completed_writes, pending_instants, replaced_file_groups
-from pyhudi.txn.conflicts import plan_footprint
+from pyhudi.txn.checks import planned_groups
 
 __all__ = ["CleanScope", "clean_scope", "clean_snapshot", "earliest_for"]
 
@@ -77,7 +76,7 @@ def clean_snapshot(
         replaced=replaced_file_groups(timeline, partial(read_commit_metadata, state)),
         moments=_moments(state, timeline),
         savepoints=savepoints,
-        planned=_planned(state, timeline),
+        planned=planned_groups(state, timeline),
     )
     return snapshot, CleanScope(partitions=None, commits_count=0) if is_everywhere else scope
 
@@ -179,13 +178,3 @@ def _saved_files(state: TableState, savepoint: Instant) -> Mapping[str, frozense
         return {}
     except (TypeError, KeyError, AttributeError) as error:
         raise CorruptData("this is not savepoint metadata", file=savepoint.file_name) from error
-
-
-def _planned(state: TableState, timeline: Timeline) -> frozenset[FileGroupId]:
-    """Read which file groups pending compactions and clusterings are going to read."""
-    groups: set[FileGroupId] = set()
-    for one in pending_instants(timeline):
-        if one.action in {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}:
-            data = read_plan(state, one)
-            groups |= plan_footprint(one.action, decode_plan(data, one.file_name)).groups if data else set()
-    return frozenset(groups)

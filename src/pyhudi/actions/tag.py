@@ -62,7 +62,7 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
     with write.phases.step("find keys"):
         sizing = sizing_of(call, write.snapshot)
         can_skip = not (index.is_global or looks_in_all or write.has_unknown_partitions)
-        sole = sole_files(write.slices, write.rows_by_partition, sizing) if can_skip else {}
+        sole = sole_files(write.slices, write.rows_by_partition, sizing, write.closed) if can_skip else {}
         files = [one.base for one in write.slices if one.base is not None and one.group.partition not in sole]
         if not files:
             return replace(untagged(write), sole=sole)

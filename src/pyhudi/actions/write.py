@@ -222,6 +222,7 @@ def plan_for(
             loses=_loses(call, moves),
             has_inserts=has_inserts,
             hashing=_hashing(write, tagged),
+            closed=write.closed,
         )
 
 

@@ -7,14 +7,14 @@ Pure: counts and file slices in, a frozen plan out. A plan never splits a key ov
 import math
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from pyhudi.engine.api import Moves, Routes
 from pyhudi.errors import CorruptData, InvalidInput
-from pyhudi.filegroup.model import BaseFile, FileId, FileSlice, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.kernels.bucket import bucket_file_id, bucket_number
 from pyhudi.options import MOST, between, option
@@ -112,15 +112,21 @@ def new_file_id(instant: InstantTime, partition: str, number: int) -> FileId:
 
 
 def sole_files(
-    slices: Iterable[FileSlice], rows: Mapping[PartitionPath, int], sizing: Sizing
+    slices: Iterable[FileSlice],
+    rows: Mapping[PartitionPath, int],
+    sizing: Sizing,
+    closed: Collection[FileGroupId] = (),
 ) -> dict[PartitionPath, BaseFile]:
-    """Find partitions whose only file group can take all their rows, whatever their keys: nothing to look up there."""
+    """Find partitions whose only file group can take all their rows, whatever their keys: nothing to look up there.
+
+    New rows cannot go to `closed` groups.
+    """
     groups: dict[PartitionPath, list[FileSlice]] = defaultdict(list)
     for one in slices:
         groups[one.group.partition].append(one)
     sole = {}
     for partition, found in groups.items():
-        base = found[0].base
+        base = found[0].base if found[0].group not in closed else None
         if len(found) == 1 and base is not None and rows.get(partition, 0) <= sizing.rows_that_fit(base.size_bytes):
             sole[partition] = base
     return sole
@@ -138,10 +144,12 @@ def plan_write(
     loses: Expression | None = None,
     has_inserts: bool = True,
     hashing: Hashing | None = None,
+    closed: Collection[FileGroupId] = (),
 ) -> WritePlan:
     """Return every file group that rows go to a bucket, and every bucket a task.
 
-    Updates go to the file that holds the key. New rows fill the partition's small files first, then new file groups.
+    Updates go to the file that holds the key. New rows fill the partition's small files first, then new file groups;
+    those that a table service is going to rewrite are `closed` to them.
     """
     plan = _Buckets(instant)
     bucket_of_file = tuple(
@@ -151,7 +159,7 @@ def plan_write(
     if hashing is not None:
         slots = _hash_slots(plan, demand, slices, hashing, has_inserts=has_inserts)
     elif has_inserts:
-        small = _small_files(slices, sizing)
+        small = _small_files([one for one in slices if one.group not in closed], sizing)
         for partition, rows in demand.new_rows.items():
             if rows and partition not in sole:
                 slots[partition] = plan.for_inserts(partition, rows, small.get(partition, ()), sizing)

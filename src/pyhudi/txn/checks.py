@@ -48,6 +48,7 @@ __all__ = [
     "Proposal",
     "conflict_of",
     "overlap_conflict",
+    "planned_groups",
     "read_concurrent",
     "require_alive",
     "require_heartbeat",
@@ -198,6 +199,16 @@ def require_no_service(
         return
     for overlap in find_overlaps(time, ours, plans, rules):
         raise conflict_of(_PLANNED_TEXT, time, overlap)
+
+
+def planned_groups(state: TableState, timeline: Timeline) -> frozenset[FileGroupId]:
+    """Return the file groups that pending compactions and clusterings are going to read.
+
+    Cost: a read of each plan.
+    """
+    services = [one for one in pending_instants(timeline) if one.action in _PLANNED]
+    plans = [plan for one in services if (plan := _planned(state, one)) is not None]
+    return frozenset(group for plan in plans for group in plan.groups)
 
 
 def overlap_conflict(time: InstantTime, overlap: Overlap) -> WriteConflict:
