@@ -91,6 +91,12 @@ class Ours:
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
         table = self._table()
+        if step.verb == "save":
+            table.savepoint(max(table.timeline.completed))
+            return
+        if step.verb in SAVEPOINTS:
+            (table.restore if step.verb == "restore" else table.delete_savepoint)(_newest_savepoint(table))
+            return
         if step.verb == "delete_partition":
             table.delete_partitions([partition_path(table, step, self.kind)], options=self.options)
             return
@@ -280,12 +286,15 @@ def _partitions_to_delete(step: Step, place: Place, kind: Kind) -> dict[str, str
 
 def _procedure(verb: str, place: Place) -> str:
     """Spell what is done about the newest commit, or about the newest savepoint."""
-    timeline = place.open().timeline
+    table = place.open()
     if verb == "save":
-        return f"call create_savepoint(path => '{place.path}', commit_time => '{max(timeline.completed)}')"
-    saved = max(one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT)
+        return f"call create_savepoint(path => '{place.path}', commit_time => '{max(table.timeline.completed)}')"
     name = "rollback_to_savepoint" if verb == "restore" else "delete_savepoint"
-    return f"call {name}(path => '{place.path}', instant_time => '{saved}')"
+    return f"call {name}(path => '{place.path}', instant_time => '{_newest_savepoint(table)}')"
+
+
+def _newest_savepoint(table: Table) -> str:
+    return max(one.requested_time for one in table.timeline.instants if one.action is Action.SAVEPOINT)
 
 
 def _moment(commit: Instant, version: int) -> str:

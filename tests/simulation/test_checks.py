@@ -287,6 +287,13 @@ def test_a_savepoint_of_which_a_file_is_gone_is_called_so():
     assert "I17" in numbers_of(judged(play))
 
 
+def test_a_restore_that_leaves_files_is_called_so():
+    mutant = next(one for one in MUTANTS if one.name == "a restore leaves the files")
+    with mutant.at_work():
+        found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=50))
+    assert any(text.startswith("I17") and "are left" in text for text in found.wrong)
+
+
 # the list
 
 

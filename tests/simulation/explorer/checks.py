@@ -24,7 +24,7 @@ from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import load_properties, open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.codec import decode_clean_plan, decode_rollback_plan
+from pyhudi.timeline.codec import decode_clean_plan, decode_restore_plan, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, parse_name
 from pyhudi.timeline.metadata import CommitMetadata
 
@@ -45,11 +45,13 @@ class Sight:
     """What the disk shows at one moment, as far as it concerns readers."""
 
     completed: dict[str, bytes]
-    """Files of completed instants, but for those that landed when they were rolled back already."""
+    """Files of completed instants, but for those that were rolled back when they landed, and what a restore takes."""
     pending: frozenset[str]
     """Paths of other files of the timeline."""
     files: dict[str, bytes]
     """Data files."""
+    taken: frozenset[str]
+    """Paths of completed writes that a restore takes back, while they are there with their pending files."""
     disk: Disk = field(repr=False)
 
     @staticmethod
@@ -64,9 +66,12 @@ class Sight:
                     pending.add(path)
             elif path.endswith(".parquet"):
                 files[path] = stored.data
-        undone = _taken_back(disk, pending)
+        restored = _restored(disk, pending)
+        counting = {_instant(one).requested_time for one in pending} & set(restored)  # else it landed late
+        taken = {one for one in completed if _instant(one).requested_time in counting and ".commit" in one}
+        undone = {*_taken_back(disk, pending), *restored}
         counted = {path: data for path, data in completed.items() if _instant(path).requested_time not in undone}
-        return Sight(counted, frozenset(pending), files, disk)
+        return Sight(counted, frozenset(pending), files, frozenset(taken), disk)
 
     @property
     def writing(self) -> set[str]:
@@ -188,8 +193,16 @@ def i11_nobody_leaves_a_metadata_table_behind(watch: Watcher) -> Iterator[str]:
             yield "a commit that the metadata table does not know"
 
 
+def i17_what_a_restore_takes_back_is_not_committed_later(watch: Watcher) -> Iterator[str]:
+    for path in sorted(watch.now.taken - watch.before.taken - watch.before.completed.keys()):
+        yield f"{path} was completed, though a restore takes it back"
+
+
 def i18_completed_instants_stay(watch: Watcher) -> Iterator[str]:
+    restored = _restored(watch.now.disk, watch.now.pending)
     for path in sorted(watch.before.completed.keys() - watch.now.completed.keys()):
+        if _instant(path).requested_time in restored:
+            continue
         yield f"the completed instant {path} was taken away"
 
 
@@ -205,6 +218,7 @@ WATCHES = (
     i9_a_rollback_takes_away_what_it_was_requested_for,
     i10_times_increase,
     i11_nobody_leaves_a_metadata_table_behind,
+    i17_what_a_restore_takes_back_is_not_committed_later,
     i18_completed_instants_stay,
     i20_commits_name_files_that_are_there,
 )
@@ -221,6 +235,17 @@ def _taken_back(disk: Disk, pending: Collection[str]) -> Collection[str]:
     plans = [path for path in pending if path.endswith(".rollback.requested")]
     left = {_instant(path).requested_time for path in pending}
     return {_target_of(path, disk.files[path].data) for path in plans} - left if plans else ()
+
+
+def _restored(disk: Disk, pending: Collection[str]) -> Collection[str]:
+    """Name the instants that restores take back, from their request on."""
+    plans = [path for path in pending if path.endswith(".restore.requested")]
+    return {time for path in plans for time in _restored_by(path, disk.files[path].data)} if plans else ()
+
+
+@lru_cache(maxsize=4_096)
+def _restored_by(path: str, data: bytes) -> tuple[str, ...]:
+    return tuple(time for time, _ in decode_restore_plan(data, path).instants)
 
 
 @lru_cache(maxsize=4_096)

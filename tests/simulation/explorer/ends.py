@@ -24,15 +24,17 @@ from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.codec import decode_clean_plan, decode_commit
+from pyhudi.timeline.codec import decode_clean_plan, decode_commit, decode_restore_plan
 from pyhudi.timeline.instant import Action, Instant
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.restore import RestorePlan
 from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.recovery.rollback import recover_failed_writes
@@ -111,7 +113,7 @@ class End:
             for number, verb in enumerate(verbs)
             if verb.means is not None
         }
-        rows = [self.play.world.rows()]
+        rows = [self.rows_at_first]
         for _, token in self.commits:
             rows.append(meanings[token](rows[-1]))
         return rows
@@ -122,6 +124,27 @@ class End:
         plans = [path for path in self.stored if path.endswith(".clean.requested")]
         found = [(path, decode_clean_plan(self.stored[path], path)) for path in plans]
         return {f"{where}/{name}" for _, plan in found for where, names in plan.files.items() for name in names}
+
+    @cached_property
+    def restores(self) -> dict[str, RestorePlan]:
+        """Give the plans of restores, completed or not, by instant."""
+        found = {path: data for path, data in self.stored.items() if path.endswith(".restore.requested")}
+        return {
+            path.rsplit("/", 1)[-1].partition(".")[0]: decode_restore_plan(data, path) for path, data in found.items()
+        }
+
+    @cached_property
+    def taken_back(self) -> set[str]:
+        """Give the instants that restores took back."""
+        return {time for plan in self.restores.values() for time, _ in plan.instants}
+
+    @cached_property
+    def rows_at_first(self) -> Rows:
+        """Give the rows from which the commits that are left went on: a restore commits last of all before them."""
+        if not self.restores:
+            return self.play.world.rows()
+        target = self.restores[max(self.restores)].target
+        return _as_rows(self.play.world.world.table().scan(["uuid", "city", "fare"], as_of=target))
 
     @cached_property
     def files(self) -> dict[str, tuple[bytes | None, WriteStat]]:
@@ -137,7 +160,12 @@ class End:
 
 
 def i2_a_reader_sees_one_moment(end: End) -> Iterator[str]:
-    moments = [tuple(sorted((key, city, fare) for (key, city), fare in rows.items())) for rows in end.expected]
+    expected = [*end.expected]
+    if end.restores:  # what was there before: one writer at most is beside a restore
+        first = end.play.world.rows()
+        verbs = [verb for verbs in end.scenario.actors.values() for verb in verbs if verb.means is not None]
+        expected += [first, *(verb.means(first) for verb in verbs if verb.means is not None)]
+    moments = [tuple(sorted((key, city, fare) for (key, city), fare in rows.items())) for rows in expected]
     for token, first, second in end.play.seen:
         if first != second:
             yield f"{token} read {first}, then {second}"
@@ -188,7 +216,9 @@ def i5_no_key_is_there_twice(end: End) -> Iterator[str]:
 def i6_what_was_acknowledged_is_there(end: End) -> Iterator[str]:
     committed = {token: one.requested_time for one, token in end.commits}
     for outcome in end.play.outcomes:
-        if outcome.result == "ok" and outcome.instant and committed.get(outcome.token) != outcome.instant:
+        if outcome.result != "ok" or not outcome.instant or outcome.instant in end.taken_back:
+            continue
+        if committed.get(outcome.token) != outcome.instant:
             yield f"{outcome.token} ({outcome.verb.about}) was acknowledged and is not there"
 
 
@@ -205,6 +235,10 @@ def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
     later = end.world.copy(end.scenario.patience_ms or (LEASE_MS if is_store else DEAD_MS), is_object_store=is_store)
     trust(later.storage)
     before = {place: fare for place, fare, _ in end.rows}
+    done = {path.rsplit("/", 1)[-1][:17] for path in end.stored if path.endswith(".restore")}
+    for restore, plan in end.restores.items():  # one that died is finished by the next, and by no writer
+        if restore not in done:
+            later.table().restore(plan.target or "")
     state = later.table().state
     recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     once = later.files()
@@ -286,6 +320,18 @@ def i17_what_a_savepoint_keeps_can_be_read(end: End) -> Iterator[str]:
                 yield f"as of the savepoint {time} rows are {difference(found, rows)}"
 
 
+def i17_a_restore_leaves_nothing_of_what_it_takes_back(end: End) -> Iterator[str]:
+    """That it gives back what was there, and no more, is I3."""
+    begun = {one.requested_time for one in load_timeline(end.play.world.world.table().state).completed.values()}
+    for restore, plan in end.restores.items():
+        if not any(path.endswith(".restore") and restore in path for path in end.stored):
+            continue
+        for time in begun & {time for time, _ in plan.instants}:
+            left = sorted(path for path in end.stored if time in path and path.endswith((".parquet", "requested")))
+            if left:
+                yield f"of {time}, which was taken back, {left} are left"
+
+
 def i19_nobody_reaches_outside(end: End) -> Iterator[str]:
     """Every path lies below the table's, and what is there and is not Hudi's is neither read nor changed."""
     for move in end.play.run.trace:
@@ -343,6 +389,7 @@ ENDS = (
     i14_changes_are_what_the_commits_between_have_changed,
     i16_services_change_no_row,
     i17_what_a_savepoint_keeps_can_be_read,
+    i17_a_restore_leaves_nothing_of_what_it_takes_back,
     i19_nobody_reaches_outside,
     i20_what_a_commit_names_can_be_read_whole,
     l1_somebody_wins,
@@ -372,7 +419,10 @@ def difference(found: Rows, wanted: Rows) -> str:
 
 
 def _rows_as_of(end: End, one: Instant) -> dict[tuple[str, str], float]:
-    scan = end.table.scan(["uuid", "city", "fare"], as_of=one.completion_time)
+    return _as_rows(end.table.scan(["uuid", "city", "fare"], as_of=one.completion_time))
+
+
+def _as_rows(scan: Scan) -> dict[tuple[str, str], float]:
     return {(row["uuid"], row["city"]): row["fare"] for row in scan.to_arrow().to_pylist()}
 
 

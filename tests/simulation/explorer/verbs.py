@@ -178,6 +178,16 @@ def roll_back_pending() -> Verb:
     return Verb(about="roll back what is pending", do=do)
 
 
+def restore_oldest() -> Verb:
+    """Go back to the first commit."""
+
+    def do(seat: Seat) -> Any:
+        table = seat.table()
+        return table.restore(min(table.timeline.completed), options=seat.options)
+
+    return Verb(about="restore the oldest", do=do)
+
+
 def read_twice() -> Verb:
     """Pin a snapshot, read it, read it again: the same rows, and those of some moment."""
 

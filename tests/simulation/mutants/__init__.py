@@ -4,7 +4,7 @@ A mutant changes names of modules while a hunt goes on; the change, the scenario
 stand together, by what they break. Start at `mutant.Mutant`.
 """
 
-from tests.simulation.mutants import checking, cleaning, locking, publishing, reading, recovery, writing
+from tests.simulation.mutants import checking, cleaning, locking, publishing, reading, recovery, restoring, writing
 from tests.simulation.mutants.mutant import RUNS, Mutant
 
 __all__ = ["MUTANTS", "RUNS"]
@@ -15,6 +15,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *locking.MUTANTS,
     *publishing.MUTANTS,
     *recovery.MUTANTS,
+    *restoring.MUTANTS,
     *writing.MUTANTS,
     *reading.MUTANTS,
 )
