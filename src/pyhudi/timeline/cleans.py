@@ -18,8 +18,9 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_completed, read_plan, read_service_metadata
 from pyhudi.timeline.cleaning import CleanMetadata
 from pyhudi.timeline.codec import decode_clean_metadata, decode_plan
-from pyhudi.timeline.history import Past, history_columns, said_once
+from pyhudi.timeline.history import Past, said_once
 from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.lsm import read_history_columns
 from pyhudi.timeline.view import Timeline
 
 __all__ = ["Cleaned", "cleaned_since", "last_clean"]
@@ -110,7 +111,7 @@ def _archived_since(state: TableState, until: InstantTime) -> Iterable[_Files]:
 def _taken_in(state: TableState, path: str) -> list[tuple[str | None, _Files]]:
     """Read what the cleans of one history file took, each with its completion."""
     found = []
-    for batch in history_columns(state, path, "action", "completionTime", "metadata"):
+    for batch in read_history_columns(state, path, "action", "completionTime", "metadata"):
         rows = batch.filter(pc.equal(batch.column("action"), Action.CLEAN.value))
         for done, data in zip(rows.column("completionTime"), rows.column("metadata"), strict=True):
             if data.as_py():

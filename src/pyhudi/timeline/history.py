@@ -8,9 +8,8 @@ copy, hides nothing. Start at `Past`.
 Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
 """
 
-import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any, Final, TypeVar
@@ -18,26 +17,15 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptData, FileMissing, InvalidInput
-from pyhudi.formats.parquet import iter_batches
-from pyhudi.schema.json_text import parse_json
+from pyhudi.errors import FileMissing, InvalidInput
 from pyhudi.state.model import TableState
-from pyhudi.storage.api import check_path
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
+from pyhudi.timeline.lsm import HistoryFile, read_history_columns, read_manifest
 
-__all__ = ["Past", "find_archived", "history_columns", "said_once"]
+__all__ = ["Past", "find_archived", "said_once"]
 
-_MANIFEST: Final = "manifest_"
-_MOST_DIGITS: Final = 18
-_MANIFEST_NAME: Final = re.compile(_MANIFEST + r"[0-9]{1,18}")
-_COLUMNS: Final = {
-    "instantTime": pa.string(),
-    "completionTime": pa.string(),
-    "action": pa.string(),
-    "metadata": pa.binary(),
-}
 _MOST_CACHED: Final = 10_000
 _LONGEST_ACTION_MS: Final = 86_400_000
 """A day, as Apache Hudi assumes: what was requested longer before a moment was completed by then."""
@@ -62,7 +50,7 @@ class Past:
     undoings: tuple[Instant, ...]
     """Rollbacks, and completed restores, of the active timeline."""
     _undone: dict[InstantTime, set[str]] | None = field(default=None, init=False)
-    _files: list[str] | None = field(default=None, init=False)
+    _files: tuple[HistoryFile, ...] | None = field(default=None, init=False)
 
     def was_committed(self, time: InstantTime) -> bool:
         """Return whether an instant that has nothing pending on the timeline was committed, and not taken back.
@@ -89,7 +77,7 @@ class Past:
         Cost: for the first question, two small reads, and once a process one of each file of the history whose name
               says that the instant may be in it.
         """
-        found = (self._completions_in(path).get(time) for path in self.files() if _may_hold(path, time))
+        found = (self._completions_in(path).get(time) for path in self.files(time, time))
         return next((completion for completion in found if completion), None)
 
     def completed_after(self, point: InstantTime) -> dict[InstantTime, InstantTime]:
@@ -97,7 +85,7 @@ class Past:
 
         Cost: two small reads, and once a process one of each file of the history that may hold such a write.
         """
-        recent = [path for path in self.files() if _last_in(path) >= _a_day_before(point)]
+        recent = self.files(_a_day_before(point))
         found = (pair for path in recent for pair in self._completions_in(path).items())
         return {time: done for time, done in found if done > point}
 
@@ -106,7 +94,7 @@ class Past:
 
         Cost: two small reads, and once a process one of each file of the history that reaches to that time.
         """
-        recent = [path for path in self.files() if _last_in(path) >= time]
+        recent = self.files(time)
         found = (said_once(self.state, f"replaced after {time}", path, self._replaced(path, time)) for path in recent)
         return {group: replacing for one in found for group, replacing in one.items()}
 
@@ -119,12 +107,13 @@ class Past:
             return False
         return bool(self.state.storage.list_names(self.state.layout.history_path))
 
-    def files(self) -> list[str]:
-        """List the files of the history, once; none in layout 1."""
+    def files(self, first: str | None = None, last: str | None = None) -> list[str]:
+        """List the files of the history that may hold instants requested from first to last; none in layout 1."""
         if self._files is None:
-            manifest = None if self.state.layout.timeline_layout == 1 else self._manifest()
-            self._files = [] if manifest is None else self._files_of(manifest)
-        return self._files
+            is_read = self.state.layout.timeline_layout > 1
+            self._files = read_manifest(self.state).files if is_read else ()
+        directory = self.state.layout.history_path
+        return [f"{directory}/{one.name}" for one in self._files if one.may_hold(first, last)]
 
     def _undone_by(self, instant: Instant) -> _Undone:
         """Read what a rollback or restore of the active timeline takes back: a rollback that is not done has a plan."""
@@ -147,7 +136,7 @@ class Past:
         """Read what the rollbacks and restores of one history file took back."""
 
         def read() -> _Undone:
-            batches = history_columns(self.state, path, "action", "metadata")
+            batches = read_history_columns(self.state, path, "action", "metadata")
             return frozenset(undone for batch in batches for undone in _undone_by_rows(batch, path))
 
         return said_once(self.state, "undone", path, read)
@@ -156,7 +145,7 @@ class Past:
         """Read when the writes of one history file were completed."""
 
         def read() -> dict[InstantTime, InstantTime]:
-            batches = history_columns(self.state, path, "instantTime", "completionTime", "action")
+            batches = read_history_columns(self.state, path, "instantTime", "completionTime", "action")
             return {time: done for batch in batches for time, done in _completions(batch)}
 
         return said_once(self.state, "completions", path, read)
@@ -166,7 +155,7 @@ class Past:
 
         def read() -> dict[tuple[str, str], InstantTime]:
             found: dict[tuple[str, str], InstantTime] = {}
-            for batch in history_columns(self.state, path, "instantTime", "action", "metadata"):
+            for batch in read_history_columns(self.state, path, "instantTime", "action", "metadata"):
                 is_it = pc.equal(batch.column("action"), Action.REPLACECOMMIT.value)
                 rows = batch.filter(pc.and_(is_it, pc.greater(batch.column("instantTime"), after)))
                 for time, data in zip(rows.column("instantTime"), rows.column("metadata"), strict=True):
@@ -175,36 +164,6 @@ class Past:
             return found
 
         return read
-
-    def _manifest(self) -> str | None:
-        """Find the manifest in force: the one that `_version_` names, else the newest."""
-        storage, directory = self.state.storage, self.state.layout.history_path
-        try:
-            version = storage.get(f"{directory}/_version_").strip()
-        except FileMissing:
-            names = [name for name in storage.list_names(directory) if _MANIFEST_NAME.fullmatch(name)]
-            newest = max(names, key=lambda name: int(name.removeprefix(_MANIFEST)), default=None)
-            return None if newest is None else f"{directory}/{newest}"
-        if not version.isdigit() or len(version) > _MOST_DIGITS:
-            raise CorruptData("the history's version is no number", path=f"{directory}/_version_")
-        return f"{directory}/{_MANIFEST}{int(version)}"
-
-    def _files_of(self, manifest: str) -> list[str]:
-        """List the files of a manifest.   Raises: CorruptData."""
-        try:
-            names = [check_path(one["fileName"]) for one in parse_json(self.state.storage.get(manifest))["files"]]
-        except (CorruptData, InvalidInput, KeyError, TypeError) as error:
-            raise CorruptData("this is not a manifest of the history", path=manifest) from error
-        return [f"{self.state.layout.history_path}/{name}" for name in names]
-
-
-def history_columns(state: TableState, path: str, *names: str) -> list[pa.RecordBatch]:
-    """Read columns of one file of the history.   Raises: CorruptData naming it."""
-    try:
-        with state.storage.open_input(path) as source:
-            return [_with_columns(batch, names) for batch in iter_batches(source, names)]
-    except CorruptData as error:
-        raise type(error)(error.message, **{**error.values, "path": path}) from error
 
 
 def said_once(state: TableState, kind: str, path: str, read: Callable[[], _Said]) -> _Said:
@@ -222,18 +181,6 @@ def said_once(state: TableState, kind: str, path: str, read: Callable[[], _Said]
             _cache.clear()
         _cache[key] = said
     return said
-
-
-def _may_hold(path: str, time: InstantTime) -> bool:
-    """Return whether a history file, by its name `<first>_<last>_<level>.parquet`, may hold an instant."""
-    first = path.rsplit("/", 1)[-1].partition("_")[0]
-    return not first.isdecimal() or first <= time <= _last_in(path)
-
-
-def _last_in(path: str) -> str:
-    """Return the last requested time that a history file may hold, by its name."""
-    _, last, *level = f"{path.rsplit('/', 1)[-1]}_".split("_")
-    return last if len(level) > 1 else "9"
 
 
 def _a_day_before(point: InstantTime) -> str:
@@ -266,23 +213,16 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
     """
     if state.layout.timeline_layout == 1:
         return None if state.storage.list_names(state.layout.history_path) else False
-    return any(_holds_write(state, path, time) for path in Past(state, ()).files())
+    return any(_holds_write(state, path, time) for path in Past(state, ()).files(time, time))
 
 
 def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
     writes = pa.array([action.value for action in WRITE_ACTIONS])
-    for batch in history_columns(state, path, "instantTime", "action"):
+    for batch in read_history_columns(state, path, "instantTime", "action"):
         is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), writes))
         if pc.any(is_it).as_py():
             return True
     return False
-
-
-def _with_columns(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    found = dict(zip(batch.schema.names, batch.schema.types, strict=True))
-    if any(found.get(name) != _COLUMNS[name] for name in names):
-        raise CorruptData("this is no file of the history", columns=batch.schema.names)
-    return batch
 
 
 def _named(action: Action, data: bytes, path: str) -> _Undone:
