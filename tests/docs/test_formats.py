@@ -35,15 +35,22 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.process import process_name
 from pyhudi.timeline.codec import (
     decode_commit,
+    decode_restore_metadata,
+    decode_restore_plan,
     decode_rollback_metadata,
     decode_rollback_plan,
+    decode_savepoint,
     encode_commit,
     encode_requested_replace,
+    encode_restore_metadata,
+    encode_restore_plan,
     encode_rollback_metadata,
     encode_rollback_plan,
+    encode_savepoint,
 )
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State, file_name, parse_name
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.restore import RestoreMetadata, RestorePlan, SavepointMetadata
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.txn.fence import SLOTS, Fence, fence_of, remember_fence
 from pyhudi.txn.locks.guard import HUDI_LOCK_PATH
@@ -90,6 +97,11 @@ ROLLBACK = RollbackMetadata(
     time_taken_ms=12,
     rolled_back=((START, "commit"),),
     partitions={"city=oslo": RollbackPartition(partition_path="city=oslo", deleted=(f"/data/trips/{PATH}",))},
+)
+SAVEPOINT = SavepointMetadata(at_ms=1_767_268_800_001, files={"city=oslo": (NAME,)}, comment="kept")
+RESTORE_PLAN = RestorePlan(instants=((START, "commit"),), target="20251231235959000")
+RESTORE = RestoreMetadata(
+    start_time=DONE, time_taken_ms=12, instants=((START, "commit"),), rollbacks={START: (ROLLBACK,)}
 )
 BLOOM = build(KEYS, "SIMPLE", entries=2, fpp=0.01)
 DYNAMIC = build(KEYS, "DYNAMIC_V0", entries=2, fpp=0.01, max_entries=4)
@@ -248,6 +260,9 @@ EXAMPLES = {
     "history-columns": history_columns,
     "rollback-plan": lambda: hexdump(block_of(encode_rollback_plan(PLAN, NONCE))),
     "rollback-metadata": lambda: hexdump(block_of(encode_rollback_metadata(ROLLBACK, NONCE))),
+    "savepoint-metadata": lambda: hexdump(block_of(encode_savepoint(SAVEPOINT, NONCE))),
+    "restore-plan": lambda: hexdump(block_of(encode_restore_plan(RESTORE_PLAN, NONCE))),
+    "restore-metadata": lambda: hexdump(block_of(encode_restore_metadata(RESTORE, NONCE))),
 }
 
 
@@ -307,6 +322,9 @@ def test_the_binary_examples_are_read_back():
     assert decode_rollback_plan(whole(encode_rollback_plan(PLAN, NONCE), "rollback-plan"), "x") == PLAN
     found = decode_rollback_metadata(whole(encode_rollback_metadata(ROLLBACK, NONCE), "rollback-metadata"), "x")
     assert found == ROLLBACK
+    assert decode_savepoint(whole(encode_savepoint(SAVEPOINT, NONCE), "savepoint-metadata"), "x") == SAVEPOINT
+    assert decode_restore_plan(whole(encode_restore_plan(RESTORE_PLAN, NONCE), "restore-plan"), "x") == RESTORE_PLAN
+    assert decode_restore_metadata(whole(encode_restore_metadata(RESTORE, NONCE), "restore-metadata"), "x") == RESTORE
     log = bytes_of(shown["log-rollback"])
     (block,) = read_blocks(lambda offset, length: log[offset : offset + length], len(log))
     assert (block.command, block.header(HeaderKey.TARGET_INSTANT_TIME)) == (Command.ROLLBACK, START)
