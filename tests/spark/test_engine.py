@@ -155,4 +155,4 @@ def test_keys_of_few_rows_are_looked_up_by_tasks_and_routed_from_here(engine, tm
     assert rows_of(engine, counted.frame) == rows_of(engine, uncounted.frame) == [("a", "rome", 0)]
     by_number, by_key = (engine.route(one.rows, one.frame, route_plan()) for one in (counted, uncounted))
     assert rows_of(engine, by_number, KEY, BUCKET) == rows_of(engine, by_key, KEY, BUCKET)
-    assert f"[{ORDER}" in _plan(by_number).split("BroadcastHashJoin")[1]
+    assert ORDER in _plan(by_number).split("BroadcastHashJoin")[1].split("]")[0]

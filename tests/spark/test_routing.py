@@ -18,7 +18,7 @@ from pyhudi.engine.api import (
 )
 from pyhudi.engine.local import LocalEngine
 from pyhudi.predicate import parse
-from pyhudi.spark.routing import route_in_spark
+from pyhudi.spark.routing import route_as_decided, route_in_spark
 from pyhudi.storage.memory import MemoryStorage
 
 PLACES = ["p", "q", "r"]
@@ -65,8 +65,36 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
     expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
     routed = route_in_spark(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
     names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
-    assert _sorted(routed, names) == _sorted(expected, names)
+    decided = local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan)
+    joined = route_as_decided(spark.createDataFrame(rows), decided, plan).toArrow()
+    assert _sorted(routed, names) == _sorted(joined, names) == _sorted(expected, names)
     assert expected.num_rows > 40
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_rows_go_where_it_was_decided_by_their_number(spark, copies):
+    """Numbers are those of several partitions of Spark's; a key that two files hold makes two rows."""
+    count = 400
+    numbers = pa.array([(number % 3 << 33) + number // 3 * 5 for number in range(count)], pa.int64())
+    partitions = [PLACES[number % 3] for number in range(count)]
+    rows = pa.table({KEY: [f"k{number}" for number in range(count)], PARTITION: partitions, ORDER: numbers})
+    stored = rows.slice(0, 300).append_column(FILE_INDEX, pa.array([number % 3 for number in range(300)], pa.int32()))
+    located = pa.concat_tables([stored, stored.slice(0, (copies - 1) * 10)]).drop_columns([ORDER])
+    plan = Routes(
+        bucket_of_file=(0, 1, 2),
+        partitions=tuple(PLACES),
+        first_slot=(0, 1, 2),
+        slots_count=(1, 1, 1),
+        bucket_of_slot=(3, 4, -1),
+        task_of_bucket=(2, 0, 1, 2, 0),
+        moves=Moves.IMPOSSIBLE,
+    )
+    local = LocalEngine(MemoryStorage(), threads=1)
+    decided = local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan)
+    routed = route_as_decided(spark.createDataFrame(rows), decided, plan).toArrow()
+    names = [ORDER, KEY, PARTITION, BUCKET, TASK, IS_MOVED]
+    assert _sorted(routed, names) == _sorted(local.collect(decided), names)
+    assert routed.num_rows == count - 33 + (copies - 1) * 10
 
 
 def _sorted(table, names):

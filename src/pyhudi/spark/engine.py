@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.api import (
     BUCKET,
-    IS_MOVED,
     KEY,
     LOCATED,
     ORDER,
@@ -45,7 +44,7 @@ from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
-from pyhudi.spark.routing import route_in_spark
+from pyhudi.spark.routing import route_as_decided, route_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, session_options
 from pyhudi.spark.shaping import conformed, newest
@@ -276,7 +275,7 @@ class SparkEngine:
         with spark_errors():
             if isinstance(located, LocalFrame) and rows.keys is not None:
                 here = replace(rows, frame=LocalFrame.of(rows.keys))
-                return self._routed(rows.frame, self._local.route(here, located, routes))
+                return route_as_decided(rows.frame, self._local.route(here, located, routes), routes)
             if isinstance(located, LocalFrame):
                 located = F.broadcast(self.frame(located.table()))
             return route_in_spark(rows.frame, located, routes)
@@ -335,13 +334,6 @@ class SparkEngine:
     @cached_property
     def _few_rows(self) -> int:
         return _FEW_ROWS_CONNECT if is_connect(self._spark) else _FEW_ROWS
-
-    def _routed(self, frame: DataFrame, routed: LocalFrame) -> DataFrame:
-        """Join what was decided here to the rows, by their number."""
-        decided = [PARTITION, BUCKET, TASK, IS_MOVED]
-        sent = self.frame(routed.narrow([ORDER, *decided]))
-        rows = frame.drop(PARTITION).join(F.broadcast(sent), ORDER)
-        return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED)
 
     def _work(self, tasks: Sequence[object]) -> DataFrame:
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)

@@ -1,32 +1,39 @@
 """Decide which bucket every row goes to, as Spark expressions: Spark's rendering of `Routes`.
 
 The plan's small tables travel as literals. A row crosses to Python nowhere here, but for the narrow keys of the bucket
-index. Start at `route_in_spark`.
+index. Start at `route_in_spark`, and at `route_as_decided` for rows whose keys are in this process.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.frames import LocalFrame
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.predicate import Expression, to_sql
 from pyhudi.predicate.model import Column as Named
 from pyhudi.spark.keys import named
+from pyhudi.spark.types import to_spark
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["route_in_spark"]
+__all__ = ["route_as_decided", "route_in_spark"]
 
 _FOUND = "_pyhudi_found"
 _FILE = "_pyhudi_found_file"
 _HOME = "_pyhudi_found_partition"
 _FIRST = "_pyhudi_first"
 _COUNT = "_pyhudi_count"
+_GROUP = "_pyhudi_group"
+_BUCKETS = "_pyhudi_buckets"
+_NEIGHBOURS_BITS = 6
+_NEIGHBOURS = 1 << _NEIGHBOURS_BITS
 _FEW = 16
 """Up to so many partitions are spelled as a `case`; more are joined."""
 
@@ -42,6 +49,35 @@ def route_in_spark(frame: DataFrame, located: DataFrame | None, routes: Routes) 
     routed = spread.withColumn(BUCKET, bucket).where(F.col(BUCKET) >= 0)
     routed = routed.withColumn(TASK, _element(routes.task_of_bucket, F.col(BUCKET)))
     return routed.select(*map(named, columns), BUCKET, TASK, IS_MOVED)
+
+
+def route_as_decided(frame: DataFrame, routed: LocalFrame, routes: Routes) -> DataFrame:
+    """Add BUCKET, TASK and IS_MOVED as they were decided in this process, by ORDER.
+
+    Rows that each go to one place in their own partition need a bucket only. Those of neighbours are sent in one row,
+    so that what is joined, and built into a hash table, is 64 times shorter.
+    """
+    decided = routed.narrow([ORDER, PARTITION, BUCKET, TASK, IS_MOVED])
+    order, spark = decided[ORDER].to_numpy(), frame.sparkSession
+    if routes.moves is not Moves.IMPOSSIBLE or len(np.unique(order)) < len(order):
+        rows = frame.drop(PARTITION).join(F.broadcast(_sent(spark, decided)), ORDER)
+        return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED)
+    groups, place = np.unique(order // _NEIGHBOURS, return_inverse=True)
+    buckets = np.full((len(groups), _NEIGHBOURS), -1, np.int32)
+    buckets[place, order % _NEIGHBOURS] = decided[BUCKET].to_numpy()
+    ends = pa.array(np.arange(0, buckets.size + 1, _NEIGHBOURS, dtype=np.int32))
+    listed = pa.ListArray.from_arrays(ends, pa.array(buckets.ravel()))
+    sent = _sent(spark, pa.table({_GROUP: pa.array(groups), _BUCKETS: listed}))
+    group, within = F.shiftright(ORDER, _NEIGHBOURS_BITS), named(ORDER).bitwiseAND(F.lit(_NEIGHBOURS - 1)).cast("int")
+    rows = frame.join(F.broadcast(sent), group == named(_GROUP)).withColumn(BUCKET, F.get(_BUCKETS, within))
+    task, is_moved = _element(routes.task_of_bucket, F.col(BUCKET)), F.lit(False)
+    return rows.where(F.col(BUCKET) >= 0).select(
+        *map(named, frame.columns), BUCKET, task.alias(TASK), is_moved.alias(IS_MOVED)
+    )
+
+
+def _sent(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    return spark.createDataFrame(rows, to_spark(rows.schema))
 
 
 def _untargeted(frame: DataFrame) -> DataFrame:
