@@ -34,7 +34,7 @@ from pyhudi.engine.frames import LocalFrame, arrow_table, counts_of, select_and_
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import scan_file
-from pyhudi.errors import PathNotShared
+from pyhudi.errors import InvalidInput, PathNotShared
 from pyhudi.index.stored_keys import located_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
@@ -46,7 +46,7 @@ from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.routing import route_as_decided, route_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
-from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, session_options
+from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
 from pyhudi.spark.shaping import conformed, newest
 from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
 from pyhudi.spark.types import from_spark, nullable, to_spark
@@ -72,9 +72,10 @@ class SparkEngine:
     def __init__(self, spark: SparkSession, storage: Storage) -> None:
         """Work in a session, on files of `storage`.
 
-        Raises: PackageMissing; PathNotShared for a table in this process's memory.
+        Raises: PackageMissing; InvalidInput for what is no session; PathNotShared for a table in this process's memory.
         """
         require_pyspark()
+        require_session(spark)
         if not storage.traits.is_picklable:
             raise PathNotShared("spark's workers cannot reach a table in this process's memory", url=storage.url)
         self._spark = spark
@@ -87,7 +88,14 @@ class SparkEngine:
 
         `progress` hears nothing: how many tasks are done only the JVM knows while a job runs, its own line says it
         (`spark.ui.showConsoleProgress`), and two lines would write over each other.
+
+        Raises: InvalidInput for other objects of Spark's.
         """
+        if not isinstance(rows, DataFrame):
+            raise InvalidInput(
+                "give a DataFrame of Spark SQL; a pandas-on-Spark frame gives one by .to_spark()",
+                type=f"{type(rows).__module__}.{type(rows).__name__}",
+            )
         return SparkEngine(rows.sparkSession, storage)
 
     @property

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyspark.errors import PySparkException
 
+from pyhudi.arguments import as_text
 from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.spark.reading import read
-from pyhudi.spark.session import is_connect, require_pyspark
+from pyhudi.spark.session import is_connect, require_pyspark, require_session
 from pyhudi.spark.statements import refusal_after, refusal_before
 from pyhudi.spark.writing import write
 
@@ -55,9 +56,10 @@ class _Notes:
 def install(spark: "SparkSession") -> None:
     """Make format hudi of this kind of session (classic or Connect) mean pyhudi; doing it twice changes nothing.
 
-    Raises: PackageMissing.
+    Raises: PackageMissing, InvalidInput.
     """
     require_pyspark()
+    require_session(spark)
     room = "pyspark.sql.connect" if is_connect(spark) else "pyspark.sql"
     batch = importlib.import_module(f"{room}.readwriter")
     stream = importlib.import_module(f"{room}.streaming.readwriter")
@@ -80,11 +82,12 @@ def install(spark: "SparkSession") -> None:
 def sql(spark: "SparkSession", query: str) -> "DataFrame":
     """Run a statement as the session does; one about a Hudi table that is not built says what to do instead.
 
-    Raises: NotBuilt; what Spark raises.
+    Raises: NotBuilt, InvalidInput; what Spark raises.
     """
+    require_session(spark)
     is_hooked = (type(spark), "sql") in _originals
     asked = type(spark).sql if is_hooked else _asking(type(spark).sql)
-    frame: DataFrame = asked(spark, query)
+    frame: DataFrame = asked(spark, as_text("query", query))
     return frame
 
 

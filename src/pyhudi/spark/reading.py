@@ -18,7 +18,7 @@ from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.incremental import Window, plan_between
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.snapshot import ReadPlan, pin, pin_requested, plan_snapshot
-from pyhudi.spark.session import session_options
+from pyhudi.spark.session import require_session, session_options
 from pyhudi.state.config import names_of
 from pyhudi.state.model import TableState
 from pyhudi.table import open_table
@@ -69,6 +69,7 @@ def read(
     Shape:  the table's columns, the five meta columns first.
     Raises: TableNotFound, InvalidInput, OptionError, NotBuilt, PathNotShared.
     """
+    require_session(spark)
     given = to_expression(filter) if filter is not None else None
     scan = _scan(path, options, session_options(spark), predicate=given, storage_options=storage_options)
     frame: DataFrame = scan.to_spark(spark)
@@ -84,6 +85,7 @@ def explain(
     storage_options: Mapping[str, str] | None = None,
 ) -> str:
     """Return which partitions and files `read` would open with these arguments, and what a later `where` reads."""
+    require_session(spark)
     given = to_expression(filter) if filter is not None else None
     return _scan(path, options, session_options(spark), predicate=given, storage_options=storage_options).explain()
 
@@ -103,7 +105,7 @@ def _scan(
     state = open_table(path, storage_options=storage_options).state
     storage = state.storage
     return Scan(
-        plan=plan_read(state, Settings.of(options or {}, session), predicate),
+        plan=plan_read(state, Settings.of(options, session), predicate),
         engine=LocalEngine(storage),
         engine_on=lambda spark: engine_on(spark, storage),
     )

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from pyhudi.errors import FileMissing, PackageMissing, PathNotShared, WorkerMismatch
+from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, PathNotShared, WorkerMismatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,7 @@ __all__ = [
     "is_local",
     "require_pyspark",
     "require_same",
+    "require_session",
     "session_options",
     "set_worker_python",
 ]
@@ -75,6 +76,17 @@ def set_worker_python() -> None:
     is_cluster = is_cluster or not os.environ.get("MASTER", "local").startswith("local")
     if not any(elsewhere) and not is_cluster and not _has_session():
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def require_session(spark: object) -> None:
+    """Check that this is a session, classic or of Spark Connect.
+
+    Raises: InvalidInput.
+    """
+    if not any(
+        kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(spark).__mro__
+    ):
+        raise InvalidInput("spark is a SparkSession", type=type(spark).__name__)
 
 
 def is_connect(spark: "SparkSession") -> bool:

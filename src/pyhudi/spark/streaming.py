@@ -12,6 +12,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from pyhudi.arguments import as_count, as_mapping, as_text
 from pyhudi.errors import CorruptData, OptionError, TableNotFound
 from pyhudi.schema.json_text import parse_json
 from pyhudi.spark.session import is_connect
@@ -44,6 +45,7 @@ class StreamingSink:
 
         Raises: OptionError where the query's id is not known; what `pyhudi.spark.write` raises.
         """
+        batch_id = as_count("batch_id", batch_id)
         query = self.query_id or _query_of(df)
         last = self._last_batches(query)
         if batch_id <= last.get(query, -1):
@@ -85,9 +87,9 @@ def streaming_sink(
     """
     return StreamingSink(
         path=path,
-        operation=operation,
-        options=dict(options or {}),
-        query_id=query_id,
+        operation=None if operation is None else as_text("operation", operation),
+        options=as_mapping("options", options),
+        query_id=None if query_id is None else as_text("query_id", query_id),
         storage_options=storage_options,
     )
 

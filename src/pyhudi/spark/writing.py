@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from pyhudi.actions.call import OPERATION, WriteResult, require_operation
 from pyhudi.actions.records import columns_of_new_table
+from pyhudi.arguments import as_mapping, as_option_text, as_switch, as_text, as_texts
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound
@@ -81,14 +82,17 @@ def write(
     """
     if not isinstance(df, DataFrame):
         raise InvalidInput(
-            "give a Spark DataFrame; for other rows there is pyhudi.write_table", given=type(df).__name__
+            "give a Spark DataFrame; for other rows there is pyhudi.write_table, and .to_spark() of pandas-on-Spark",
+            given=type(df).__name__,
         )
     if df.isStreaming:
         raise InvalidInput("rows of a stream are written by pyhudi.spark.streaming_sink")
+    given = as_mapping("options", options)
     storage = open_storage(path, storage_options, SystemEnv())
     engine = SparkEngine.of(df, storage)
-    settings, extra = _settings(engine, options or {}, partition_by)
-    chosen = _operation(operation, settings, options or {})
+    settings, extra = _settings(engine, given, partition_by)
+    said = {**extra, **as_mapping("commit_metadata", commit_metadata)}
+    chosen = _operation(operation, settings, given)
     save_mode, exists = _save_mode(mode, chosen), has_properties(storage)
     if exists and save_mode == "ignore":
         return None
@@ -96,11 +100,10 @@ def write(
         raise TableExists("there is a table already; choose mode append or overwrite", path=storage.url)
     if not exists and chosen in _NEED_A_TABLE:
         raise TableNotFound(f"there is no table for operation {chosen}", path=storage.url)
-    said = {**extra, **(commit_metadata or {})}
     if exists and (save_mode == "append" or chosen in _REPLACING):
         return _run(Table(open_state(storage, SystemEnv())), df, chosen, settings, said)
     rows = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
-    planned = _planned(engine, storage, rows, settings, needs_name=needs_name)
+    planned = _planned(engine, storage, rows, settings, needs_name=as_switch("needs_name", needs_name))
     with _kept(engine, rows, planned, settings) if exists else nullcontext(rows) as kept:
         if exists:
             _drop(storage)
@@ -113,12 +116,13 @@ def _settings(
     """Read the options; those for the commit's metadata go apart, and `partitionBy` may say the partition fields."""
     session = engine.session_options
     said = options.get(COMMIT_KEY_PREFIX.key, session.get(COMMIT_KEY_PREFIX.key, COMMIT_KEY_PREFIX.default))
-    prefix = str(said)
-    extra = {key: str(value) for key, value in options.items() if prefix and key.startswith(prefix)}
+    prefix = as_option_text(COMMIT_KEY_PREFIX.key, said)
+    extra = {key: as_option_text(key, value) for key, value in options.items() if prefix and key.startswith(prefix)}
     settings = Settings.of({key: value for key, value in options.items() if key not in extra}, session)
-    if not partition_by:
+    named = () if partition_by is None else [partition_by] if isinstance(partition_by, str) else partition_by
+    columns = as_texts("partition_by", named)
+    if not columns:
         return settings, extra
-    columns = [partition_by] if isinstance(partition_by, str) else list(partition_by)
     fields = [field.partition(":")[0] for field in names_of(settings.get(PARTITION_FIELDS))]
     if fields and fields != columns:
         raise OptionError(
@@ -137,7 +141,7 @@ def _operation(given: str | None, settings: Settings, options: Mapping[str, obje
     """
     if given is None and not settings.has(OPERATION):
         return ""
-    chosen = settings.get(OPERATION) if given is None else Settings({OPERATION.key: given}).get(OPERATION)
+    chosen = settings.get(OPERATION) if given is None else Settings.of({OPERATION.key: given}).get(OPERATION)
     if OPERATION.key in options:
         require_operation({OPERATION.key: options[OPERATION.key]}, chosen)
     if chosen == "bootstrap":
@@ -146,7 +150,7 @@ def _operation(given: str | None, settings: Settings, options: Mapping[str, obje
 
 
 def _save_mode(given: str | None, operation: str) -> str:
-    mode = _MODES.get((given or "default").lower())
+    mode = _MODES.get("default" if given is None else as_text("mode", given).lower())
     if mode is None:
         raise InvalidInput("a save mode is append, overwrite, errorifexists or ignore", mode=given)
     if operation in _NEED_A_TABLE and mode != "append":
