@@ -28,6 +28,7 @@ from pyhudi.timeline.instant import InstantTime
 __all__ = [
     "ARCHIVED",
     "HistoryFile",
+    "Hold",
     "Manifest",
     "append_history",
     "compact_history",

@@ -1,0 +1,109 @@
+"""Instants move to the history: each is in one of both at every moment, whatever a crash cuts short."""
+
+import itertools
+
+import pytest
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.new_states import new_state
+from tests.txn.writing import begun, committed, through
+
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.errors import NotBuilt
+from pyhudi.options import Settings
+from pyhudi.timeline.active import load_timeline, read_completed
+from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
+from pyhudi.timeline.archiving import archive_instants
+from pyhudi.timeline.lsm import ARCHIVED, load_archived
+from pyhudi.timeline.view import completion_of, is_committed
+
+SETTINGS = Settings.of({"hoodie.timeline.compaction.batch.size": 2})
+BOUNDS = ArchiveBounds(keep_least=2, keep_most=3)
+
+
+def held():
+    """The lock is held."""
+
+
+def history_of(state):
+    """Commit five times, with a rollback among them."""
+    done = [committed(state, f"g{number}") for number in range(3)]
+    zombie = begun(state)
+    zombie.start(None)
+    rollback_instant(state, zombie.time, Settings())
+    return [*done, *(committed(state, f"g{number}") for number in range(3, 5))]
+
+
+def names_of(state, times=()):
+    names = state.storage.list_names(state.layout.timeline_path)
+    return [name for name in names if not times or name[:17] in times]
+
+
+def test_what_is_archived_is_in_the_history_with_its_bytes_and_off_the_active_timeline():
+    state = new_state()
+    done = history_of(state)
+    chosen = plan_archive(load_timeline(state), BOUNDS)
+    assert [one.requested_time for one in chosen] == [one.requested_time for one in done[:3]]
+    wanted = [read_completed(state, one) for one in chosen]
+    state.storage.put(f".hoodie/.temp/{chosen[0].requested_time}/MARKERS0", b"left")
+    archive_instants(state, chosen, SETTINGS, held)
+    rows = load_archived(state, ARCHIVED.names).to_pylist()
+    assert [row["metadata"] for row in rows] == wanted
+    assert [row["completionTime"] for row in rows] == [one.completion_time for one in chosen]
+    assert names_of(state, {one.requested_time for one in chosen}) == []
+    assert state.storage.list(".hoodie/.temp") == []
+    timeline = load_timeline(state)
+    assert all(is_committed(timeline, one.requested_time) for one in done)
+    assert [completion_of(timeline, one.requested_time) for one in done] == [one.completion_time for one in done]
+    assert plan_archive(timeline, BOUNDS) == ()
+
+
+def test_a_rollback_that_is_archived_still_hides_what_it_took_back():
+    state = new_state()
+    zombie = begun(state)
+    zombie.start(None)
+    rollback_instant(state, zombie.time, Settings())
+    for number in range(5):
+        committed(state, f"g{number}")
+    chosen = plan_archive(load_timeline(state), BOUNDS)
+    assert "rollback" in {str(one.action) for one in chosen}
+    archive_instants(state, chosen, SETTINGS, held)
+    assert not is_committed(load_timeline(state), zombie.time)
+
+
+@pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
+def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind):
+    for at in itertools.count(1):
+        state = new_state()
+        done = history_of(state)
+        chosen = plan_archive(load_timeline(state), BOUNDS)
+        steps = frozenset({"put", "open_output", "delete", "delete_tree"})
+        stopped = through(state, FaultyStorage(state.storage, plan=[Fault(kind=kind, operations=steps, at=at)]))
+        has_ended = False
+        try:
+            archive_instants(stopped, chosen, SETTINGS, held)
+            has_ended = True
+        except SimulatedCrash:
+            pass
+        timeline = load_timeline(state)
+        for one in done:
+            assert is_committed(timeline, one.requested_time)
+            assert completion_of(timeline, one.requested_time) == one.completion_time
+        left = [one for one in timeline.completed.values() if one.requested_time in {c.requested_time for c in done}]
+        assert left == done[-len(left) :]
+        assert all(one.is_completed for one in timeline.instants)
+        committed(state, "later")
+        archive_instants(state, plan_archive(load_timeline(state), BOUNDS), SETTINGS, held)
+        timeline = load_timeline(state)
+        archived = [row["instantTime"] for row in load_archived(state, ["instantTime"]).to_pylist()]
+        assert archived == sorted(set(archived))
+        assert not {one.requested_time for one in timeline.instants if one.is_completed} & set(archived)
+        assert all(is_committed(timeline, one.requested_time) for one in done)
+        if has_ended:
+            assert at > 10
+            return
+
+
+def test_version_6_is_not_archived_yet():
+    state = new_state(6)
+    with pytest.raises(NotBuilt):
+        archive_instants(state, [], SETTINGS, held)
