@@ -21,6 +21,7 @@ from tests.new_states import new_state
 from pyhudi.filegroup.listing import encode_partition_metadata
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import marker_path, parse_base_file, write_token
+from pyhudi.formats.avro_rows import decode_rows, encode_rows
 from pyhudi.formats.bloom import build, decode_bloom, encode_bloom, might_contain
 from pyhudi.formats.hfile import HFileCodec, open_hfile, write_hfile
 from pyhudi.formats.log import Command, HeaderKey, encode_blocks, read_blocks, rollback_block
@@ -231,6 +232,23 @@ def slots():
     return "\n".join(f"{one.path}\n{state.storage.get(one.path).decode()}" for one in found)
 
 
+AVRO_SCHEMA = """{"type": "record", "name": "R", "fields": [
+  {"name": "key", "type": "string"},
+  {"name": "bound", "type": ["null",
+    {"type": "record", "name": "IntWrapper", "fields": [{"name": "value", "type": "int"}]},
+    {"type": "record", "name": "StringWrapper", "fields": [{"name": "value", "type": "string"}]}]},
+  {"name": "sizes", "type": {"type": "map", "values": "long"}}]}"""
+AVRO_ROWS = [
+    {"key": "a", "bound": {"IntWrapper": {"value": -2}, "StringWrapper": None}, "sizes": []},
+    {"key": "b", "bound": {"IntWrapper": None, "StringWrapper": {"value": "oslo"}}, "sizes": [("x", 300), ("y", 1)]},
+]
+
+
+def avro_rows() -> pa.LargeBinaryArray:
+    types = decode_rows(pa.array([], pa.binary()), AVRO_SCHEMA).schema
+    return encode_rows(pa.RecordBatch.from_pylist(AVRO_ROWS, types), AVRO_SCHEMA)
+
+
 EXAMPLES = {
     "properties": properties,
     "instant-names": names,
@@ -247,6 +265,8 @@ EXAMPLES = {
     "bloom-simple": lambda: hexdump(_raw(BLOOM)),
     "bloom-dynamic": lambda: hexdump(_raw(DYNAMIC)),
     "log-rollback": lambda: hexdump(encode_blocks([rollback_block(DONE, START)])),
+    "avro-schema": lambda: AVRO_SCHEMA,
+    "avro-rows": lambda: hexdump(b"".join(avro_rows().to_pylist())),
     "hfile": lambda: hexdump(HFILE[:-4].rstrip(b"\0")),
     "partition-metadata": lambda: _partition().decode().rstrip("\n"),
     "markers": lambda: "\n".join(marker_path(START, PATH, kind) for kind in ("CREATE", "MERGE")),
@@ -313,6 +333,7 @@ def test_the_text_examples_are_read_back():
 
 def test_the_binary_examples_are_read_back():
     shown = written()
+    assert decode_rows(avro_rows(), shown["avro-schema"]).to_pylist() == AVRO_ROWS
 
     def whole(container, name):
         head = container[: container.index(NONCE) + len(NONCE)]

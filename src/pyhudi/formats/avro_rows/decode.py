@@ -17,7 +17,9 @@ from pyhudi.formats.avro_rows.source import Source
 __all__ = ["decode_rows"]
 
 _MOST_BYTES = (1 << 31) - 64
-_PART_BYTES = 4 << 20
+_KNOWN_CHARACTERS = 1 << 19
+"""Decoders of schemas up to this size are remembered: the files of a table have few schemas."""
+_PART_BYTES = 2 << 20
 """Records are decoded in parts whose bytes and places stay in a processor's cache."""
 
 
@@ -39,7 +41,9 @@ def decode_rows(
     Cost:   a pass over all records a field; memory of the columns and a few numbers a record.
     Spec:   Avro 1.11, Binary Encoding and Schema Resolution; format/files 2.1, format/metadata-table 2.
     """
-    decoder = _decoder(writer_schema, reader_schema, None if columns is None else tuple(columns))
+    is_known = len(writer_schema) + len(reader_schema or "") <= _KNOWN_CHARACTERS
+    make = _decoder if is_known else _decoder.__wrapped__
+    decoder = make(writer_schema, reader_schema, None if columns is None else tuple(columns))
     data, offsets = _bytes_of(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     rows = [_decode_part(data, offsets[begin : end + 1], decoder) for begin, end in _parts(offsets)]
     return pa.RecordBatch.from_struct_array(rows[0] if len(rows) == 1 else pa.concat_arrays(rows))
@@ -47,9 +51,9 @@ def decode_rows(
 
 @lru_cache(maxsize=64)
 def _decoder(writer: str, reader: str | None, columns: tuple[str, ...] | None) -> Records:
-    wanted = read_shape(writer if reader is None else reader)
-    wanted = wanted if columns is None else select_fields(wanted, columns)
-    return resolve_records(read_shape(writer), wanted)
+    stored = read_shape(writer)
+    wanted = stored if reader is None else read_shape(reader)
+    return resolve_records(stored, wanted if columns is None else select_fields(wanted, columns))
 
 
 def _bytes_of(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:

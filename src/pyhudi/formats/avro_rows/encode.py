@@ -1,6 +1,7 @@
 """Arrow columns to Avro records of one schema, byte for byte as Java's encoder writes them. Start at `encode_rows`."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ __all__ = ["encode_rows"]
 
 _NESTED = ("record", "array", "map")
 _MOST_BRANCHES = 64
+_KNOWN_CHARACTERS = 1 << 19
 _KEY = Shape(kind="string", type=pa.string())
 
 
@@ -29,9 +31,14 @@ def encode_rows(batch: pa.RecordBatch | pa.Table, schema: str) -> pa.LargeBinary
     Bytes:  arrays and maps are one block with the number of items, then 0: as BinaryEncoder of Avro writes them.
     Spec:   Avro 1.11, Binary Encoding.
     """
-    shape = read_shape(schema)
+    shape = _shape(schema) if len(schema) <= _KNOWN_CHARACTERS else read_shape(schema)
     columns = [one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one for one in batch.columns]
     return _records(shape, dict(zip(batch.schema.names, columns, strict=True)), batch.num_rows, "").join()
+
+
+@lru_cache(maxsize=64)
+def _shape(schema: str) -> Shape:
+    return read_shape(schema)
 
 
 def _records(shape: Shape, columns: Mapping[str, pa.Array], count: int, path: str) -> RowBytes:

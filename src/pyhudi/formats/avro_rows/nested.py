@@ -143,13 +143,15 @@ class Unions:
         if not len(at):
             return []
         head = source.data[at]
-        first = int(head[0])
-        if (head == first).all():
-            return [(self._branch(first), None)]
-        taken = {code: self._branch(code) for code in np.flatnonzero(np.bincount(head)).tolist()}
+        same = head == head[0]
+        if same.all():
+            return [(self._branch(int(head[0])), None)]
+        second = head[same.argmin()]
+        codes = [head[0], second] if (same | (head == second)).all() else np.flatnonzero(np.bincount(head))
+        taken = [(code, self._branch(int(code))) for code in codes]
         return [
             (branch, np.flatnonzero(head == code))
-            for code, branch in taken.items()
+            for code, branch in taken
             if not isinstance(self.branches[branch], Nulls)
         ]
 
@@ -202,7 +204,7 @@ class Refused:
 
     def read(self, source: Source, at: Ints) -> tuple[LaneColumn, Ints]:
         """Read the values at these places: (values, places behind them)."""
-        raise self.reason
+        raise SchemaMismatch(self.reason.message, **self.reason.values)
 
     def skip(self, source: Source, at: Ints) -> Ints:
         """Return the places behind the values at these places, and build nothing."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -64,7 +63,6 @@ class Shape:
         return self.name.rpartition(".")[2]
 
 
-@lru_cache(maxsize=64)
 def read_shape(text: str) -> Shape:
     """Read the text of a record's schema.
 

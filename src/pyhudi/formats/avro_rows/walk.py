@@ -34,10 +34,8 @@ def find_items(source: Source, item: Skipper, stride: Stride, at: Ints, counts: 
             never more than the bytes account for.
     """
     require_room(source, at, at + counts * (stride.size or 1))
-    first = np.cumsum(counts) - counts
-    within = np.arange(counts.sum()) - np.repeat(first, counts)
     if stride.size is not None:
-        return np.repeat(at, counts) + within * stride.size, at + counts * stride.size
+        return np.repeat(at, counts) + _within(counts) * stride.size, at + counts * stride.size
     if stride.numbers is not None:
         return _find_numbers(source, stride.numbers, at, counts)
     return _walk(source, item, at, counts, is_flat=stride.is_flat)
@@ -51,8 +49,7 @@ def _find_numbers(source: Source, numbers: int, at: Ints, counts: Ints) -> tuple
     if last.max() > len(ends):
         raise CorruptData("Avro array reaches beyond its record; the bytes are cut off or damaged")
     before = np.concatenate([[-1], ends])  # the end of the number before: an item begins behind it
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = before[np.repeat(first, counts) + within * numbers] + 1
+    starts = before[np.repeat(first, counts) + _within(counts) * numbers] + 1
     starts[np.cumsum(counts) - counts] = at
     return starts, ends[last - 1] + 1
 
@@ -74,5 +71,11 @@ def _walk(source: Source, item: Skipper, at: Ints, counts: Ints, *, is_flat: boo
     if len(live):
         left = counts[live] - done
         far, after[live] = find_far_items(source, item, places, left)
-        starts[np.repeat(slots + done - (np.cumsum(left) - left), left) + np.arange(len(far))] = far
+        starts[np.repeat(slots + done, left) + _within(left)] = far
     return starts, after
+
+
+def _within(counts: Ints) -> Ints:
+    """Number the items of each block from 0."""
+    numbers: Ints = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return numbers
