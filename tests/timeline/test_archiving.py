@@ -1,6 +1,7 @@
 """Instants move to the history: each is in one of both at every moment, whatever a crash cuts short."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
@@ -8,9 +9,9 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, through
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import NotBuilt
+from pyhudi.errors import FileMissing, NotBuilt
 from pyhudi.options import Settings
-from pyhudi.timeline.active import load_timeline, read_completed
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_completed
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
 from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.lsm import ARCHIVED, load_archived
@@ -101,6 +102,18 @@ def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind):
         if has_ended:
             assert at > 10
             return
+
+
+def test_what_is_archived_meanwhile_is_read_from_the_history():
+    state = new_state()
+    history_of(state)
+    timeline = load_timeline(state)
+    chosen = plan_archive(timeline, BOUNDS)
+    wanted = [read_commit_metadata(state, one) for one in chosen]
+    archive_instants(state, chosen, SETTINGS, held)
+    assert [read_commit_metadata(state, one) for one in chosen] == wanted
+    with pytest.raises(FileMissing):
+        read_commit_metadata(state, replace(chosen[0], requested_time="20000101000000000", file_name=""))
 
 
 def test_version_6_is_not_archived_yet():

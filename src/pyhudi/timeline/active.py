@@ -35,8 +35,9 @@ from pyhudi.timeline.codec import (
     is_clustering_plan,
 )
 from pyhudi.timeline.history import Past
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name, parse_name
 from pyhudi.timeline.listing import list_instants
+from pyhudi.timeline.lsm import load_archived
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.restore import RestorePlan
 from pyhudi.timeline.view import Timeline, timeline_of, without
@@ -136,7 +137,7 @@ def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
 
     Completed instants never change, so they are read once a process, as far as a bounded cache reaches.
 
-    Raises: CorruptData naming the file, also where it is completed and empty; FileMissing once it was archived.
+    Raises: CorruptData naming the file, also where it is completed and empty; FileMissing where layout 1 archived it.
     """
     name = instant.file_name or file_name(instant, state.layout.timeline_layout)
     path = _path(state, name)
@@ -184,7 +185,7 @@ def _target_of(plan: bytes, name: str) -> InstantTime:
 def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]:
     """Read what a completed clean, savepoint, restore, rollback or indexing says.
 
-    Raises: CorruptData naming the file, also where it is empty; FileMissing once the instant was archived.
+    Raises: CorruptData naming the file, also where it is empty; FileMissing where layout 1 has archived it.
     """
     return decode_plan(read_completed(state, instant), _path(state, instant.file_name))
 
@@ -192,7 +193,7 @@ def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]
 def read_completed(state: TableState, instant: Instant) -> bytes:
     """Read the file of a completed instant, for `timeline.codec` to decode.
 
-    Raises: FileMissing once the instant was archived.
+    Raises: FileMissing where layout 1 has archived it.
     """
     return _read_completed(state, _path(state, instant.file_name))
 
@@ -327,13 +328,32 @@ def _path(state: TableState, name: str) -> str:
 
 
 def _read_completed(state: TableState, path: str) -> bytes:
-    """Read a completed instant's file; an empty one may be one that Apache Hudi on a local disk is filling just now."""
-    for _ in range(_EMPTY_READS):
-        data = state.storage.get(path)
-        if data:
-            return data
-        state.env.sleep(_EMPTY_WAIT_S)
-    return state.storage.get(path)
+    """Read a completed instant's file; an empty one may be one that Apache Hudi on a local disk is filling just now.
+
+    An instant that was archived since the timeline was read is read from the history.
+    """
+    try:
+        for _ in range(_EMPTY_READS):
+            data = state.storage.get(path)
+            if data:
+                return data
+            state.env.sleep(_EMPTY_WAIT_S)
+        return state.storage.get(path)
+    except FileMissing:
+        archived = _read_archived(state, path)
+        if archived is None:
+            raise
+        return archived
+
+
+def _read_archived(state: TableState, path: str) -> bytes | None:
+    """Read from the history what a completed instant's file held; None where it has no such instant."""
+    instant = parse_name(path.rsplit("/", 1)[-1])
+    if instant is None or state.layout.timeline_layout == 1:
+        return None
+    time = instant.requested_time
+    rows = load_archived(state, ["action", "metadata"], first=time, last=time).to_pylist()
+    return next((row["metadata"] or b"" for row in rows if row["action"] == instant.action.value), None)
 
 
 def _told_apart(state: TableState, instant: Instant) -> Instant:
