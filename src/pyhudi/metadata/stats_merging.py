@@ -30,9 +30,11 @@ def fold_stats(keys: pa.Array, stats: pa.Table, layers: pa.Array, table_version:
     else bounds are widened and counts added.
 
     Shape:  n keys, n of `column_stats_schema`, n layers -> each key once, and its record; deleted ones are left out.
-    Cost:   where each key has one record, which is usual, a look at the keys.
+    Cost:   where each key has one record, which is usual, a look at the keys; nothing for one layer.
     """
-    if pc.count_distinct(keys).as_py() < len(keys):
+    ends = pc.min_max(layers)
+    has_several = ends["min"] != ends["max"]  # a layer has a key once
+    if has_several and pc.count_distinct(keys).as_py() < len(keys):
         keys, stats = _folded(keys, stats, layers, table_version)
     is_deleted = pc.fill_null(stats.column("isDeleted"), False).combine_chunks()
     if not pc.any(is_deleted, min_count=0).as_py():
