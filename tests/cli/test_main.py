@@ -12,7 +12,7 @@ from pyhudi.table import create_table, locks
 
 COMMANDS = (
     "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "restore", "rollback", "savepoint",
-    "clean", "locks",
+    "clean", "archive", "locks",
     "pending", "doctor",
 )  # fmt: skip
 

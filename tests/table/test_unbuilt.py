@@ -9,7 +9,7 @@ from pyhudi.table.unbuilt import WAYS_ROUND
 
 METHODS = [
     "check", "repair", "blame", "schema_history", "evolve", "compact", "log_compact", "cluster",
-    "archive", "create_index", "drop_index", "expire_partitions",
+    "create_index", "drop_index", "expire_partitions",
     "remove_orphans", "stage", "export", "upgrade", "downgrade",
 ]  # fmt: skip
 

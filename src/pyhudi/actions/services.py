@@ -7,14 +7,18 @@ Spec: format/timeline 10; reliability 1.5.
 """
 
 import logging
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
+from pyhudi.actions.archive import archive_table, is_archive_due
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
-from pyhudi.actions.service import Service, ServiceCall, ServiceRun, run_service, service_call
+from pyhudi.actions.service import ServiceCall, run_service, service_call
 from pyhudi.errors import HudiError
-from pyhudi.options import option
-from pyhudi.timeline.instant import Action, Instant
+from pyhudi.options import Option, option
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.view import Timeline, with_completed
 
 __all__ = ["run_after_commit", "run_due_services"]
@@ -25,17 +29,51 @@ ASYNC_CLEAN: Final = option(
     "true: a write leaves cleans to a process of its own, which calls table.run_due_services().",
     old_keys=("hoodie.clean.async",),
 )
-_SERVICES: Final[tuple[Service[Any, Any], ...]] = (Cleaning(),)
-"""In the order in which they run."""
+ASYNC_ARCHIVE: Final = option(
+    "hoodie.archive.async",
+    False,
+    "true: a write leaves archiving to a process of its own, which calls table.run_due_services().",
+)
 _log = logging.getLogger("pyhudi.actions")
 
 
-def run_due_services(call: ServiceCall, timeline: Timeline) -> list[ServiceRun[Any]]:
-    """Run the services that are due by a timeline, one after the other; returns what was completed.
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One service, as far as it matters when it runs."""
+
+    name: str
+    is_due: Callable[[ServiceCall, Timeline], bool]
+    run: Callable[[ServiceCall], Sequence[str]]
+    """Returns the instants that were completed, or archived."""
+    is_left: Option[bool]
+    """The option that leaves it to a process of its own."""
+
+
+def _clean(call: ServiceCall) -> Sequence[str]:
+    return [str(run.instant.requested_time) for run in run_service(call, Cleaning())]
+
+
+def _archive(call: ServiceCall) -> Sequence[str]:
+    return archive_table(call).instants
+
+
+_SERVICES: Final = (
+    _Kind("clean", Cleaning().is_due, _clean, ASYNC_CLEAN),
+    _Kind("archive", is_archive_due, _archive, ASYNC_ARCHIVE),
+)
+"""In the order in which they run: what was cleaned can be archived."""
+
+
+def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
+    """Run the services that are due now, one after the other; returns by name what was completed, or archived.
 
     Raises: as `run_service`.
     """
-    return [run for service in _due(call, timeline) for run in run_service(call, service)]
+    done = {}
+    for one in _SERVICES:
+        if one.is_due(call, load_timeline(call.state)):
+            done[one.name] = tuple(one.run(call))
+    return done
 
 
 def run_after_commit(write: WriteContext, done: Instant) -> None:
@@ -43,20 +81,17 @@ def run_after_commit(write: WriteContext, done: Instant) -> None:
 
     Cost: where nothing is due, what `is_due` costs: no listing.
     """
-    call = service_call(write.call.state, write.call.settings)
     try:
-        due = [one for one in _due(call, with_completed(write.txn.snapshot, done)) if not _is_left(call, one)]
-        for service in due:
-            with write.phases.step(f"{service.action}"):
-                run_service(call, service)
+        _run_due(write, with_completed(write.txn.snapshot, done))
     except HudiError as error:
         _log.warning("%s is committed; a table service failed: %s", done.requested_time, error)
 
 
-def _due(call: ServiceCall, timeline: Timeline) -> list[Service[Any, Any]]:
-    return [service for service in _SERVICES if service.is_due(call, timeline)]
-
-
-def _is_left(call: ServiceCall, service: Service[Any, Any]) -> bool:
-    """Return whether the options leave a service to a process of its own."""
-    return service.action is Action.CLEAN and call.settings.get(ASYNC_CLEAN)
+def _run_due(write: WriteContext, timeline: Timeline) -> None:
+    """Run what is due by a timeline, unless the options leave it to a process of its own."""
+    call = service_call(write.call.state, write.call.settings)
+    for one in _SERVICES:
+        if not call.settings.get(one.is_left) and one.is_due(call, timeline):
+            with write.phases.step(one.name):
+                one.run(call)
+            timeline = load_timeline(call.state)

@@ -16,6 +16,7 @@ from pyhudi.errors import HudiError, InvalidInput
 
 __all__ = [
     "app",
+    "archive",
     "changes",
     "clean",
     "commits",
@@ -38,7 +39,6 @@ NOT_BUILT = (
     "check",
     "compact",
     "cluster",
-    "archive",
     "index",
     "upgrade",
     "call",
@@ -284,6 +284,24 @@ def clean(
     opened, options = open_named(table, storage_option), option_pairs(option)
     done = opened.clean(options=options, dry_run=dry_run, schedule=schedule)
     print_facts(describe_clean(done, is_done=not (dry_run or schedule)), as_json=json)
+
+
+@app.command()
+def archive(
+    table: TablePath,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Move old instants from the timeline to its history."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    done = opened.archive(options=options, dry_run=dry_run)
+    print_facts({"archived": not dry_run, "instants": list(done.instants)}, as_json=json)
 
 
 @app.command()

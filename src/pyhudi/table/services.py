@@ -3,6 +3,7 @@
 Each is one call of an action. Start at `ServiceVerbs.clean`.
 """
 
+from pyhudi.actions.archive import ArchiveResult, archive_table
 from pyhudi.actions.clean import CleanResult, clean_table
 from pyhudi.actions.service import service_call
 from pyhudi.actions.services import run_due_services
@@ -11,7 +12,6 @@ from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Options
-from pyhudi.timeline.active import load_timeline
 
 __all__ = ["ServiceVerbs"]
 
@@ -43,23 +43,42 @@ class ServiceVerbs:
             call, is_dry_run=as_switch("dry_run", dry_run), is_only_planned=as_switch("schedule", schedule)
         )
 
-    def run_due_services(self, *, options: Options | None = None) -> list[str]:
-        """Run the table services that are due, in this process; returns the instants that were completed.
+    def archive(self, *, options: Options | None = None, dry_run: bool = False) -> ArchiveResult:
+        """Move the oldest instants from the active timeline to the history, as far as none is needed there.
 
-        For a process of its own, where writes leave services to it: `hoodie.clean.async.enabled`.
+        Writes do this by themselves when it is due, unless `hoodie.archive.automatic` is false.
+
+        Args:
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which instants would go, and change nothing.
+
+        Example:
+            >>> trips.archive(dry_run=True).instants
+            ()
+
+        Raises: NotBuilt for a table of version 6, and one that pyhudi does not write; LockNotAcquired;
+                StorageUnavailable.
+        """
+        return archive_table(
+            service_call(self._fresh(), Settings.of(options)), is_dry_run=as_switch("dry_run", dry_run)
+        )
+
+    def run_due_services(self, *, options: Options | None = None) -> dict[str, tuple[str, ...]]:
+        """Run the table services that are due, in this process; returns by name the instants that were completed.
+
+        Of archiving they are those that were archived. For a process of its own, where writes leave services to it:
+        `hoodie.clean.async.enabled`, `hoodie.archive.async`.
 
         Args:
             options: options of Apache Hudi by their keys, for this call.
 
         Example:
             >>> trips.run_due_services()
-            []
+            {}
 
         Raises: as `clean`.
         """
-        call = service_call(self._fresh(), Settings.of(options))
-        runs = run_due_services(call, load_timeline(call.state))
-        return [str(run.instant.requested_time) for run in runs]
+        return run_due_services(service_call(self._fresh(), Settings.of(options)))
 
     def _fresh(self) -> TableState:
         self._state = open_state(self._state.storage, self._state.env)

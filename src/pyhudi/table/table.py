@@ -299,7 +299,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     compact = unbuilt_method("compact")
     log_compact = unbuilt_method("log_compact")
     cluster = unbuilt_method("cluster")
-    archive = unbuilt_method("archive")
     create_index = unbuilt_method("create_index")
     drop_index = unbuilt_method("drop_index")
     expire_partitions = unbuilt_method("expire_partitions")

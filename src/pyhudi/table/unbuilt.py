@@ -23,7 +23,6 @@ WAYS_ROUND: Final[Mapping[str, str]] = {
     "compact": _NO_LOGS,
     "log_compact": _NO_LOGS,
     "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
-    "archive": f"pyhudi moves no instants to the archive; {_BY_HUDI}",
     "create_index": _INDEX,
     "drop_index": _BY_HUDI,
     "index": _INDEX,

@@ -1,0 +1,131 @@
+"""Archive: move the oldest instants from the active timeline to the history.
+
+A table service in the shape of the others: `archive_bounds` finds out what has to stay, `timeline.archivable` decides,
+`timeline.archiving` does it. It has no instant of its own: an instant is in the history before it leaves the active
+timeline, so whatever step is the last, the next archiving goes on from there. It all happens under the table lock.
+Start at `archive_table`.
+
+Spec: format/timeline 4; reliability 1.5.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyhudi.actions.clean_plan import HELD
+from pyhudi.actions.clean_scope import earliest_for
+from pyhudi.actions.retention import retention_of
+from pyhudi.actions.service import ServiceCall
+from pyhudi.options import MOST, between, option
+from pyhudi.queries.display import facts_html
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
+from pyhudi.timeline.archiving import archive_instants
+from pyhudi.timeline.cleaning import CleanMetadata
+from pyhudi.timeline.cleans import last_clean
+from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.pins import pinned_points
+from pyhudi.timeline.view import Timeline, completed_writes
+from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.fence import decided_timeline
+from pyhudi.txn.locks import require_lease
+
+__all__ = ["ArchiveResult", "archive_bounds", "archive_table", "is_archive_due"]
+
+AUTOMATIC: Final = option(
+    "hoodie.archive.automatic",
+    True,
+    "The timeline is archived after each write that makes it too long. Versions 8 and 9.",
+)
+KEEP_LEAST: Final = option(
+    "hoodie.keep.min.commits", 20, "So many commits stay on the active timeline at least.", parse=between(1, MOST)
+)
+KEEP_MOST: Final = option(
+    "hoodie.keep.max.commits", 30, "With more commits than this the oldest are archived.", parse=between(1, MOST)
+)
+BEYOND_SAVEPOINT: Final = option(
+    "hoodie.archive.beyond.savepoint",
+    False,
+    "Commits later than a savepoint are archived too, all but the one that it keeps.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ArchiveResult:
+    """What was archived, or would be."""
+
+    instants: tuple[str, ...]
+    """Requested times of the commits, cleans and rollbacks."""
+
+    def __str__(self) -> str:
+        """Describe it in one line."""
+        span = f": {self.instants[0]} to {self.instants[-1]}" if self.instants else ""
+        return f"archive {len(self.instants)} instants{span}"
+
+    def __repr__(self) -> str:
+        """Show how many; `instants` has them."""
+        return f"ArchiveResult({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return facts_html("archive", {"instants": len(self.instants), "range": str(self)})
+
+
+def is_archive_due(call: ServiceCall, timeline: Timeline) -> bool:
+    """Return whether there are more commits than may stay, and any that may go.   Cost: nothing with few commits."""
+    is_archived_here = call.state.layout.timeline_layout > 1 and call.settings.get(AUTOMATIC)
+    if not is_archived_here or len(timeline.completed) <= call.settings.get(KEEP_MOST):
+        return False
+    return bool(plan_archive(timeline, archive_bounds(call, timeline)))
+
+
+def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResult:
+    """Archive now what may be, whether that is due or not; a dry run only returns what.
+
+    Locks:  takes the table lock.
+    Raises: NotBuilt for a table of version 6, and one that pyhudi does not write; LockNotAcquired; StorageUnavailable.
+    """
+    if is_dry_run:
+        timeline = load_timeline(call.state)
+        return _result(plan_archive(timeline, archive_bounds(call, timeline)))
+    with call.hold() as lease:
+        require_lease(lease)
+        require_same_table(call.state)
+        timeline = decided_timeline(call.state)
+        chosen = plan_archive(timeline, archive_bounds(call, timeline))
+        archive_instants(call.state, chosen, call.settings, partial(require_lease, lease))
+    return _result(chosen)
+
+
+def archive_bounds(call: ServiceCall, timeline: Timeline) -> ArchiveBounds:
+    """Find out what has to stay on the active timeline.   Cost: a listing of pins, and a read of the last clean."""
+    state, settings = call.state, call.settings
+    last = last_clean(state, timeline)
+    earliest = earliest_for(state, timeline, retention_of(settings), last)
+    least = settings.get(KEEP_LEAST)
+    return ArchiveBounds(
+        keep_least=least,
+        keep_most=max(least, settings.get(KEEP_MOST)),
+        is_beyond_savepoint=settings.get(BEYOND_SAVEPOINT),
+        retained=None if earliest is None else earliest.requested_time,
+        replaced_since=_replaced_since(timeline, last),
+        has_metadata_table=bool(state.config.metadata_partitions),
+        pinned=min(pinned_points(state), default=None),
+    )
+
+
+def _replaced_since(timeline: Timeline, last: CleanMetadata | None) -> InstantTime | None:
+    """Return the instant from which on replaced files may still be there; None: from the first on.
+
+    What a replacecommit took away is only known while it is active: without it these rows would be back.
+    """
+    if last is None or HELD in (last.extra or {}):
+        return None
+    until = last.earliest or last.last_completed
+    replacing = (one for one in completed_writes(timeline) if one.action is Action.REPLACECOMMIT)
+    late = [one.requested_time for one in replacing if timeline.point(one) >= until]
+    return min([InstantTime(until), *late])
+
+
+def _result(instants: tuple[Instant, ...]) -> ArchiveResult:
+    return ArchiveResult(instants=tuple(str(one.requested_time) for one in instants))
