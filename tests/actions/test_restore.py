@@ -217,6 +217,25 @@ def test_commits_since_that_were_archived_cannot_be_taken_back():
         table.restore(done[1].instant)
 
 
+def test_at_version_6_files_tell_of_commits_that_were_archived_behind_a_savepoint():
+    table, done = written(TableBuilder(), 6)
+    table.savepoint(done[0].instant)
+    storage = table.state.storage
+    storage.put(".hoodie/archived/.commits_.archive.1_1-0-1", b"")
+    [between] = [path for path in data_files(table) if done[1].instant in path and path.startswith("sf/")]
+    for ending in (".commit", ".inflight", ".commit.requested"):
+        storage.delete(f".hoodie/{done[1].instant}{ending}")
+    with pytest.raises(SnapshotExpired, match="archived") as refused:
+        table.restore(done[0].instant)
+    assert done[1].instant in refused.value.values["file"]
+    for path in data_files(table):
+        if done[1].instant in path:
+            storage.delete(path)
+    assert between not in data_files(table)
+    table.restore(done[0].instant)
+    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[0]
+
+
 def test_a_table_with_a_metadata_table_is_refused_unless_that_is_dropped():
     table, done = written(TableBuilder())
     update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})

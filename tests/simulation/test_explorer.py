@@ -136,7 +136,7 @@ def test_what_is_wrong_is_told_and_kept(tmp_path, monkeypatch):
         hunting.save("example", "outage", shorter, schedule, found.wrong, "as an example")
         play, wrong = hunting.replay_saved(tmp_path / "example.json")
     assert "~ outage:w1 ~" in text
-    assert "I8" in text
+    assert "I18" in text
     assert wrong
     assert schedule_of(play) == schedule
     assert hunting.replay_saved(tmp_path / "example.json")[1] == []

@@ -25,6 +25,7 @@ FIRES = (
     ("require_reads_unchanged", "skew"),
     ("require_untouched", "early"),
     ("require_no_rival", "early"),
+    ("require_no_restore", "restore-writer"),
 )
 """Checks, and where each of them has to say no."""
 NAMES = frozenset(name for name, _ in FIRES)

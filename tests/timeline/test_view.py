@@ -136,6 +136,15 @@ def test_as_of_before_the_active_timeline_keeps_the_archived_part_up_to_it():
     assert not is_committed(then, day(5))
 
 
+def test_what_is_older_stays_committed_where_savepoints_keep_all_that_is_active():
+    """As after a restore to a savepoint that kept the archive from going on."""
+    seen = timeline("2_3.commit", "2_4.savepoint", "6_7.commit", "6_8.savepoint")
+    assert is_committed(seen, day(1))
+    assert is_committed(seen, day(2))
+    assert is_committed(seen, day(6))
+    assert not is_committed(seen, day(9))
+
+
 def test_as_of_hides_a_savepointed_commit_of_the_archived_part_that_completed_later():
     then = as_of(timeline("2_9.commit", "2_4.savepoint", "6_7.commit"), day(8))
     assert not is_committed(then, day(2))

@@ -120,7 +120,7 @@ class Timeline:
     instants: tuple[Instant, ...]
     layout: int
     first_write: InstantTime | None
-    """The first write on the active timeline that no savepoint keeps there: what is older was archived."""
+    """The first active write that no savepoint keeps on the timeline, else the last one: what is older was archived."""
     until: InstantTime | None = None
     """Set by `as_of`: later points are out of sight."""
     completed: dict[InstantTime, Instant] = field(repr=False, compare=False)
@@ -142,10 +142,12 @@ def timeline_of(instants: Iterable[Instant], layout: int, archive: Archive | Non
     ordered = tuple(instants)
     savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
     writes = [one for one in ordered if one.action in _PENDING_WRITES]
+    times = [one.requested_time for one in writes]
+    loose = [time for time in times if time not in savepoints]
     return Timeline(
         instants=ordered,
         layout=layout,
-        first_write=min((one.requested_time for one in writes if one.requested_time not in savepoints), default=None),
+        first_write=min(loose or times[-1:], default=None),
         completed={one.requested_time: one for one in writes if one.is_completed},
         pending_times=frozenset(one.requested_time for one in writes if not one.is_completed),
         archive=archive or _NoArchive(),
