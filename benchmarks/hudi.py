@@ -204,7 +204,7 @@ def _first_write(path: Path) -> Any:  # noqa: ANN401 - a completed instant
 
 
 def _prepare(root: Path, rows_count: int) -> None:
-    """Make the batches, and the tables that Apache Hudi starts from where nobody tells it how."""
+    """Make the batches, and the tables that Apache Hudi starts from where it is not told how."""
     prepare_spark(root, rows_count)
     if (root / "beside-hudi-done").exists():
         return

@@ -40,7 +40,7 @@ class Runs:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def median(self, measure: str) -> float:
-        """Give the middle one."""
+        """Return the middle one."""
         return statistics.median(getattr(self, measure))
 
 
@@ -174,7 +174,7 @@ def digest(tables: Iterable[pa.Table]) -> str:
 
 
 def footers(paths: Iterable[Path]) -> str:
-    """Say how files are stored: codec, columns, rows, bytes; levels are in no footer."""
+    """Return how files are stored: codec, columns, rows, bytes; levels are in no footer."""
     found = list(paths)
     if not found:
         return ""

@@ -18,7 +18,7 @@ class Place:
     rows: int
 
     def shared(self, name: str) -> Path:
-        """Give the path of shared data."""
+        """Return the path of shared data."""
         return self.root / name
 
 
@@ -39,11 +39,11 @@ class Contender:
         raise NotImplementedError
 
     def result(self) -> Iterator[pa.Table]:
-        """Give the rows that all contenders must agree on, user columns only; none: nothing to compare."""
+        """Return the rows that all contenders must agree on, user columns only; none: nothing to compare."""
         return iter(())
 
     def files(self) -> Sequence[Path]:
-        """Give the parquet files that the work wrote or read, for their footers."""
+        """Return the parquet files that the work wrote or read, for their footers."""
         return ()
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class OnSpark(Contender):
         return self.spark.read.parquet(str(self.place.shared(name)))
 
     def files(self) -> Sequence[Path]:
-        """Give all parquet files at the path."""
+        """Return all parquet files at the path."""
         return sorted(self.path.rglob("*.parquet"))
 
     def result(self) -> Iterator[pa.Table]:

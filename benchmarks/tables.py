@@ -51,7 +51,7 @@ def delta_table(path: Path, rows: pa.Table, partition_by: list[str] | None = Non
 
 
 def delta_properties() -> object:
-    """Give zstd-1, as ours."""
+    """Return zstd-1, as ours."""
     from deltalake import WriterProperties
 
     return WriterProperties(compression="ZSTD", compression_level=1)

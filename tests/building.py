@@ -54,7 +54,7 @@ class TableBuilder:
         self.env = FixedEnv()
 
     def place(self) -> Storage:
-        """Give the storage of a new table."""
+        """Return the storage of a new table."""
         return MemoryStorage(env=self.env)
 
     def rows(self, records: Any) -> Any:
@@ -96,21 +96,21 @@ class TableBuilder:
 
 
 def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Give rows as tuples, sorted whatever their types."""
+    """Return rows as tuples, sorted whatever their types."""
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
 
 
 def column(table: Table, name: str, **scan: Any) -> list[Any]:
-    """Give one column's values, sorted."""
+    """Return one column's values, sorted."""
     return sorted(table.scan([name], **scan).to_arrow()[name].to_pylist())
 
 
 def listing(table: Table) -> dict[str, bytes]:
-    """Give every file of a table with its content, but for the empty ones that processes lock."""
+    """Return every file of a table with its content, but for the empty ones that processes lock."""
     storage = table.state.storage
     return {status.path: storage.get(status.path) for status in storage.list("") if "/.locks/" not in status.path}
 
 
 def counts(result: WriteResult) -> tuple[int, int, int]:
-    """Give what a write says it did."""
+    """Return what a write says it did."""
     return result.inserted, result.updated, result.deleted

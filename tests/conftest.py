@@ -58,7 +58,7 @@ def _has_java() -> bool:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    """Give the one session, a Connect client if PYHUDI_TEST_CONNECT is set; the test fails where Java is missing."""
+    """Return the one session, a Connect client if PYHUDI_TEST_CONNECT is set; the test fails where Java is missing."""
     if not _has_java():
         pytest.fail("the spark tests need Java 17 or newer; install it and put it on PATH", pytrace=False)
     from pyspark.sql import SparkSession

@@ -65,7 +65,7 @@ ADDED_EXTRA = {"pyhudi.nonce": "tells a writer whose reply was lost that the sto
 
 
 def moment(*time):
-    """Give a time of that day. Units: ms since 1970."""
+    """Return a time of that day. Units: ms since 1970."""
     return int(datetime(2025, 9, 28, *time, tzinfo=UTC).timestamp() * 1000)
 
 
@@ -89,7 +89,7 @@ class ThatDay(FixedEnv):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Give the folder of the table, and the table."""
+    """Return the folder of the table, and the table."""
     folder = tmp_path_factory.mktemp("spark_hudi_db.db") / "spark_hudi_table"
     env = ThatDay(folder)
     table = create_table(

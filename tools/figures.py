@@ -116,14 +116,14 @@ def run(size: str, file: Path, seed: str) -> bool:
 
 
 def missing(size: str, counted: Counter[str]) -> dict[str, int]:
-    """Give the figures that are lower than they have to be."""
+    """Return the figures that are lower than they have to be."""
     which = 1 + SLICES.index(size)
     least = {str(row[0]): int(row[which]) for row in ROWS.values()}
     return {figure: counted[figure] for figure, number in least.items() if counted[figure] < number}
 
 
 def facts(seed: str) -> dict[str, str | int | None]:
-    """Say when, of what and where figures are."""
+    """Return when, of what and where figures are."""
     asked = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     return {

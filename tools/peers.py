@@ -42,12 +42,12 @@ def main() -> int:
 
 
 def jar_of(release: str) -> Path:
-    """Say where a release's bundle is."""
+    """Return where a release's bundle is."""
     return jar_file(BUNDLES[release])
 
 
 def jar_file(artifact: str) -> Path:
-    """Say where an artifact's jar is."""
+    """Return where an artifact's jar is."""
     _, name, version = artifact.split(":")
     return PEERS / "jars" / f"{name}-{version}.jar"
 

@@ -61,7 +61,7 @@ def test_what_widened_is_told(engine, version):
 
 
 def typed(kind, *values):
-    """Give rows whose `n` is of a type."""
+    """Return rows whose `n` is of a type."""
     given = trips(*(trip(str(place)) for place in range(len(values))))
     return given.append_column("n", pa.array(values, kind))
 

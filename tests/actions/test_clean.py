@@ -5,7 +5,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder, listing, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.queries.cleaning import plan_clustering, put_instant
-from tests.txn.writing import begun, remains, states_of
+from tests.txn.writing import begun, leftovers, states_of
 
 from pyhudi.actions.clean import Cleaning
 from pyhudi.actions.clean_plan import HELD
@@ -137,7 +137,7 @@ def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_write_fin
         table.upsert([trip("new", "b")], options={**TINY_FILTERS, **KEEP["commits"]})
         assert len(builder.rows_of(table)) == 5
         assert {state for _, state in states_of(table.state)} == {"completed"}
-        assert remains(table.state) == []
+        assert leftovers(table.state) == []
         assert len([path for path in data_files(table) if path.startswith("a/")]) == 2
     assert at > 6
 

@@ -61,12 +61,12 @@ def snapshot(instants, files, kept=None, *, layout=2, cutoff=0, **more):
 
 
 def taken(given):
-    """Give the files that a plan takes, as (partition, name)."""
+    """Return the files that a plan takes, as (partition, name)."""
     return {(where, name) for where, names in plan_clean(given).files.items() for name in names}
 
 
 def serial(count):
-    """Give commits one after the other: the n-th is requested at 10n and completed at 10n + 5."""
+    """Return commits one after the other: the n-th is requested at 10n and completed at 10n + 5."""
     return [commit(10 * n, 10 * n + 5) for n in range(1, count + 1)]
 
 
@@ -261,13 +261,13 @@ def histories(draw, *, is_serial=False):
 
 
 def seen(history, timeline):
-    """Give the files that readers of a cut timeline open."""
+    """Return the files that readers of a cut timeline open."""
     slices = latest_file_slices(listed(*history.files), timeline, history.replaced)
     return {("p", file.name) for one in slices for file in (one.base, *one.logs) if file is not None}
 
 
 def needed(history, timeline, earliest):
-    """Give what readers need of every moment from right before the horizon on: brute force over all points."""
+    """Return what readers need of every moment from right before the horizon on: brute force over all points."""
     horizon = horizon_of(timeline, earliest)
     points = sorted(timeline.point(one) for one in timeline.completed.values())
     before = [point for point in points if point < horizon][-1:]
@@ -276,7 +276,7 @@ def needed(history, timeline, earliest):
 
 
 def judged(history, commits):
-    """Give what goes, and what brute force says must stay; None where nothing may go."""
+    """Return what goes, and what brute force says must stay; None where nothing may go."""
     timeline, kept = timeline_of(history.instants, history.layout), retention(commits=commits)
     earliest = earliest_retained(timeline, kept, at(0))
     if earliest is None:

@@ -12,7 +12,7 @@ RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 
 
 class Crowded(FaultyStorage):
-    """A store where somebody else commits just after each of the first so many writes has put its files."""
+    """A store where another writer commits just after each of the first so many writes has put its files."""
 
     def __init__(self, inner, times, meddle):
         super().__init__(inner)

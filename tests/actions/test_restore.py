@@ -55,7 +55,7 @@ def data_files(table):
 
 
 def unrestored(table):
-    """Give all files but those of restores, and the partitions' own, which stay."""
+    """Return all files but those of restores, and the partitions' own, which stay."""
     return {
         path: data
         for path, data in listing(table).items()

@@ -99,7 +99,7 @@ def files_on_disk(table):
 
 @pytest.fixture(params=[6, 9])
 def table(request, builder):
-    """Give a table of two partitions with a file group each."""
+    """Return a table of two partitions with a file group each."""
     made = builder.create(TRIPS, version=request.param)
     made.upsert([trip("a1", "a"), trip("a2", "a"), trip("b1", "b")], options=TINY_FILTERS)
     return made
@@ -320,7 +320,7 @@ def test_a_record_that_changes_partition_is_compared_with_what_came_meanwhile(bu
 
 
 def instants_in_place(table):
-    """Tell whether nothing was done from the start."""
+    """Return whether nothing was done from the start."""
     return instants(table) == [("commit", "completed")] * 3
 
 
@@ -505,13 +505,13 @@ def test_pessimistic_writers_of_one_file_group_write_one_after_the_other(builder
 
 
 def test_a_pessimistic_writer_keeps_its_locks_while_it_is_done_again(builder, table):
-    """Whoever it waited for has changed the file group; nobody comes before it a second time."""
+    """The writer it waited for has changed the file group; no writer comes before it a second time."""
     turned_away = []
     (group,) = {one.group for one in visible_slices(file_index(table.state, table.timeline), ["a"])}
     no_wait = Settings({"hoodie.write.lock.wait_time_ms": "0"})
 
     class Twice(Waiting):
-        """A store at which somebody else tries to come in between, when the write begins a second time."""
+        """A store at which another writer tries to come in between, when the write begins a second time."""
 
         def put(self, path, data, mode=PutMode.OVERWRITE):
             super().put(path, data, mode)

@@ -25,7 +25,7 @@ def three_writes(engine, version=9):
 
 
 def files_at(table, done):
-    """Give the names of the files that are read as of a commit, by partition."""
+    """Return the names of the files that are read as of a commit, by partition."""
     found = {}
     for file in table.scan(as_of=done.instant).plan.files:
         partition, _, name = file.path.rpartition("/")

@@ -9,7 +9,7 @@ from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 from tests.simulation.world import FarStorage
-from tests.txn.writing import begun, committed, remains, states_of, through
+from tests.txn.writing import begun, committed, leftovers, states_of, through
 
 from pyhudi.actions.service import ServiceCall, plan_service, run_service, schedule_service, service_call
 from pyhudi.errors import StorageUnavailable
@@ -69,7 +69,7 @@ def notes(state):
 
 
 def at_rest(state):
-    return states_of(state) == [("clean", "completed")] and len(notes(state)) == 2 and remains(state) == []
+    return states_of(state) == [("clean", "completed")] and len(notes(state)) == 2 and leftovers(state) == []
 
 
 def test_a_service_is_planned_run_and_completed(state):
@@ -88,13 +88,13 @@ def test_a_dry_run_changes_nothing(state):
 def test_where_there_is_nothing_to_do_no_instant_is_made(state):
     assert run_service(call_of(state), Noting(names=())) == []
     assert schedule_service(call_of(state), Noting(names=())) is None
-    assert states_of(state) == remains(state) == []
+    assert states_of(state) == leftovers(state) == []
 
 
 def test_what_is_scheduled_now_is_run_later_by_another_process_as_it_was_planned(state):
     scheduled = schedule_service(call_of(state), Noting())
     assert states_of(state) == [("clean", "requested")]
-    assert notes(state) == remains(state) == []
+    assert notes(state) == leftovers(state) == []
     [run] = run_service(call_of(state), Noting(names=()))
     assert (run.plan, run.instant.requested_time) == (scheduled.plan, scheduled.instant.requested_time)
     assert at_rest(state)
@@ -130,7 +130,7 @@ def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_one_finis
         committed(state)  # sweeps the heartbeat of a process that died after it had completed
         assert states_of(state)[0] == ("clean", "completed"), (at, left)
         assert len(notes(state)) == 2
-        assert remains(state) == []
+        assert leftovers(state) == []
         assert sum(action == "clean" for action, _ in states_of(state)) == 1
 
 
@@ -139,7 +139,7 @@ def test_a_failure_leaves_the_plan_for_the_next_process_and_ends_the_heartbeat(s
     with pytest.raises(StorageUnavailable):
         run_service(call_of(through(state, broken)), Noting())
     assert states_of(state) == [("clean", "inflight")]
-    assert remains(state) == []
+    assert leftovers(state) == []
     run_service(call_of(state), Noting(names=()))
     assert at_rest(state)
 
@@ -185,7 +185,7 @@ def test_a_plan_that_was_taken_away_is_not_run(state):
             return super().decode_plan(data, file_name)
 
     assert run_service(call_of(state), Withdrawn(names=())) == []
-    assert notes(state) == remains(state) == []
+    assert notes(state) == leftovers(state) == []
 
 
 def test_a_plan_of_another_program_is_run_at_once_only_where_two_may_run_it(state):

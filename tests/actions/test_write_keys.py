@@ -209,7 +209,7 @@ def test_a_partition_value_cannot_leave_the_table(engine, city):
 
 
 def not_utf8(kind, name):
-    """Give rows of which the second has bytes in a column that are no text."""
+    """Return rows of which the second has bytes in a column that are no text."""
     values = pa.array([b"fine", b"\xff\xfe"]).cast(kind, safe=False)
     rows = trips(trip("a"), trip("b"))
     return rows.set_column(rows.schema.get_field_index(name), name, values)

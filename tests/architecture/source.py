@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
+HARNESS = ("tests", "tools", "benchmarks")
 ALLOWANCES = Path(__file__).with_name("allowances.toml")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -25,12 +26,12 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Give the text as lines."""
+        """Return the text as lines."""
         return self.text.splitlines()
 
     @property
     def room(self) -> str:
-        """Give the top-level room: `storage` of `pyhudi.storage.local`, `options` of `pyhudi.options`."""
+        """Return the top-level room: `storage` of `pyhudi.storage.local`, `options` of `pyhudi.options`."""
         return [*self.name.split("."), ""][1]
 
 
@@ -46,9 +47,19 @@ class Violation:
 @cache
 def modules() -> tuple[Module, ...]:
     """Parse everything below src."""
+    return _parsed(SOURCE, SOURCE)
+
+
+@cache
+def harness() -> tuple[Module, ...]:
+    """Parse the tests, tools and benchmarks."""
+    return tuple(module for name in HARNESS for module in _parsed(ROOT / name, ROOT))
+
+
+def _parsed(folder: Path, root: Path) -> tuple[Module, ...]:
     found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text()
         found.append(Module(name, path, text, ast.parse(text)))
@@ -56,7 +67,7 @@ def modules() -> tuple[Module, ...]:
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, FunctionNode]]:
-    """Give every function with its dotted name inside the module, methods and nested ones included."""
+    """Yield every function with its dotted name inside the module, methods and nested ones included."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, FunctionNode):
             yield prefix + node.name, node
@@ -73,11 +84,11 @@ def enclosing(tree: ast.Module, line: int) -> str:
     return max(inside, default=(0, "<module>"))[1]
 
 
-def judge(rule: str, find: Callable[[Module], Iterator[Violation]]) -> None:
-    """Fail on what a rule finds and the allow-list does not excuse, and on excuses nobody needs any more."""
+def judge(rule: str, find: Callable[[Module], Iterator[Violation]], *, has_harness: bool = False) -> None:
+    """Fail on what a rule finds in the source, or the harness too, and on excuses that are not needed any more."""
     allowed: dict[str, dict[str, object]] = tomllib.loads(ALLOWANCES.read_text()).get(rule, {})
     worst: dict[str, Violation] = {}
-    for module in modules():
+    for module in (*modules(), *(harness() if has_harness else ())):
         for violation in find(module):
             known = worst.get(violation.where)
             if known is None or known.measure < violation.measure:

@@ -130,7 +130,7 @@ def route_plan(**changes: object) -> Routes:
 
 
 class EngineTests:
-    """Give fixtures `storage` and `engine`; `storage` keeps files below `tmp_path`."""
+    """Take fixtures `storage` and `engine`; `storage` keeps files below `tmp_path`."""
 
     @pytest.fixture
     def storage(self, tmp_path) -> Storage:
@@ -186,8 +186,8 @@ class EngineTests:
     def test_select_computes_exactly_the_columns_asked_for(self, engine):
         frame = engine.frame(trips(("a", "rome", 1), ("b", "oslo", 2)))
         doubled = parse("fare * cast(2 as bigint)")
-        chosen = engine.select(frame, {"twice": doubled, "who": parse("id")})
-        assert engine.schema(chosen).names == ["twice", "who"]
+        chosen = engine.select(frame, {"twice": doubled, "name": parse("id")})
+        assert engine.schema(chosen).names == ["twice", "name"]
         assert rows_of(engine, chosen) == [(2, "a"), (4, "b")]
 
     def test_keys_paths_and_order_are_added(self, engine):
@@ -424,11 +424,11 @@ class EngineTests:
         routed = self._routed(engine, storage, rows, **plan, **buckets)
         assert len(routed) == 102
         homes = {}
-        for who, _, partition, bucket, task, is_moved in routed:
+        for key, _, partition, bucket, task, is_moved in routed:
             assert not is_moved
             assert bucket in {"rome": (3, 4), "oslo": (5,), "nice": (6,)}[partition]
             assert task == (0, 0, 1, 1, 1, 0, 2)[bucket]
-            assert homes.setdefault((who, partition), bucket) == bucket
+            assert homes.setdefault((key, partition), bucket) == bucket
         assert set(homes.values()) == {3, 4, 5, 6}
 
     def test_route_without_an_index_inserts_everything(self, engine):

@@ -13,7 +13,7 @@ def few(monkeypatch):
 
 @pytest.fixture
 def made(monkeypatch, few):
-    """Give what the demo makes instead of tables; hudi-rs reads what the table holds."""
+    """Return what the demo makes instead of tables; hudi-rs reads what the table holds."""
     tables = []
 
     def create_table(path, schema, **options):

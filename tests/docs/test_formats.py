@@ -125,7 +125,7 @@ def bytes_of(example):
 
 
 def block_of(container):
-    """Give what follows a container's header: count, size, record, sync marker."""
+    """Return what follows a container's header: count, size, record, sync marker."""
     return container[container.index(NONCE) + len(NONCE) :]
 
 
@@ -166,14 +166,14 @@ def lock():
 
 
 def file_lock():
-    """Give the filesystem lock's file, with the name of a process that is always the same."""
+    """Return the filesystem lock's file, with the name of a process that is always the same."""
     storage, env = MemoryStorage(), FixedEnv(1_767_268_800_000)
     with FileLock(table=storage, storage=storage, path=HUDI_LOCK_PATH, env=env).hold():
         return f"{HUDI_LOCK_PATH}\n{storage.get(HUDI_LOCK_PATH).decode().replace(process_name(), 'host/4711')}"
 
 
 def keys():
-    """Give keys and paths of rows with the values that are spelled in a way of their own."""
+    """Return keys and paths of rows with the values that are spelled in a way of their own."""
     ids, lines = ["a,b", None, ""], [1, 2, 3]
     cities = ["a b/c:d%", "Zürich=1", None]
     spec = KeySpec(
@@ -223,7 +223,7 @@ def history_columns():
 
 
 def slots():
-    """Give the slots of a commit and of a rollback."""
+    """Return the slots of a commit and of a rollback."""
     state = new_state(env=FixedEnv(1_767_268_800_000))
     state = remember_fence(state, Settings({"pyhudi.fence": "on"}))
     fence_of(state).claim_commit(".hoodie/timeline/20260101120000001_20260101120000905.commit", b"Obj\x01")
@@ -295,7 +295,7 @@ def _partition():
 
 
 def written():
-    """Give the examples of all pages by name."""
+    """Return the examples of all pages by name."""
     found = [match for page in sorted(PAGES.glob("*.md")) for match in FENCE.findall(page.read_text())]
     assert len({name for name, _ in found}) == len(found)
     return {name: text.rstrip("\n") for name, text in found}

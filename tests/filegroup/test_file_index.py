@@ -32,7 +32,7 @@ def index_of(state):
 
 
 def listed(counting):
-    """Give the directories that were listed, but for those of the timeline."""
+    """Return the directories that were listed, but for those of the timeline."""
     paths = (one.path for one in counting.operations if one.name == "list_directory")
     return sorted(path for path in paths if not path.startswith(".hoodie"))
 

@@ -28,30 +28,30 @@ _HEADER = re.compile(r"^-- (releases|reads|from): (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Script:
-    """One file of `sql/`: what it is for, who runs it and how it is read."""
+    """One file of `sql/`: what it is for, which releases run it and how it is read."""
 
     name: str
     text: str
 
     @property
     def about(self) -> str:
-        """Give its first comment line."""
+        """Return its first comment line."""
         return self.text.splitlines()[0].removeprefix("-- ")
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """Give the releases that run it; all where it does not say."""
+        """Return the releases that run it; all where it does not say."""
         said = self._headers.get("releases")
         return tuple(said.split()) if said else tuple(RELEASES)
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Give the kinds of reads that Apache Hudi was asked for."""
+        """Return the kinds of reads that Apache Hudi was asked for."""
         return tuple(self._headers.get("reads", "snapshot as_of incremental").split())
 
     @property
     def begins_with(self) -> str | None:
-        """Give the table of an older release that it goes on with."""
+        """Return the table of an older release that it goes on with."""
         return self._headers.get("from")
 
     @cached_property
@@ -68,27 +68,27 @@ class Golden:
 
     @property
     def version(self) -> int:
-        """Give its table version."""
+        """Return its table version."""
         return RELEASES[self.release]
 
     @property
     def name(self) -> str:
-        """Give what it is called: script and version."""
+        """Return what it is called: script and version."""
         return f"{self.script.name}-v{self.version}"
 
     @property
     def archive(self) -> Path:
-        """Say where it is packed."""
+        """Return where it is packed."""
         return HERE / "tables" / f"{self.name}.tar.xz"
 
     @property
     def expectation(self) -> Path:
-        """Say where the rows are that Apache Hudi read."""
+        """Return where the rows are that Apache Hudi read."""
         return HERE / "expected" / f"{self.name}.json"
 
     @cached_property
     def reads(self) -> dict[str, dict[str, Any]]:
-        """Give what Apache Hudi read, by name of the read."""
+        """Return what Apache Hudi read, by name of the read."""
         found: dict[str, dict[str, Any]] = json.loads(self.expectation.read_text(encoding="utf-8"))
         columns: dict[str, str] = {}
         for read in found.values():

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory):
-    """Give a function that says where a table is, unpacked when it is first asked for; it is not to be written to."""
+    """Return a function that says where a table is, unpacked when it is first asked for; it is not to be written to."""
     folder, places = tmp_path_factory.mktemp("golden"), {}
 
     def place(golden):

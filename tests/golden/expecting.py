@@ -34,7 +34,7 @@ class Refused:
 
 @cache
 def listed(kind: str) -> dict[str, Refused]:
-    """Give the refused cases of one kind, `reads` or `writes`."""
+    """Return the refused cases of one kind, `reads` or `writes`."""
     found: dict[str, Refused] = {}
     for path in sorted(LISTS.glob("*.toml")):
         for one in tomllib.loads(path.read_text(encoding="utf-8")).get(kind, []):
@@ -47,7 +47,7 @@ def listed(kind: str) -> dict[str, Refused]:
 
 @cache
 def differing() -> dict[str, str]:
-    """Give the reads in which one column is not what Apache Hudi gives, and that column."""
+    """Return the reads in which one column is not what Apache Hudi gives, and that column."""
     listed_here = tomllib.loads(DIFFERENCES.read_text(encoding="utf-8"))["reads"]
     return {case: one["column"] for one in listed_here for case in one["cases"]}
 

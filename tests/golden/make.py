@@ -214,7 +214,7 @@ def _reads(golden: Golden, table: Table) -> Iterator[tuple[str, dict[str, str]]]
 
 
 def _point(golden: Golden, write: Instant) -> str:
-    """Give the begin of an incremental read after a write: 1.0 takes it in, where the others leave it out."""
+    """Return the begin of an incremental read after a write: 1.0 takes it in, where the others leave it out."""
     if golden.version == 6 or write.completion_time is None:
         return write.requested_time
     return str(int(write.completion_time) + 1) if golden.release == "1.0.2" else write.completion_time

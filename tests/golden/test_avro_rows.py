@@ -22,7 +22,7 @@ TABLES = [pytest.param(one, id=one.name) for one in kept_tables() if re.search(r
 
 
 def records(path: Path) -> Iterator[tuple[pa.Array | pa.ChunkedArray, str]]:
-    """Give the records of each HFile and of each Avro block, with their schema."""
+    """Yield the records of each HFile and of each Avro block, with their schema."""
     for _, data in real_hfiles(path):
         file = open_hfile(lambda offset, length, data=data: data[offset : offset + length], len(data))
         yield file.read()["value"], file.file_info["schema"].decode()

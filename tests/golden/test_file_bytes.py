@@ -24,7 +24,7 @@ NAMED_BY_BASE = {"mor_consistent_buckets", "mor_upgraded", "cow_upgraded_metadat
 
 
 def files(path, pattern):
-    """Give the files of a table that match, outside its metadata directory."""
+    """Return the files of a table that match, outside its metadata directory."""
     return [one for one in sorted(path.rglob(pattern)) if ".hoodie" not in one.relative_to(path).parts]
 
 

@@ -15,7 +15,7 @@ NATIVE = b"\0\0\0\3"
 
 @pytest.fixture(params=TABLES, ids=lambda table: table.name)
 def hfiles(request, unpacked):
-    """Give the HFiles of a table."""
+    """Return the HFiles of a table."""
     found = list(real_hfiles(unpacked(request.param)))
     assert found
     return found

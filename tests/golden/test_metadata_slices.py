@@ -24,7 +24,7 @@ DONE = re.compile(r"(\d+)_(\d+)\.[a-z]+")
 
 
 def metadata_tables():
-    """Give the golden tables that have a metadata table."""
+    """Return the golden tables that have a metadata table."""
     return [
         pytest.param(one, id=one.name)
         for one in kept_tables()
@@ -33,7 +33,7 @@ def metadata_tables():
 
 
 def by_the_rules(root: Path, folder: Path, version: int):
-    """Give (file id, base file, logs in merge order) of each group in a partition."""
+    """Yield (file id, base file, logs in merge order) of each group in a partition."""
     done = dict(found.groups() for one in root.rglob("*") if (found := DONE.fullmatch(one.name)))
     bases, logs = {}, {}
     for name in sorted(one.name for one in folder.iterdir()):

@@ -35,7 +35,7 @@ def read(path, options):
 
 
 def compared(found, wanted, left_out=()):
-    """Give both sides alike: where Apache Hudi shows no meta columns, ours are empty and left out."""
+    """Return both sides alike: where Apache Hudi shows no meta columns, ours are empty and left out."""
     names = [name for name in wanted["columns"] if name not in left_out]
     places = [place for place, name in enumerate(wanted["columns"]) if name not in left_out]
     rows = sorted(([row[place] for place in places] for row in wanted["rows"]), key=repr)

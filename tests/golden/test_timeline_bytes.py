@@ -71,7 +71,7 @@ TABLES = [pytest.param(one, id=one.name) for one in kept_tables()]
 
 
 def timelines(path):
-    """Give the timeline directories of a table and of its metadata table, with their layouts."""
+    """Yield the timeline directories of a table and of its metadata table, with their layouts."""
     for root in (path / ".hoodie", path / ".hoodie" / "metadata" / ".hoodie"):
         if (root / "timeline").exists():
             yield root / "timeline", 2
@@ -80,7 +80,7 @@ def timelines(path):
 
 
 def instants(path):
-    """Give every instant file: instant, bytes, layout."""
+    """Yield every instant file: instant, bytes, layout."""
     for folder, layout in timelines(path):
         for file in sorted(one for one in folder.iterdir() if one.is_file() and one.name[0].isdigit()):
             instant = parse_name(file.name)
@@ -98,13 +98,13 @@ def without_docs(schema, later=frozenset()):
 
 
 def body(data):
-    """Give the one record's bytes of a container."""
+    """Return the one record's bytes of a container."""
     _, _, sync = decode_container(data)
     return data.split(sync)[1]
 
 
 def whole_paths(plan):
-    """Give what finds the path of a file of a clean's plan, by partition and name."""
+    """Return what finds the path of a file of a clean's plan, by partition and name."""
     listed = plan["filePathsToBeDeletedPerPartition"]
     found = {(where, one["filePath"].rsplit("/", 1)[-1]): one["filePath"] for where in listed for one in listed[where]}
     return lambda where, name: found[where, name]

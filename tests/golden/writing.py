@@ -28,7 +28,7 @@ NEW = {"id": "written by ours", "ts": 1000}
 
 
 class _Later(SystemEnv):
-    """Two hours on, when whoever crashed in these tables is taken for gone, however fresh the tables are."""
+    """Two hours on, when a writer that crashed in these tables is taken for gone, however fresh the tables are."""
 
     def now_ms(self) -> int:
         return super().now_ms() + 7_200_000

@@ -13,17 +13,17 @@ _DRAWN = 1 if os.environ.get("CI") == "true" else random.randrange(1_000_000)
 
 
 def pytest_report_header(config):
-    """Say how a run is repeated."""
+    """Write how a run is repeated."""
     return f"PYHUDI_SEED={seed()}" if "peers" in (config.getoption("markexpr") or "") else None
 
 
 def lane():
-    """Say how much is judged: short, full or everything."""
+    """Return how much is judged: short, full or everything."""
     return os.environ.get("PYHUDI_PEERS", "full")
 
 
 def seed():
-    """Give the number that histories are drawn from; a submission judges the same ones every time."""
+    """Return the number that histories are drawn from; a submission judges the same ones every time."""
     return int(os.environ.get("PYHUDI_SEED", _DRAWN))
 
 
@@ -45,13 +45,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def is_full():
-    """Tell whether the whole matrix is wanted, or the slice."""
+    """Return whether the whole matrix is wanted, or the slice."""
     return lane() != "short"
 
 
 @pytest.fixture(scope="session")
 def hudi_1_2(s3_server):
-    """Give Apache Hudi's newest release, which reaches the S3 emulator too."""
+    """Return Apache Hudi's newest release, which reaches the S3 emulator too."""
     from tests.peers.on_s3 import s3_jars, s3_settings
     from tests.peers.peer import NEWEST, UNCOMPILED, Peer
 
@@ -61,7 +61,7 @@ def hudi_1_2(s3_server):
 
 @pytest.fixture(scope="session")
 def uncompiled_spark(spark):
-    """Give our Spark, which does not compile plans then."""
+    """Return our Spark, which does not compile plans then."""
     from tests.peers.peer import UNCOMPILED
 
     for name, value in UNCOMPILED.items():
@@ -73,7 +73,7 @@ def uncompiled_spark(spark):
 
 @pytest.fixture(scope="session")
 def hudi(request):
-    """Give the release that a test names by `crafted.asked_of`."""
+    """Return the release that a test names by `crafted.asked_of`."""
     from tests.peers.peer import NEWEST, UNCOMPILED, Peer
 
     if request.param == NEWEST:

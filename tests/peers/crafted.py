@@ -80,7 +80,7 @@ class Crafted:
 
     @property
     def timeline(self) -> Path:
-        """Give the directory of the instants."""
+        """Return the directory of the instants."""
         return self.path / ".hoodie" / ("" if self.version == 6 else "timeline")
 
     def files(self, pattern: str) -> list[Path]:
@@ -95,10 +95,10 @@ class Crafted:
 
 
 def requested_of(instant: Path) -> str:
-    """Give an instant file's requested time."""
+    """Return an instant file's requested time."""
     return instant.name[:17]
 
 
 def completion_of(instant: Path) -> str:
-    """Give an instant file's completion time; at version 6 it has none of its own."""
+    """Return an instant file's completion time; at version 6 it has none of its own."""
     return instant.stem[-17:]

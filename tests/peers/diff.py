@@ -39,7 +39,7 @@ def differences(one: Path, other: Path) -> Iterator[str]:
 
 
 def description(path: Path) -> dict[str, Any]:
-    """Tell what a table consists of, with drawn names numbered."""
+    """Describe what a table consists of, with drawn names numbered."""
     table = open_table(str(path))
     told = {
         "properties": parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()),
@@ -52,7 +52,7 @@ def description(path: Path) -> dict[str, Any]:
 
 
 def commit(table: Table, instant: Any) -> dict[str, Any]:
-    """Tell what a commit says of itself."""
+    """Describe a commit by what it says of itself."""
     said = read_commit_metadata(table.state, instant)
     return {"time": instant.requested_time, "action": str(instant.action), "metadata": plain(said)}
 
@@ -68,14 +68,14 @@ def plain(value: Any) -> Any:
 
 
 def partition(folder: Path) -> dict[str, Any]:
-    """Tell the base files of a partition, oldest first, and its metadata file."""
+    """Describe the base files of a partition, oldest first, and its metadata file."""
     marks = {path.name: path.read_text().splitlines()[-2:] for path in folder.glob(".hoodie_partition_metadata*")}
     files = sorted(folder.glob("*.parquet"), key=lambda path: path.stem.rsplit("_", 1)[-1])
     return {"metadata": marks, "files": [base_file(path) for path in files]}
 
 
 def base_file(path: Path) -> dict[str, Any]:
-    """Tell a base file's columns and footer."""
+    """Describe a base file's columns and footer."""
     read = pq.ParquetFile(path)
     footer = {key.decode(): value.decode("utf-8", "replace") for key, value in (read.metadata.metadata or {}).items()}
     return {
@@ -87,7 +87,7 @@ def base_file(path: Path) -> dict[str, Any]:
 
 
 def rows(table: Table) -> dict[str, Any]:
-    """Tell the rows of the newest snapshot by partition and key."""
+    """Return the rows of the newest snapshot by partition and key."""
     found = table.scan(meta=True).to_arrow().to_pylist()
     return {f"{row['_hoodie_partition_path']}/{row['_hoodie_record_key']}": row for row in found}
 

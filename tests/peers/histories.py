@@ -16,7 +16,7 @@ __all__ = ["SAVEPOINTS", "Expected", "Row", "Step", "Turn", "alternating", "can_
 
 Row = dict[str, Any]
 Turn = tuple[str, str]
-"""Who does what."""
+"""Which writer does what."""
 SAVEPOINTS = frozenset({"save", "restore", "release"})
 """Turns that commit nothing: the newest commit is saved, the saved one gone back to, or let go."""
 _IDS = ("k", "a:b", "c,d", "e/f", "g%h", "i j", "ключ", "l=m", "__null__", "Z")
@@ -28,7 +28,7 @@ _GROWTH = (("size", pa.int32()), ("size", pa.int64()), ("spot", _SPOT), ("size",
 
 @dataclass(frozen=True)
 class Step:
-    """One commit, or a savepoint: who does what with which rows of which columns."""
+    """One commit, or a savepoint: which writer does what with which rows of which columns."""
 
     actor: str
     verb: str
@@ -37,12 +37,12 @@ class Step:
 
     @property
     def operation(self) -> str:
-        """Give the operation's name: rows that move or have more columns are upserted."""
+        """Return the operation's name: rows that move or have more columns are upserted."""
         return "upsert" if self.verb in {"move", "evolve"} else self.verb
 
     @property
     def table(self) -> pa.Table:
-        """Give the rows."""
+        """Return the rows."""
         return pa.Table.from_pylist(self.rows, schema=self.columns)
 
 
@@ -57,12 +57,12 @@ class Expected:
         self._saved = self.rows, self.brought
 
     def place(self, row: Row) -> tuple[Any, ...]:
-        """Give what tells partitions apart."""
+        """Return what tells partitions apart."""
         names = [name.partition(":")[0] for name in self.kind.partition_by]
         return tuple(row[name] // _DAY if name == "at" else row[name] for name in names)
 
     def key(self, row: Row) -> tuple[Any, ...]:
-        """Give what tells rows apart: record key, and place unless keys are global."""
+        """Return what tells rows apart: record key, and place unless keys are global."""
         return (() if self.kind.is_global else self.place(row), *(row[name] for name in self.kind.key))
 
     def apply(self, step: Step) -> None:
@@ -90,7 +90,7 @@ class Expected:
                 self.rows, self.brought = map(dict, self._saved)
 
     def since(self, step: int) -> list[Row]:
-        """Give the rows that later steps brought."""
+        """Return the rows that later steps brought."""
         return [row for key, row in self.rows.items() if self.brought[key] > step]
 
     def _wins(self, row: Row) -> bool:
@@ -113,12 +113,12 @@ def verbs_of(kind: Kind) -> tuple[str, ...]:
 
 
 def can_do(actor: str, verb: str, kind: Kind) -> bool:
-    """Tell whether a writer can do this to such a table."""
+    """Return whether a writer can do this to such a table."""
     return verb in verbs_of(kind) and not (actor == "hudi" and verb in kind.beyond_hudi)
 
 
 def alternating(kind: Kind, actors: list[str], seed: int) -> list[Turn]:
-    """Give each actor something to do in turn; upserts come up most."""
+    """Return each actor something to do in turn; upserts come up most."""
     luck = random.Random(f"{kind.name}/{seed}")
     verbs = [verb for verb in verbs_of(kind) if verb not in {"evolve", "move"}] + ["upsert", "upsert"]
     luck.shuffle(verbs)

@@ -60,26 +60,26 @@ class Kind:
 
     @property
     def is_global(self) -> bool:
-        """Tell whether a key is in one partition only, which rows may leave."""
+        """Return whether a key is in one partition only, which rows may leave."""
         return self.write.get("hoodie.index.type", "").startswith("GLOBAL")
 
     @property
     def is_encoded(self) -> bool:
-        """Tell whether partition paths are spelled as in URLs."""
+        """Return whether partition paths are spelled as in URLs."""
         return self.options.items() >= _URL.items()
 
     @property
     def heeds_order(self) -> bool:
-        """Tell whether the row with the higher ordering value wins, not the newer one."""
+        """Return whether the row with the higher ordering value wins, not the newer one."""
         return bool(self.ordering) and not self.options.items() >= _COMMIT_TIME.items()
 
     @property
     def has_meta_columns(self) -> bool:
-        """Tell whether rows carry them."""
+        """Return whether rows carry them."""
         return self.options.get("hoodie.populate.meta.fields") != "false"
 
     def hudi_options(self, version: int) -> dict[str, str]:
-        """Give what a write of Apache Hudi is told."""
+        """Return what a write of Apache Hudi is told."""
         return (
             self.options
             | self.write
@@ -98,14 +98,14 @@ class Kind:
         )
 
     def untold(self) -> dict[str, str]:
-        """Give what tables of custom keys do not say, so that every write is told."""
+        """Return what tables of custom keys do not say, so that every write is told."""
         if self.generator != "CustomKeyGenerator":
             return self.write
         times = {name: text for name, text in self.options.items() if "timebased" in name}
         return self.write | times | {"hoodie.datasource.write.partitionpath.field": ",".join(self.partition_by)}
 
     def our_options(self) -> dict[str, str]:
-        """Give what creating it takes besides the named arguments."""
+        """Return what creating it takes besides the named arguments."""
         return self.options | {"hoodie.datasource.write.keygenerator.class": _KEYGEN + self.generator}
 
 
@@ -168,7 +168,7 @@ MERGINGS: Mapping[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "commit_time": ((), _COMMIT_TIME),
     "commit_time_ordered": (("ts",), _COMMIT_TIME),
 }
-"""Ordering fields and options; the last has a field that nobody heeds."""
+"""Ordering fields and options; the last has a field that no merge heeds."""
 
 INDEXES: Mapping[str, dict[str, str]] = {
     "SIMPLE": {},
@@ -199,7 +199,7 @@ def laid_out(keys: str, paths: str, stored: str) -> Kind:
 
 
 def can_lay_out(keys: str, paths: str, stored: str) -> bool:
-    """Tell whether both sides make such tables: Apache Hudi leaves meta columns out with three key generators only."""
+    """Return whether both sides make such tables: Apache Hudi leaves meta columns out with three generators only."""
     kind = KEYS[keys]
     if not kind.partition_by and (paths != "flat" or stored == "no_partition_columns"):
         return False
@@ -208,7 +208,7 @@ def can_lay_out(keys: str, paths: str, stored: str) -> bool:
 
 
 def crossed(layout: Kind, merging: str, index: str) -> Kind:
-    """Give a layout a way to merge rows and to find keys."""
+    """Add to a layout a way to merge rows and to find keys."""
     ordering, options = MERGINGS[merging]
     return replace(
         layout,
@@ -221,7 +221,7 @@ def crossed(layout: Kind, merging: str, index: str) -> Kind:
 
 
 def can_cross(layout: Kind, index: str) -> bool:
-    """Tell whether keys of such a table can be found so.
+    """Return whether keys of such a table can be found so.
 
     Files without meta columns have no bloom filters, and generated keys have no field that makes a hash bucket.
     """

@@ -1,6 +1,6 @@
 """The matrix: which histories are judged, drawn from a seed.
 
-A case is a kind of table, a table version, who writes first, the place, and whose turn it is to do what. Every value of
+A case is a kind of table, a table version, the writer that begins, the place, and the turns to do what. Every value of
 every factor is in the short slice; the full lane has every two values of different factors together, but for each way
 to make keys with each index; `everything` has all combinations, which takes months. What writers do is dealt so that
 each does everything, and in the full lane everything with every value of every factor. Start at `cases`.
@@ -60,7 +60,7 @@ Choice = tuple[str, ...]
 Group = tuple[tuple[int, str], ...]
 """Some values of a choice, each with its factor's number."""
 Deed = tuple[str, str, int, str]
-"""Who does what, and the number and value of a factor it is done with."""
+"""Which writer does what, and the number and value of a factor it is done with."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class Case:
 
     @property
     def version(self) -> int:
-        """Give the table version."""
+        """Return the table version."""
         return int(_said(self.choice)["version"])
 
     @property
     def place(self) -> str:
-        """Say where the table is."""
+        """Return where the table is."""
         return _said(self.choice)["place"]
 
     @property
@@ -137,12 +137,12 @@ def _numbers(group: Group) -> tuple[int, ...]:
 
 
 def deeds_of(turn: Turn, choice: Choice) -> set[Deed]:
-    """Give what a turn does with each value of a choice."""
+    """Return what a turn does with each value of a choice."""
     return {(*turn, number, value) for number, value in enumerate(choice)}
 
 
 def fits(choice: Choice) -> bool:
-    """Tell whether such a table can be."""
+    """Return whether such a table can be."""
     said = _said(choice)
     layout = said["keys"], said["paths"], said["stored"]
     return can_lay_out(*layout) and can_cross(laid_out(*layout), said["index"])
@@ -171,7 +171,7 @@ def _case(choice: Choice, size: Size, done: set[Deed], luck: random.Random, seed
 def _dealt(actor: str, kind: Kind, choice: Choice, done: set[Deed], luck: random.Random) -> Turn:
     """Let a writer do what it never did, first what few tables allow; else what is newest with such a table."""
     able = [(actor, verb) for verb in verbs_of(kind) if can_do(actor, verb, kind)]
-    never = set(able) - {(who, verb) for who, verb, _, _ in done}
+    never = set(able) - {(writer, verb) for writer, verb, _, _ in done}
 
     def worth(turn: Turn) -> tuple[int, int]:
         rarity = len(KINDS) - sum(can_do(*turn, one) for one in KINDS) + 1

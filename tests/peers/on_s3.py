@@ -24,12 +24,12 @@ def peer_on_s3(endpoint: str, home: Path) -> Peer:
 
 
 def s3_jars() -> list[Path]:
-    """Give what it needs to reach files on the emulator."""
+    """Return what it needs to reach files on the emulator."""
     return [jar_file(artifact) for artifact in S3_JARS]
 
 
 def s3_settings(endpoint: str) -> dict[str, str]:
-    """Tell Spark where the emulator is."""
+    """Return what tells Spark where the emulator is."""
     return {
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.access.key": "dummy",

@@ -85,7 +85,7 @@ class Peer:
         self._home.cleanup()
 
     def run(self, text: str) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement whose rows are not wanted."""
         self._tell(do="sql", text=text)
 
     def sql(self, text: str) -> pa.Table:
@@ -121,12 +121,12 @@ class Peer:
         return self._tell(do="scan", path=str(path), options=dict(options or {}))
 
     def default(self, of: str) -> str | None:
-        """Give the default of an option, which is named by its class and constant."""
+        """Return the default of an option, which is named by its class and constant."""
         found: str | None = self._ask(do="default", of=of)["found"]
         return found
 
     def log(self) -> str:
-        """Give what the peer printed so far."""
+        """Return what the peer printed so far."""
         self._log.flush()
         return Path(self._log.name).read_text(encoding="utf-8")
 

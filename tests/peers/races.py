@@ -1,7 +1,7 @@
 """pyhudi and Apache Hudi writing one table at the same moment, and what must be in it afterwards.
 
 Every commit brings one row that no other commit has, into file groups that all commits share, and updates a row that
-all of them update. Nobody runs far ahead of the other, so that they meet all the while. Start at `race`.
+all of them update. Neither runs far ahead of the other, so that they meet all the while. Start at `race`.
 """
 
 import random

@@ -92,7 +92,7 @@ def _put(frame: DataFrame, out: str | None) -> None:
 
 
 def _default(spark: SparkSession, of: str) -> str | None:
-    """Give an option's default: the option is a constant of a class, an object with methods."""
+    """Return an option's default: the option is a constant of a class, an object with methods."""
     option: Any = spark._jvm  # there is no public way to a class
     for name in of.split("."):
         option = getattr(option, name)

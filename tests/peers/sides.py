@@ -208,7 +208,7 @@ class HudiRs:
 
     @property
     def refusal(self) -> str | None:
-        """Give what it says of a table that it does not read."""
+        """Return what it says of a table that it does not read."""
         if "hoodie.datasource.write.drop.partition.columns" in self.kind.options:
             return "drop.partition.columns"
         if self.kind.generator == "CustomKeyGenerator" and self.version > 6:
@@ -245,19 +245,19 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def partition_path(table: Table, step: Step, kind: Kind) -> str:
-    """Say which partition a step's row is in."""
+    """Return which partition a step's row is in."""
     spec = key_spec(table.config, Settings.of(kind.untold()))
     (path,) = partition_paths(spec, step.table.slice(0, 1)).to_pylist()
     return str(path)
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """Give rows in an order of their own."""
+    """Return rows in an order of their own."""
     return sorted(table.to_pylist(), key=repr)
 
 
 def _rows(step: Step, kind: Kind, table: Table) -> pa.Table:
-    """Give a step's rows; those that are stored under a generated key bring it, as rows do that were read."""
+    """Return a step's rows; those that are stored under a generated key bring it, as rows do that were read."""
     if not kind.has_generated_keys or step.operation not in {"upsert", "delete"}:
         return step.table
     stored = table.scan(["id", *_KEY_COLUMNS]).to_arrow().to_pylist()
@@ -298,5 +298,5 @@ def _newest_savepoint(table: Table) -> str:
 
 
 def _moment(commit: Instant, version: int) -> str:
-    """Give the time that orders commits: when they completed, before version 8 when they were requested."""
+    """Return the time that orders commits: when they completed, before version 8 when they were requested."""
     return str(commit.requested_time if version < 8 else commit.completion_time)

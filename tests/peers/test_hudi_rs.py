@@ -29,7 +29,7 @@ class Pair:
     results: list[WriteResult]
 
     def moment(self, result: WriteResult) -> str:
-        """Give the time that orders commits: when they completed, before version 8 when they were requested."""
+        """Return the time that orders commits: when they completed, before version 8 when they were requested."""
         return result.instant if self.version < 8 else result.completion_time
 
     def read(self, options: HudiReadOptions) -> list[Any]:
@@ -40,7 +40,7 @@ class Pair:
 
 @pytest.fixture(scope="module", params=[6, 8, 9])
 def pair(request, tmp_path_factory):
-    """Give a table after an upsert, another, a delete, a replacement and a merge."""
+    """Return a table after an upsert, another, a delete, a replacement and a merge."""
     builder, folder = TableBuilder(), str(tmp_path_factory.mktemp("peers") / "trips")
     table = builder.create(version=request.param, storage=open_storage(folder, None, builder.env))
     first = [trip(f"k{i:02}", ["sf", "oslo"][i % 2], ts=i, fare=float(i)) for i in range(40)]

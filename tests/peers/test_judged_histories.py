@@ -52,7 +52,7 @@ class Court:
         self.expected = Expected(self.kind)
 
     def judge(self, step: Step, luck: random.Random):
-        """Hold every reader to what must be there, was there, and came since a former commit."""
+        """Check every reader against what must be there, was there, and came since a former commit."""
         self.expected.apply(step)
         rows = list(self.expected.rows.values())
         newest = completed_writes(self.place.open().timeline)[-1]
@@ -84,7 +84,7 @@ class Court:
 
 @pytest.fixture
 def place_of(s3_server, tmp_path):
-    """Give a place that nobody used before."""
+    """Return a place that was not used before."""
 
     def place(case):
         if case.place == "local":
@@ -131,7 +131,7 @@ class Moment:
     rows: list[tuple[Any, Row]]
 
     def since(self, other: "Moment | None") -> list[Row]:
-        """Give the rows that came later."""
+        """Return the rows that came later."""
         return [row for brought, row in self.rows if other is None or brought > other.last]
 
 
@@ -168,7 +168,7 @@ class Memory:
             self.moments.append(Moment(self.expected.steps, commits, rows))
 
     def at(self, time: str, *, is_requested: bool) -> Moment | None:
-        """Give what the table was at a time, by when commits were requested or by what orders them for readers."""
+        """Return what the table was at a time, by when commits were requested or by what orders them for readers."""
         timeline = self.place.open().timeline
         points = {
             moment.last: min(one.requested_time if is_requested else timeline.point(one) for one in moment.commits)

@@ -62,7 +62,7 @@ def overlap(sides, path):
 
 @pytest.fixture(scope="module", params=["9-ours", "8-hudi", "6-ours", "6-hudi"])
 def read(hudi_1_2, tmp_path_factory, request):
-    """Give a table with a history, and a function that reads it by both sides."""
+    """Return a table with a history, and a function that reads it by both sides."""
     version, first = request.param.split("-")
     path = tmp_path_factory.mktemp("reads") / "trips"
     sides = {"ours": Ours(path, SIMPLE, int(version)), "hudi": Hudi(hudi_1_2, path, SIMPLE, int(version), TWO_WRITERS)}

@@ -13,7 +13,7 @@ HEEDS_ORDER = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.
 
 @pytest.fixture(scope="module", params=[("1.0.2", 8), ("0.15.0", 6)], ids=["1.0.2", "0.15.0"])
 def older(request):
-    """Give an older release and the version it writes."""
+    """Return an older release and the version it writes."""
     release, version = request.param
     with Peer(release) as peer:
         yield peer, version

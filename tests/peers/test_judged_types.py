@@ -51,7 +51,7 @@ OPTIONS = {
 
 
 def widest(width, sign):
-    """Give the largest number of so many digits, a third of them after the point."""
+    """Return the largest number of so many digits, a third of them after the point."""
     return decimal.Decimal((sign < 0, (9,) * width, -(width // 3)))
 
 

@@ -61,7 +61,7 @@ def plan_clustering(table, *paths):
 
 
 def taken_by(files):
-    """Give paths as names by partition."""
+    """Return paths as names by partition."""
     taken = {}
     for path in files:
         where, name = path.rsplit("/", 1)

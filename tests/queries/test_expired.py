@@ -27,7 +27,7 @@ def states_of(engine, version, partition="sf"):
 
 
 def file_of(table, done, partition="sf"):
-    """Give the file that a write made."""
+    """Return the file that a write made."""
     [path] = [
         one["path"]
         for one in table.inspect.files().to_pylist()

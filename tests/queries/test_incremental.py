@@ -118,7 +118,7 @@ def test_a_commit_that_completes_late_is_seen_by_who_reads_after_it(engine, vers
 
 
 def begun(table, time):
-    """Leave a commit of somebody else under way."""
+    """Leave a commit of another writer under way."""
     instant = Instant(requested_time=InstantTime(str(time)), action=Action.COMMIT, state=State.REQUESTED)
     return start(table.state, request(table.state, instant, b""))
 

@@ -8,7 +8,7 @@ from pyhudi.errors import InvalidInput
 def test_records_are_found_by_key_in_every_partition(engine, version):
     table = engine.create(version=version)
     table.insert(engine.rows(trips(trip("a"), trip("b", "oslo"), trip("c"))))
-    found = table.lookup(["a", "b", "nobody"], columns=["uuid", "city"])
+    found = table.lookup(["a", "b", "absent"], columns=["uuid", "city"])
     assert sorted(found.column("uuid").to_pylist()) == ["a", "b"]
     assert table.lookup([]).num_rows == 0
 

@@ -65,7 +65,7 @@ def new_bucket(env, options=None):
 
 
 def copied(storage, env):
-    """Give the same bytes and times apart from the original."""
+    """Return the same bytes and times apart from the original."""
     copy = type(storage)(URL, env)
     copy._content.files.update(storage._content.files)
     return copy

@@ -10,7 +10,7 @@ __all__ = ["s3_server"]
 
 @pytest.fixture
 def figure():
-    """Give what adds to a figure of docs/reliability.md."""
+    """Return what adds to a figure of docs/reliability.md."""
     return figures.count
 
 

@@ -50,7 +50,7 @@ class Disk:
         return "done"
 
     def require(self):
-        """Hold the table to what was told, while the disk is still full."""
+        """Check the table against what was told, while the disk is still full."""
         found = open_table(self.path).scan(["uuid", "city", "fare"]).to_arrow().to_pylist()
         assert len(found) == len(self.rows), "a row is missing, or is there twice"
         assert {(row["uuid"], row["city"]): row["fare"] for row in found} == self.rows

@@ -125,7 +125,7 @@ def search(protection, size):
 
 
 def _wrong(world):
-    """Compare what readers see with what writers were told: at every time by times, and now by who was told last."""
+    """Compare what readers see with what writers were told: at every time by times, and now by the last to be told."""
     by_time = sorted(world.told, key=lambda one: one[0])
     moments = [(ts, [one for one in by_time if one[0] <= ts]) for ts in sorted({one[0] for one in by_time})]
     if world.told:
@@ -140,7 +140,7 @@ def _wrong(world):
 
 
 def _read(world, now):
-    """Give the rows of every file group's newest slice that is completed and not later than now."""
+    """Return the rows of every file group's newest slice that is completed and not later than now."""
     newest, stored = {}, dict(world.slices)
     for (ts, _), found in world.completed:
         if ts <= now and (found.group not in newest or newest[found.group].ts < ts):
@@ -149,7 +149,7 @@ def _read(world, now):
 
 
 def _next(world, protection, size):
-    """Give what can follow: every writer's next step, in every way it can be done."""
+    """Yield what can follow: every writer's next step, in every way it can be done."""
     for number, writer in enumerate(world.writers):
         yield from _STEPS[writer.step](world, number, writer, protection, size)
 

@@ -15,7 +15,7 @@ MOUNT = 'mount -t tmpfs -o "$0" pyhudi "$1" && shift && exec "$@"'
 
 
 def on_own_disk(command, folder, size_mb, most_names=0):
-    """Give a command that mounts a disk at a folder and becomes the one given; and why there is none, or ""."""
+    """Return a command that mounts a disk at a folder and becomes the one given; and why there is none, or ""."""
     options = f"size={size_mb}m,mode=0777" + (f",nr_inodes={most_names}" if most_names else "")
     reasons = []
     for space in SPACES:
@@ -41,7 +41,7 @@ class Ballast:
         """Leave this many pages, as far as others do not take or free some meanwhile."""
         with Path(self._folder, "room").open("ab") as file:
             while (size := self._free() - free_pages * PAGE) > 0:
-                with suppress(OSError):  # somebody was faster: less is left
+                with suppress(OSError):  # another process was faster: less is left
                     os.posix_fallocate(file.fileno(), file.tell(), size)
                     return
 

@@ -20,7 +20,7 @@ from pyhudi.storage.local import posix, publish, store
 from pyhudi.storage.memory import MemoryStorage
 
 TEMPORARY = ".hoodie/.tmp/"
-"""Nobody reads what lies there."""
+"""No reader looks at what lies there."""
 CHANGES_AT_ONCE = 8
 """So many changes in a row have the same time."""
 
@@ -54,7 +54,7 @@ class Names:
             self.directories.discard(path)
 
     def files(self, *, only_safe):
-        """Give path to bytes of what can be reached; each file whole, or as far as it was synced."""
+        """Return path to bytes of what can be reached; each file whole, or as far as it was synced."""
         return {
             path: bytes(node.data[: node.safe_bytes] if only_safe else node.data)
             for path, node in self.nodes.items()
@@ -77,7 +77,7 @@ class Disk:
         self._changes = 0
 
     def change(self, *change):
-        """Change a name: at once for everybody who looks, and for good when its directory is synced."""
+        """Change a name: at once for all that look, and for good when its directory is synced."""
         self.now.change(*change)
         self._pending.append(change)
         what, path = change[:2]
@@ -93,7 +93,7 @@ class Disk:
         self._changed |= dict.fromkeys(paths, self._changes // CHANGES_AT_ONCE + 1)
 
     def described(self, path, found):
-        """Give what the system says of a file or directory, with the inode and time that it has here."""
+        """Return what the system says of a file or directory, with the inode and time that it has here."""
         inode = self._inodes.get(path, found.st_ino)
         fields = [inode if field == stat.ST_INO else value for field, value in enumerate(found)]
         return os.stat_result(fields, {"st_mtime_ns": found.st_mtime_ns, "st_ctime_ns": self._changed.get(path, 0)})
@@ -112,7 +112,7 @@ class Disk:
         self._pending = kept
 
     def states(self):
-        """Give what may be found when the power goes now: everything, what is safe, or all but one change."""
+        """Yield what may be found when the power goes now: everything, what is safe, or all but one change."""
         yield self.now.files(only_safe=False)
         yield self.now.files(only_safe=True)
         for lost in [None, *self._pending]:
@@ -218,7 +218,7 @@ class PoweredOs:
         self._watch()
 
     def _path(self, name, dir_fd):
-        """Give a path below the table; empty for the table itself."""
+        """Return a path below the table; empty for the table itself."""
         if dir_fd is None:
             return os.path.relpath(name, self._root) if name != self._root else ""
         above = self._paths[dir_fd]
@@ -234,6 +234,6 @@ def world_of(files, env):
 
 
 def _above(path):
-    """Give every directory above a path."""
+    """Return every directory above a path."""
     parts = path.split("/")[:-1]
     return {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}

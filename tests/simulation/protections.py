@@ -1,6 +1,6 @@
 """The model's protections on the real code: each is taken away by wiring that only tests have.
 
-No control is a lock that lets everybody in; times that are not monotonic come from each writer's own counter; with salt
+No control is a lock that lets every writer in; times that are not monotonic come from a writer's own counter; with salt
 the names of files and the times of instants are the writer's own, without it all writers draw the same ids and nonces.
 Start at `hunt_losses`.
 """
@@ -26,7 +26,7 @@ SCENARIOS = ("count-count", "update-update", "update-apart", "insert-same-key")
 LOSSES = frozenset({"I1", "I3", "I4", "I6", "I7", "I8", "I18", "I20"})
 """What is lost, double or overwritten. That times repeat themselves (I10) is no loss where they are let to."""
 AHEAD_MS = (10, -10, 0)
-"""Where times are anybody's: the second writer draws later ones, or earlier ones, or the same."""
+"""Where times are of no common clock: the second writer draws later ones, or earlier ones, or the same."""
 MODES = {
     Control.NONE: "OPTIMISTIC_CONCURRENCY_CONTROL",
     Control.OPTIMISTIC: "OPTIMISTIC_CONCURRENCY_CONTROL",
@@ -49,7 +49,7 @@ def hunt_losses(protection, *names, runs=None, seed=1):
 
 @contextmanager
 def wired(protection, ahead_ms=0):
-    """Take away what is not there; `ahead_ms` is how far the second writer's times are ahead where nobody asks."""
+    """Take away what is not there; `ahead_ms` is how far the second writer's times are ahead where it is not asked."""
     with ExitStack() as stack:
         if protection.control is Control.NONE:
             target, make = UNGUARDED
@@ -66,7 +66,7 @@ def wired(protection, ahead_ms=0):
 
 
 def _leads(protection):
-    """Give where the second writer's times may be, first where it shows soonest."""
+    """Return where the second writer's times may be, first where it shows soonest."""
     if protection.is_monotonic:
         return (0,)
     return AHEAD_MS if protection.has_absent else reversed(AHEAD_MS)
@@ -106,7 +106,7 @@ def _salted(base_file_of):
 
 
 def _unsalted(env_of):
-    return lambda run, actor, storage, seed: env_of(run, actor, storage, seed="everybody")
+    return lambda run, actor, storage, seed: env_of(run, actor, storage, seed="all")
 
 
 def _losses(play):

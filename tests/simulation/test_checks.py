@@ -28,7 +28,7 @@ NUMBERS = [*(f"I{number}" for number in range(1, 21)), "L1"]
 
 
 def played(name):
-    """Give a run of a scenario in which one actor goes after the other."""
+    """Return a run of a scenario in which one actor goes after the other."""
     with simulated():
         return replayed(begin_of(scenarios()[name]), [])
 
@@ -54,7 +54,7 @@ def base_files(play, partition):
 
 
 def completed(play):
-    """Give the path of the completed instant that came last."""
+    """Return the path of the completed instant that came last."""
     found = [path for path in play.run.disk.files if path.endswith(".commit")]
     return max(found, key=lambda path: path.rsplit("_", 1)[-1])
 
@@ -100,7 +100,7 @@ def leave_a_file(play):
 
 
 def outcomes(**changed):
-    """Say that every call ended otherwise than it did."""
+    """Pretend that every call ended otherwise than it did."""
 
     def tell(play):
         play.outcomes = [replace(one, **changed) for one in play.outcomes]
@@ -141,9 +141,9 @@ BROKEN_ENDS = {
     "I19 another file is gone": lambda play: take(play, next(iter(BYSTANDERS))),
     "I20 a file is missing": lambda play: take(play, newest(play, "b")[1]),
     "I20 a file has another size": undo_an_update,
-    "L1 nobody wins": outcomes(result="WriteConflict", instant=""),
+    "L1 no writer wins": outcomes(result="WriteConflict", instant=""),
     "L1 a living writer is taken for dead": outcomes(result="HeartbeatExpired"),
-    "L1 somebody meets a bug": outcomes(result="InternalError"),
+    "L1 a writer meets a bug": outcomes(result="InternalError"),
     "L1 a lock is never free": outcomes(result="LockNotAcquired"),
 }
 
@@ -205,7 +205,7 @@ def test_a_service_that_changes_rows_is_called_so(name):
 
 @pytest.fixture
 def watched(play):
-    """Give a function that spoils a run at rest, and tells what the watcher says to each step."""
+    """Return a function that spoils a run at rest, and tells what the watcher says to each step."""
 
     def after(*steps):
         watcher = Watcher(play)
@@ -305,7 +305,7 @@ def test_every_invariant_is_checked_or_waits_for_something():
 
 
 def is_there(sign):
-    """Tell whether a module of pyhudi, or a method of Table that does something, exists."""
+    """Return whether a module of pyhudi, or a method of Table that does something, exists."""
     owner, _, name = sign.rpartition(".")
     if owner == "Table":
         return hasattr(Table, name) and name not in WAYS_ROUND

@@ -1,4 +1,4 @@
-"""Clocks that are skewed, jump or go back: nothing acknowledged is lost, and who cannot go on is told why."""
+"""Clocks that are skewed, jump or go back: nothing acknowledged is lost, and a writer that cannot go on is told why."""
 
 from datetime import UTC
 
@@ -98,8 +98,8 @@ def test_writers_with_right_and_wrong_clocks_take_turns(worlds, kind, offset_ms)
         assert world.rows() == expected
     require_clean(world.copy(DEAD_MS + DAY_MS).table())
     refused = {"right": offset_ms > REACH_MS, "wrong": offset_ms < -REACH_MS}
-    for who, is_refused in refused.items():
-        assert set(answers[who][1:]) == {"ClockBehindTimeline" if is_refused else "done"}, answers
+    for name, is_refused in refused.items():
+        assert set(answers[name][1:]) == {"ClockBehindTimeline" if is_refused else "done"}, answers
 
 
 def test_a_clock_a_year_ahead_stops_the_others_and_loses_nothing(worlds):
@@ -118,7 +118,7 @@ def test_a_clock_a_year_ahead_stops_the_others_and_loses_nothing(worlds):
 
 
 def die(world, ahead_ms, fault):
-    """Let a writer die whose clock is ahead, and who leaves the other dead alone; give its instant."""
+    """Let a writer die whose clock is ahead, and which leaves the other dead alone; give its instant."""
     options = {**OPTIONS, "hoodie.clean.failed.writes.policy": "NEVER"}
     table = opened(FaultyStorage(world.storage, plan=[fault]), WrongEnv(world.env, ahead_ms))
     with pytest.raises(SimulatedCrash):
@@ -190,7 +190,7 @@ def test_a_reader_with_a_wrong_clock_reads_the_same(worlds, kind, offset_ms):
 
 
 def said_by(table):
-    """Give all that readers ask for: the rows now, as of every commit, and what changed since each."""
+    """Return all that readers ask for: the rows now, as of every commit, and what changed since each."""
     columns = ["uuid", "city", "fare"]
     instants = sorted(one.requested_time for one in table.timeline.completed.values())
     found = [table.scan(columns)]
@@ -198,7 +198,7 @@ def said_by(table):
     return [sorted(scan.to_arrow().to_pylist(), key=repr) for scan in found]
 
 
-# who is dead, and who holds the lock, by a wrong clock
+# which writer is dead, and which holds the lock, by a wrong clock
 
 
 def add(table, where="uuid = 'k1'"):
@@ -211,7 +211,7 @@ K1 = ("k1", "b")
 
 
 class Meeting:
-    """A writer who is interrupted before one operation by a whole write of another one, whose clock is wrong."""
+    """A writer that is interrupted before one operation by a whole write of another one, whose clock is wrong."""
 
     def __init__(self, start, hosts_ms, offset_ms, at):
         self.hosts = Hosts(hosts_ms)
@@ -226,7 +226,7 @@ class Meeting:
         self.answers.append(told(lambda: add(opened(self.storage, self.other))))
 
     def counted(self):
-        """Give how often the row was changed."""
+        """Return how often the row was changed."""
         return rows_in(self.storage, self.first)[K1] - 1.0
 
 
@@ -254,7 +254,7 @@ def test_a_fence_holds_whatever_the_clocks_say(figure, offset_ms):
 
 
 def test_without_a_fence_a_clock_that_is_off_by_a_lease_may_lose_an_update():
-    """It is why there is a fence; nobody can keep a lease by a clock that is an hour ahead."""
+    """It is why there is a fence; no writer can keep a lease by a clock that is an hour ahead."""
     assert any(met.counted() < met.answers.count("done") for met in meetings(HOUR_MS))
 
 

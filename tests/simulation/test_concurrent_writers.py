@@ -25,7 +25,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @pytest.fixture
 def path(tmp_path):
-    """Give a table of two partitions, each with a counter."""
+    """Return a table of two partitions, each with a counter."""
     path = str(tmp_path / "trips")
     table = create_table(
         path, TRIPS, record_key=["uuid"], partition_by=["city"], ordering=["ts"], options={"hoodie.table.name": "trips"}
@@ -35,7 +35,7 @@ def path(tmp_path):
 
 
 def retried(write):
-    """Write until nobody is in the way; give how often somebody was."""
+    """Write until no writer is in the way; return how often one was."""
     conflicts = 0
     while True:
         try:
@@ -169,7 +169,7 @@ def test_processes_lose_no_update(path):
         done = answers_of(processes, [ours for ours, _ in wires])
     finally:
         for process in processes:
-            process.kill()  # it has answered, or somebody has failed
+            process.kill()  # it has answered, or another has failed
             process.join()
     require_all(
         path, [token for acked, _ in done for token in acked], {"count-a": 2.0 * ROUNDS, "count-b": 1.0 * ROUNDS}

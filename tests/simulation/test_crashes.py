@@ -97,7 +97,7 @@ VERBS = {
 
 
 def next_write(table):
-    """Be the next writer, who recovers first."""
+    """Be the next writer, which recovers first."""
     table.upsert([trip("next", "n", fare=1.0)], options=OPTIONS)
 
 
@@ -118,7 +118,7 @@ def died(world, verb, at, kind):
 
 
 def deaths(world, verb):
-    """Give every state, once, in which a crash at any moment leaves the table."""
+    """Yield every state, once, in which a crash at any moment leaves the table."""
     for moment in watched(world, verb)[0].moments:
         yield moment.world()
 

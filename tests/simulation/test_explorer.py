@@ -30,7 +30,7 @@ PROMISED = [name for name, given in made_for().items() if not given and not scen
 
 
 def trace_of(play):
-    return [(move.who, str(move.operation)) for move in play.run.trace]
+    return [(move.actor, str(move.operation)) for move in play.run.trace]
 
 
 @pytest.mark.parametrize("way", [search.pct, search.uniform])
@@ -47,7 +47,7 @@ def test_a_trace_is_repeated_by_its_names():
     begin = begin_of(scenarios()["read-update"])
     with simulated():
         play = next(search.uniform(begin, 3, 1))
-        names = [move.who for move in play.run.trace]
+        names = [move.actor for move in play.run.trace]
         again = search.replayed(begin, parsed(spelled(names)))
     assert trace_of(again) == trace_of(play)
 
@@ -59,13 +59,13 @@ def test_forked_plays_go_on_as_the_play_would_and_apart_from_it(name):
         play = begin_of(scenario)()
         for _ in range(25):
             play.run.step(play.run.enabled()[0])
-        so_far, before = [move.who for move in play.run.trace], play.run.state()
+        so_far, before = [move.actor for move in play.run.trace], play.run.state()
         for turn in (list(scenario.actors), list(scenario.actors)[::-1]):
-            twin = search.replayed(play.fork, turn * 20)
+            copied = search.replayed(play.fork, turn * 20)
             afresh = search.replayed(begin_of(scenario), so_far + turn * 20)
-            assert trace_of(twin) == trace_of(afresh)
-            assert twin.run.state() == afresh.run.state()
-            assert [one.result for one in twin.outcomes] == [one.result for one in afresh.outcomes]
+            assert trace_of(copied) == trace_of(afresh)
+            assert copied.run.state() == afresh.run.state()
+            assert [one.result for one in copied.outcomes] == [one.result for one in afresh.outcomes]
             assert (play.run.state(), play.outcomes) == (before, [])
 
 

@@ -19,7 +19,7 @@ MILD = {FaultKind.SLOW, FaultKind.STALE_LIST}
 OF_READS = {FaultKind.TRUNCATED}
 """What is put is not touched by it, so that nothing may be left open."""
 SHORT = dict.fromkeys((FaultKind.NO_SPACE, FaultKind.DENIED), ("9", "9 fenced"))
-"""With a fence, what fails after the claim of a slot has been decided: nobody may be told that it was not done."""
+"""With a fence, what fails after the claim of a slot has been decided: no caller may be told that it was not done."""
 WRITES = frozenset({"put", "cas", "open_output", "delete", "delete_tree"})
 
 
@@ -32,7 +32,7 @@ def worlds():
 
 
 class StoreOf(SettledStorage):
-    """An object store of whose conditions nobody has to ask."""
+    """An object store that has to be asked for no conditions."""
 
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
@@ -53,7 +53,7 @@ def told(world, verb, fault, store=FaultyStorage):
 
 
 def require_truth(start, verb, fault, before, after, store=FaultyStorage):
-    """Hold what was told to what is there, and let the next writer in; return what was told."""
+    """Check what was told against what is there, and let the next writer in; return what was told."""
     world = start.copy()
     answer = told(world, verb, fault, store)
     allowed = {"done": (after,), "failed": (before,), "unknown": (before, after)}[answer]
@@ -150,7 +150,7 @@ def test_a_file_that_is_cut_short_is_an_error_that_names_it(worlds):
         damaged = world.copy()
         damaged.storage.put(path, world.files()[path][:-10])
         try:
-            assert scanned(damaged, damaged.storage) == world.rows()  # an older file, which nobody reads
+            assert scanned(damaged, damaged.storage) == world.rows()  # an older file, which no reader opens
         except HudiError as error:
             told.append(path in str(error))
     assert told == [True, True]

@@ -1,4 +1,4 @@
-"""Each check of a commit stops somebody in some scenario: what never fires is not tested by any schedule."""
+"""Each check of a commit stops a writer in some scenario: what never fires is not tested by any schedule."""
 
 from collections import Counter
 from contextlib import ExitStack

@@ -30,7 +30,7 @@ def spelled(protection):
 
 
 def is_safe(protection, size):
-    """Say what the search must find; the table of the reliability design."""
+    """Return what the search must find; the table of the reliability design."""
     if protection.control is Control.NONE:
         return False
     if not protection.checks_keys and size.groups > 1:

@@ -8,7 +8,7 @@ from tests.simulation.mutants import MUTANTS, RUNS
 
 
 def names_of_modules():
-    """Give what the code's modules have under each of their names."""
+    """Return what the code's modules have under each of their names."""
     modules = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "pyhudi"}
     return {(owner, name): what for owner, module in modules.items() for name, what in vars(module).items()}
 

@@ -60,11 +60,11 @@ class Cut:
             self.states.setdefault(digest.hexdigest(), files)
 
     def worlds(self):
-        """Give what is found after a cut on the way."""
+        """Return what is found after a cut on the way."""
         return [world_of(files, FixedEnv(self.env._now_ms)) for files in self.states.values()]
 
     def worlds_now(self):
-        """Give what is found after a cut now."""
+        """Return what is found after a cut now."""
         return [world_of(files, FixedEnv(self.env._now_ms)) for files in self.disk.states()]
 
 
@@ -120,7 +120,7 @@ class Created:
             table.upsert([trip("k1", "b")], options=OPTIONS)
 
     def rows_after_a_cut(self):
-        """Give what is found after each cut that is possible now; None where there is no table."""
+        """Return what is found after each cut that is possible now; None where there is no table."""
         found = []
         for files in self.disk.states():
             inside = {path.removeprefix(f"{self.place}/"): data for path, data in files.items()}

@@ -20,14 +20,14 @@ class Moment:
         self._now_ms = now_ms
 
     def world(self, later_ms=0):
-        """Give a world that goes on from here, so much later."""
+        """Return a world that goes on from here, so much later."""
         env = FixedEnv(self._now_ms + later_ms, seed=self._now_ms)
         storage = MemoryStorage("memory://world", env)
         storage._content.files.update(self._files)
         return World(storage, env)
 
     def has(self, files):
-        """Tell whether nothing but time has passed."""
+        """Return whether nothing but time has passed."""
         return self._files == files
 
 

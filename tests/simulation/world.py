@@ -54,7 +54,7 @@ class World:
         return World(storage, env)
 
     def copy(self, later_ms: int = 0, *, is_object_store: bool = False) -> "World":
-        """Give the same bytes and times, apart from the original."""
+        """Return the same bytes and times, apart from the original."""
         env = FixedEnv(self.env.now_ms() + later_ms, seed=self.env.now_ms())
         storage = (FarStorage if is_object_store else MemoryStorage)(URL, env)
         storage._content.files.update(self.storage._content.files)
@@ -65,7 +65,7 @@ class World:
         return Table(open_state(storage or self.storage, self.env))
 
     def files(self) -> dict[str, bytes]:
-        """Give every file's bytes."""
+        """Return every file's bytes."""
         return {path: stored.data for path, stored in self.storage._content.files.items()}
 
     def fingerprint(self) -> str:
@@ -85,7 +85,7 @@ class World:
 
 
 def require_clean(table: Table, *, may_times_meet: bool = False) -> None:
-    """Hold a table at rest to the invariants: nothing pending, nothing missing, nothing left over."""
+    """Check a table at rest against the invariants: nothing pending, nothing missing, nothing left over."""
     state = table.state
     timeline = load_timeline(state)
     assert pending_instants(timeline) == (), pending_instants(timeline)
@@ -119,7 +119,7 @@ def cleaned_files(state: TableState) -> set[str]:
 def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> None:
     """I10: no time is used twice, and an instant completes after it was requested.
 
-    Of two who both believe that they hold the lock, because a lease ended, one may be given as its begin the time at
+    Of two that both believe that they hold the lock, because a lease ended, one may be given as its begin the time at
     which the other's commit completes; no two begin, and no two complete, at one time.
     """
     if timeline.layout == 1:

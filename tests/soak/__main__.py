@@ -29,14 +29,14 @@ QUICK_LEASES = {
 TROUBLES_ON = {"s3": ["kill -9", "stands still"]}
 """No process can fill S3."""
 PAUSES_S = {"local": 1.5, "fenced": 1.5, "s3": 6.0}
-"""Between two troubles: who dies on S3 leaves a lease that everybody waits for."""
+"""Between two troubles: what dies on S3 leaves a lease that all others wait for."""
 ROUND_COMMITS = {"local": 250, "fenced": 250, "s3": 40}
 """A table without services grows, and every write reads its timeline."""
 DISK_MB = 256
 
 
 def place_of(kind, folder, number, endpoint, disk):
-    """Give the place of a round's table; who stands still on S3 does so for longer than a lease and a heartbeat."""
+    """Return the place of a round's table; on S3 a stall is longer than a lease and a heartbeat."""
     if kind == "s3":
         path = f"s3://bucket/{number}/trips"
         return Place(path=path, storage_options=s3_options(endpoint), options=QUICK_LEASES, sway_ms=200, stall_s=12.0)
@@ -44,7 +44,7 @@ def place_of(kind, folder, number, endpoint, disk):
 
 
 def actors(processes):
-    """Say who works: writers, and a reader for every four processes."""
+    """Return which actors work: writers, and a reader for every four processes."""
     readers = max(1, processes // 4)
     return ["writer"] * (processes - readers) + ["reader"] * readers
 
@@ -52,7 +52,7 @@ def actors(processes):
 def soak(folder, kinds, *, commits, seconds, processes, seed, disk=""):
     """Soak one table after the other, of these kinds in turn; give what happened how often.
 
-    `disk` is where the folder's file system begins, if nobody else is on it.
+    `disk` is where the folder's file system begins, if no other process is on it.
     """
     tally, end_s, number = Counter(), time.monotonic() + seconds, 0
     with ExitStack() as stack:
@@ -104,7 +104,7 @@ def _asked():
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seed", default=str(int(time.time())), help="of the troubles")
     parser.add_argument("--on", default="local,fenced,s3", help="of local, fenced, s3")
-    parser.add_argument("--disk", default="", help="a folder where a small file system begins that nobody else uses")
+    parser.add_argument("--disk", default="", help="a folder where a small file system of its own begins")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Who works on a soaked table, each in a process of its own: writers who say what was acknowledged, and readers.
+"""What works on a soaked table, each in a process of its own: writers that say what was acknowledged, and readers.
 
 An actor works until its wire says stop, and tells its wire what happened. Whatever it writes says so in the commit's
 own metadata, so that the timeline can be held against what was told. A new kind of actor is a function in ACTORS.
@@ -38,9 +38,9 @@ class Place:
     sway_ms: int = 0
     """How far clocks may be wrong."""
     stall_s: float = 1.0
-    """How long who stands still does so."""
+    """How long an actor that stands still does so."""
     disk: str = ""
-    """The folder where a file system begins that nobody else uses: it may be filled."""
+    """The folder where a file system begins that no other process uses: it may be filled."""
 
     def table(self, env=None):
         """Open the table."""
@@ -48,7 +48,7 @@ class Place:
 
     @property
     def asked(self):
-        """Give the options of a write."""
+        """Return the options of a write."""
         return {**TINY_FILTERS, **self.options}
 
 
@@ -78,11 +78,11 @@ def write(place, name, wire):
         if ended == "ok" and note["verb"] == "add":
             own.append(note)
         if note["verb"] == "drop":
-            own[:] = [one for one in own if one["key"] != note["key"]]  # whatever came of it: nobody touches it again
+            own[:] = [one for one in own if one["key"] != note["key"]]  # whatever came of it: no actor touches it again
 
 
 def _drawn(token, own, chance):
-    """Choose what to do next: with a row that everybody counts in, or with rows of one's own beside those of others."""
+    """Choose what to do next: with a row that all count in, or with rows of one's own beside those of others."""
     verb = chance.choice(("add", "change", "count", "drop") if len(own) >= KEPT else ("add", "add", "count"))
     said = {"token": token, "verb": verb, "fare": float(chance.randint(1, 1000))}
     if verb == "count":
@@ -122,7 +122,7 @@ VERBS = {"add": _put, "change": _put, "count": _count, "drop": _drop}
 
 
 def _order_of(token):
-    """Give the ordering value of a token: later ones of a writer are larger."""
+    """Return the ordering value of a token: later ones of a writer are larger."""
     return int(token.rpartition("-")[2])
 
 
@@ -170,7 +170,7 @@ def _wrong(rows, last):
 
 
 def usage():
-    """Tell how much memory we hold now, in kB, and what our open descriptors lead to."""
+    """Measure how much memory we hold now, in kB, and what our open descriptors lead to."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 1024, sorted(map(_led_to, os.listdir("/dev/fd")))
 

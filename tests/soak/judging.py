@@ -23,26 +23,26 @@ class Journal:
 
     @property
     def acked(self):
-        """Give token to instant of what was acknowledged."""
+        """Return token to instant of what was acknowledged."""
         return {token: instant for token, (ended, instant) in self.told.items() if ended == "ok"}
 
     @property
     def failed(self):
-        """Give the tokens whose writers were told that they failed."""
+        """Return the tokens whose writers were told that they failed."""
         return {token for token, (ended, _) in self.told.items() if ended not in {"ok", "unknown"}}
 
 
 def committed(table):
-    """Give (note, instant) of every commit by a writer, in the order in which they became visible."""
+    """Return (note, instant) of every commit by a writer, in the order in which they became visible."""
     found = sorted(table.timeline.completed.values(), key=lambda one: (one.completion_time or "", one.requested_time))
     notes = [(read_commit_metadata(table.state, one).extra or {}, one.requested_time) for one in found]
     return [(json.loads(extra[NOTE]), instant) for extra, instant in notes if NOTE in extra]
 
 
 def judged(place, journal, first):
-    """Hold a table to what was told and to its own timeline; `first` is what it began with.
+    """Check a table against what was told and against its own timeline; `first` is what it began with.
 
-    Lets one more writer in, who recovers, and then looks for whatever is left over. Gives how many commits there are.
+    Lets one more writer in, which recovers, and then looks for whatever is left over. Gives how many commits there are.
     """
     table = place.table()
     require_told(journal, committed(table))
@@ -69,6 +69,6 @@ def require_told(journal, history):
 
 
 def difference(found, expected):
-    """Say what is wrong with rows."""
+    """Describe what is wrong with rows."""
     wrong = {place: (found.get(place), expected.get(place)) for place in found.keys() | expected.keys()}
     return {place: both for place, both in wrong.items() if both[0] != both[1]}

@@ -62,7 +62,7 @@ class Actor:
         self.usages = []
 
     def hear(self):
-        """Give what the actor said since last time; a dead one's last words count too."""
+        """Return what the actor said since last time; a dead one's last words count too."""
         words = []
         while self.wire.poll():
             try:
@@ -73,7 +73,7 @@ class Actor:
         return [word[:3] for word in words]
 
     def growth(self):
-        """Tell what the actor holds more at last than when it was warm: kB of memory, descriptors."""
+        """Measure what the actor holds more at last than when it was warm: kB of memory, descriptors."""
         warm = self.usages[WARM:]
         if len(warm) < LEAST_WORDS:
             return 0, 0
@@ -87,18 +87,18 @@ class Actor:
         return sorted((Counter(self.usages[-1][1]) - Counter(self.usages[WARM][1])).elements())
 
     def signal(self, number):
-        """Send it a signal; one that has ended by itself is a fault, and its number may be somebody else's by now."""
+        """Send it a signal; one that has ended by itself is a fault, and its number may be another process's by now."""
         assert self.process.is_alive(), f"{self.name} ended by itself with {self.process.exitcode}"
         os.kill(self.process.pid, number)
 
     def kill(self):
-        """End it as nobody can refuse."""
+        """End it as no process can refuse."""
         self.signal(signal.SIGKILL)
         self.process.join()
 
 
 class Soak:
-    """A table, who works on it, and what they were told."""
+    """A table, the actors that work on it, and what they were told."""
 
     def __init__(self, place, actors, seed, *, table_options=None):
         self.place, self.chance = place, random.Random(f"{seed}")
@@ -107,7 +107,7 @@ class Soak:
         self._lives, self.growth = 0, (0, 0)
         self.actors = [self._born(kind) for kind in actors]
         self.spared = {actor.name for actor in (self.actors[0], self.actors[-1])}
-        """Who is never killed, so that growth would show."""
+        """Actors that are never killed, so that growth would show."""
         self._until = {}
 
     def run(self, commits, seconds, troubles=(), pause_s=0.3):
@@ -124,12 +124,12 @@ class Soak:
         return self
 
     def _is_short_of(self, commits, troubles):
-        """Tell whether there is more to do: on a quick machine all commits are there before anybody was troubled."""
+        """Return whether there is more to do: a quick machine commits all before any actor was troubled."""
         troubled = sum(self.tally[trouble] for trouble in troubles)
         return len(self.journal.acked) < commits or (bool(troubles) and troubled <= LEAST_TROUBLES)
 
     def settle(self):
-        """Let everybody stop, then have a process that knows nothing else judge; give the number of commits."""
+        """Let all stop, then have a process that knows nothing else judge; give the number of commits."""
         self._relieve(at_once=True)
         for actor in self.actors:
             actor.wire.send("stop")
@@ -149,7 +149,7 @@ class Soak:
 
     @property
     def held(self):
-        """Say how much more an actor held at the end than when it was warm, at most."""
+        """Return how much more an actor held at the end than when it was warm, at most."""
         return f"grown by {self.growth[0]} kB and {self.growth[1]} descriptors at most"
 
     def _born(self, kind):

@@ -44,7 +44,7 @@ def test_troubled_processes_lose_nothing():
 def test_killed_writers_leave_what_was_acknowledged(tmp_path):
     kills = 1_000 if IS_FULL else 50
     pending = kill_writers(tmp_path, kills, SEED)
-    assert pending > kills // 10, "hardly anybody died in the middle of a write"
+    assert pending > kills // 10, "hardly any writer died in the middle of a write"
     figures.count("real SIGKILL recoveries", kills)
     figures.count("of them in the middle of a write", pending)
 

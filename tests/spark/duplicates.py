@@ -56,7 +56,7 @@ def answer_late(folder, attempt, batches, **given):
 
 
 def lose_executor(folder, attempt, batches, **given):
-    """Kill the executor of one task, with all that it holds, when the files are written and nobody knows."""
+    """Kill the executor of one task, with all that it holds, when its files are written unknown to the driver."""
     statuses = list(write_buckets(attempt, batches, **given))
     if is_first(folder, attempt):
         os.kill(grandparent(), signal.SIGKILL)
@@ -65,7 +65,7 @@ def lose_executor(folder, attempt, batches, **given):
 
 
 def is_first(folder, attempt):
-    """Tell the first attempt of the slow task, and leave a trace of each."""
+    """Return whether this is the first attempt of the slow task, and leave a trace of each."""
     if attempt.task != SLOW_TASK:
         return False
     try:
@@ -77,7 +77,7 @@ def is_first(folder, attempt):
 
 
 def grandparent():
-    """Give the process that started Python's daemon, which started us: the executor."""
+    """Return the process that started Python's daemon, which started us: the executor."""
     return parent_of(parent_of(os.getpid()))
 
 

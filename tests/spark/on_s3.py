@@ -42,7 +42,7 @@ def rows(spark, ids, ts):
 
 
 def said(call):
-    """Give what a call prints."""
+    """Return what a call prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         call()
@@ -50,7 +50,7 @@ def said(call):
 
 
 def trouble(call):
-    """Give the whole text of the error that a call ends with."""
+    """Return the whole text of the error that a call ends with."""
     try:
         call()
     except Exception as error:

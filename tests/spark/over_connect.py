@@ -22,7 +22,7 @@ OPTIONS = {
 
 
 def refused(call, kind=NotBuilt):
-    """Tell whether a call is refused as it should be."""
+    """Return whether a call is refused as it should be."""
     try:
         call()
     except kind:

@@ -26,7 +26,7 @@ def table(builder):
 
 @pytest.fixture
 def meddle(monkeypatch):
-    """Give a function that lets something happen when the next write has its plan."""
+    """Return a function that lets something happen when the next write has its plan."""
     started = Txn.start
 
     def arrange(happening):

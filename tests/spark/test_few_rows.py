@@ -26,13 +26,13 @@ def _rows_stay_on_spark():
 
 @pytest.fixture
 def engine(spark, tmp_path):
-    """Give tables on Spark."""
+    """Return tables on Spark."""
     return SparkTableBuilder(spark, tmp_path)
 
 
 @pytest.fixture
 def version():
-    """Give the newest version: versions differ below the engine."""
+    """Return the newest version: versions differ below the engine."""
     return 9
 
 

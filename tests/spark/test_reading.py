@@ -28,7 +28,7 @@ def ids(spark, table, options=None, **more):
 
 
 def bounds(table):
-    """Give what an incremental read's options mean by each commit."""
+    """Return what an incremental read's options mean by each commit."""
     name = "instant" if table.config.table_version == 6 else "completion_time"
     return sorted(table.inspect.commits()[name].to_pylist())
 

@@ -32,11 +32,11 @@ from tests.spark.building import SparkTableBuilder
 
 @pytest.fixture
 def engine(spark, tmp_path):
-    """Give tables on Spark."""
+    """Return tables on Spark."""
     return SparkTableBuilder(spark, tmp_path)
 
 
 @pytest.fixture
 def version():
-    """Give the newest version: versions differ below the engine."""
+    """Return the newest version: versions differ below the engine."""
     return 9

@@ -14,7 +14,7 @@ OPTIONS = {"hoodie.table.name": "events"}
 
 @pytest.fixture
 def source(spark, tmp_path):
-    """Give a function that adds a file of rows for the stream, one file a batch."""
+    """Return a function that adds a file of rows for the stream, one file a batch."""
     folder = tmp_path / "source"
     folder.mkdir()
 

@@ -21,7 +21,7 @@ def rows(spark, *found):
 
 @pytest.fixture(scope="module")
 def base(spark, tmp_path_factory):
-    """Give a table of three rows; tests work on copies."""
+    """Return a table of three rows; tests work on copies."""
     path = tmp_path_factory.mktemp("base") / "t"
     pyhudi.spark.write(
         rows(spark, ("a", "oslo", 1, 1.0), ("b", "lima", 1, 1.0), ("c", "oslo", 1, 1.0)), str(path), options=KEYED

@@ -44,11 +44,11 @@ def s3_server() -> Iterator[str]:
 
 
 def s3_options(endpoint: str) -> dict[str, str]:
-    """Give what opens the server's bucket."""
+    """Return what opens the server's bucket."""
     return {"key": "dummy", "secret": "dummy", "endpoint_url": endpoint, "region": "us-east-1"}
 
 
 def open_s3(endpoint: str, env: Env | None = None) -> ObjectStorage:
-    """Open a prefix of the bucket nobody used before."""
+    """Open a prefix of the bucket that was not used before."""
     address = parse_address(f"s3a://bucket/tables/trips {next(_numbers)}/")
     return ObjectStorage(address, read_options(address.kind, s3_options(endpoint)), env)

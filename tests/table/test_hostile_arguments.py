@@ -1,4 +1,4 @@
-"""Every public function with arguments that nobody should give: it works, or an error of ours says what is wrong."""
+"""Every public function with arguments that no caller should give: it works, or an error of ours says what is wrong."""
 
 import datetime
 import inspect
@@ -175,7 +175,7 @@ def setting(method, **said):
 
 
 def each(function, names, prefix="", **said):
-    """Give a call for each of some arguments, beside good ones."""
+    """Return a call for each of some arguments, beside good ones."""
     made = {}
     for name in names:
         made[f"{prefix or function} {name}"] = lambda t, it, n=name: (

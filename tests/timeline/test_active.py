@@ -177,7 +177,7 @@ def test_completing_twice_with_the_same_nonce_is_one_commit():
 def test_a_name_that_somebody_else_completed_is_not_ours(version):
     state = new_state(version)
     instant = start(state, request(state, wanted()))
-    complete(state, instant, encoded(state, nonce=b"somebody else's."), C)
+    complete(state, instant, encoded(state, nonce=b"another writer's"), C)
     with pytest.raises(PreconditionFailed):
         complete(state, instant, encoded(state), C)
 

@@ -26,7 +26,7 @@ class World:
         self.now_ms = end
 
     def host(self, skew_ms=0):
-        """Give a host whose wall clock is off by so much."""
+        """Return a host whose wall clock is off by so much."""
         return HostEnv(self, skew_ms)
 
 

@@ -13,10 +13,10 @@ from tests.txn.writing import (
     begun,
     committed,
     data_files,
+    leftovers,
     metadata_of,
     path_of,
     proposal_of,
-    remains,
     states_of,
     through,
     write,
@@ -88,7 +88,7 @@ def test_a_commit_is_visible_and_leaves_nothing_else(version):
         done = txn.commit(proposal_of(write(txn))).instant
     assert done.is_completed
     assert completed_writes(load_timeline(state)) == (done,)
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_times_only_go_up_and_nobody_gets_one_twice(state):
@@ -105,7 +105,7 @@ def test_a_failed_write_is_rolled_back_by_its_owner(version):
         write(txn)
         raise KeyError
     assert states_of(state) == [("rollback", "completed")]
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
 
 
 def test_a_write_that_is_left_without_commit_is_rolled_back_too(state):
@@ -157,7 +157,7 @@ def test_strays_of_failed_attempts_are_deleted_before_publishing(state):
     assert stray not in data_files(state)
 
 
-# who else was there
+# which other writers were there
 
 
 def test_writers_of_different_file_groups_both_commit(state):
@@ -201,14 +201,14 @@ def test_a_write_that_was_rolled_back_by_name_cannot_commit_and_leaves_nothing(s
         assert data_files(state) == [written_later]
         raise_in = HeartbeatExpired("as the caller sees it")
         zombie.__exit__(HeartbeatExpired, raise_in, None)
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
 
 
 def test_a_write_whose_request_is_gone_does_not_start(state):
     with pytest.raises(HeartbeatExpired), begun(state) as txn:
         rollback_instant(state, txn.time, Settings())
         txn.start(None)
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_a_write_that_a_pending_rollback_names_cannot_commit(state):
@@ -265,7 +265,7 @@ def test_a_commit_that_is_archived_while_it_is_looked_at_is_a_conflict(state, mo
 
 
 class Finding:
-    """Looks keys up in others' files, and lets somebody commit after the first look."""
+    """Looks keys up in others' files, and lets another writer commit after the first look."""
 
     def __init__(self, state, meddle=None):
         self._state, self._meddle, self.looks = state, meddle, []
@@ -464,7 +464,7 @@ def test_a_clock_behind_the_timeline_is_refused_before_anything_is_written(state
     with pytest.raises(ClockBehindTimeline):
         begun(state)
     assert timeline_files(state) == before
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_a_clock_that_is_a_little_behind_is_waited_for(state):
@@ -512,7 +512,7 @@ def test_a_time_that_is_taken_is_left_to_its_owner(state):
     with begun(through(state, Meddling(state.storage))) as txn:
         time = taken[0].rsplit("/", 1)[-1].split(".")[0]
         assert txn.time > time
-        assert f".hoodie/.heartbeat/{time}" not in remains(state)
+        assert f".hoodie/.heartbeat/{time}" not in leftovers(state)
         txn.start(None)
         txn.commit(proposal_of(write(txn)))
     assert states_of(state) == [("commit", "requested"), ("commit", "completed")]
@@ -529,7 +529,7 @@ def test_a_pending_file_whose_put_got_no_answer_is_ours_by_our_heartbeat(version
         txn.start(None)
         txn.commit(proposal_of(write(txn)))
     assert states_of(state) == [("commit", "completed")]
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_a_request_that_comes_to_nothing_is_taken_back():
@@ -546,7 +546,7 @@ def test_a_request_that_comes_to_nothing_is_taken_back():
     state = new_state(storage=env.storage, env=env)
     with pytest.raises(ClockBehindTimeline):
         begun(state, **{"hoodie.time.generator.type": "WAIT_TO_ADJUST_SKEW"})
-    assert timeline_files(state) == remains(state) == []
+    assert timeline_files(state) == leftovers(state) == []
 
 
 @pytest.mark.parametrize(
@@ -573,7 +573,7 @@ def test_a_lost_reply_to_the_publishing_put_is_recognised_as_success(version):
     state = new_state(version)
     shaky = faulty(state, FaultKind.LOST_REPLY, completed_name(state), at=1)
     assert committed(shaky).is_completed
-    assert remains(state) == []
+    assert leftovers(state) == []
     assert states_of(state) == [("commit", "completed")]
 
 
@@ -620,7 +620,7 @@ def test_in_layout_1_somebody_elses_commit_in_our_place_costs_us_our_files():
 
 
 def publish_for_another(txn):
-    """Let somebody who ignores the lock complete our instant just before we do."""
+    """Let a writer that ignores the lock complete our instant just before we do."""
     inner = txn.state.storage
 
     class Meddling(FaultyStorage):
@@ -645,28 +645,28 @@ def test_a_store_that_refuses_the_publishing_put_leaves_nothing(state, kind):
     with pytest.raises((StorageFull, PermissionDenied)):
         committed(faulty(state, kind, "*_*.commit", at=1))
     assert states_of(state) == [("rollback", "completed")]
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
 
 
 def test_a_store_that_dies_after_publishing_does_not_unmake_the_commit(state):
     plan = [Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"delete", "delete_tree"}))]
     done = committed(through(state, FaultyStorage(state.storage, plan=plan)))
     assert completed_writes(load_timeline(state)) == (done,)
-    assert remains(state)
+    assert leftovers(state)
     committed(state, "g2")
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_the_heartbeat_ends_with_the_write(tmp_path):
     state = new_state(storage=LocalStorage(str(tmp_path)))
     with begun(state) as txn:
-        assert {path.split("/")[1] for path in remains(state)} == {".heartbeat", ".locks"}
+        assert {path.split("/")[1] for path in leftovers(state)} == {".heartbeat", ".locks"}
         txn.start(None)
         txn.commit(proposal_of(write(txn)))
-        assert remains(state) == []
+        assert leftovers(state) == []
     with pytest.raises(KeyError), begun(state):
         raise KeyError
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_an_inflight_file_of_version_6_has_no_nonce():

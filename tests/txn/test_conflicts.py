@@ -228,26 +228,26 @@ def test_an_empty_plan_touches_nothing(action):
 # what can be written again
 
 
-def mendable(ours, others, time="20"):
+def can_retry(ours, others, time="20"):
     return can_retry_in_place(time, find_overlaps(time, ours, others, ConflictRules()))
 
 
 def test_groups_that_earlier_writers_rewrote_can_be_written_again():
-    assert mendable(touching(a="1 2"), {"10": touching(a="1"), "11": touching(a="2")})
+    assert can_retry(touching(a="1 2"), {"10": touching(a="1"), "11": touching(a="2")})
 
 
 def test_what_a_later_writer_wrote_cannot():
-    assert not mendable(touching(a="1 2"), {"10": touching(a="1"), "21": touching(a="2")})
-    assert not mendable(touching(a="1"), {"20": touching(a="1")})
+    assert not can_retry(touching(a="1 2"), {"10": touching(a="1"), "21": touching(a="2")})
+    assert not can_retry(touching(a="1"), {"20": touching(a="1")})
 
 
 def test_what_is_gone_or_overwritten_cannot():
-    assert not mendable(touching(a="1"), {"10": touching(WriteOperation.CLUSTER, {"a": ["1"]})})
-    assert not mendable(touching(WriteOperation.INSERT_OVERWRITE, {}, a="1"), {"10": touching(a="2")})
+    assert not can_retry(touching(a="1"), {"10": touching(WriteOperation.CLUSTER, {"a": ["1"]})})
+    assert not can_retry(touching(WriteOperation.INSERT_OVERWRITE, {}, a="1"), {"10": touching(a="2")})
 
 
-def test_no_conflict_is_nothing_to_mend():
-    assert not mendable(touching(a="1"), {"10": touching(a="2")})
+def test_no_conflict_is_nothing_to_retry():
+    assert not can_retry(touching(a="1"), {"10": touching(a="2")})
 
 
 # what was read
@@ -274,7 +274,7 @@ def stat(path, inserts, file_id="g"):
 
 
 def names(*commits):
-    """Give (instant, operation, stats) as what is looked into: file names with who inserted."""
+    """Return (instant, operation, stats) as what is looked into: file names with what inserted."""
     concurrent = {
         time: CommitMetadata(operation=operation, stats={"a": tuple(stats)}) for time, operation, stats in commits
     }

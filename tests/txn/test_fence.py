@@ -142,7 +142,7 @@ def test_a_holder_that_stands_still_beyond_its_lease_commits_nothing_only_behind
 
 
 def stopped_after_claim(world, state):
-    """Give a writer that decided its commit and died before it published it."""
+    """Return a writer that decided its commit and died before it published it."""
     crash = Fault(kind=FaultKind.CRASH_BEFORE, operations=frozenset({"put"}), path="*_*.commit")
     env = world.host()
     doomed = through(open_state(state.storage, env), FaultyStorage(state.storage, plan=[crash]))

@@ -61,7 +61,7 @@ def test_a_lock_that_cannot_be_had_gives_the_others_back(state):
 
 @pytest.fixture
 def events(monkeypatch):
-    """Give what happens to locks, as (taken or given back, number)."""
+    """Return what happens to locks, as (taken or given back, number)."""
     seen = []
 
     @contextmanager
@@ -75,7 +75,7 @@ def events(monkeypatch):
 
 
 def in_order(*ids):
-    """Give file groups in order of their locks, and these numbers."""
+    """Return file groups in order of their locks, and these numbers."""
     ordered = sorted(groups(*ids), key=lambda group: lock_number(group, Resolution.SIMPLE))
     return ordered, [lock_number(group, Resolution.SIMPLE) for group in ordered]
 

@@ -4,7 +4,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.new_states import new_state
-from tests.txn.writing import begun, data_files, proposal_of, remains, states_of, through, write
+from tests.txn.writing import begun, data_files, leftovers, proposal_of, states_of, through, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.errors import CommitUnknown, HudiError, PutUnknown, StorageFull, StorageUnavailable
@@ -51,7 +51,7 @@ def told(builder, table, fault):
 
 
 def expected(path, kind, *, is_there):
-    """Say what is told of a put; a commit that is there is one that a fence makes others publish again.
+    """Return what is told of a put; a commit that is there is one that a fence makes others publish again.
 
     The file of an instant that is there after a lost reply is known to be ours: by its bytes, or by our heartbeat.
     """
@@ -83,7 +83,7 @@ def test_only_the_put_that_publishes_leaves_it_open_what_became_of_a_write(versi
             assert [one for one in table.timeline.instants if not one.is_completed] == [], path
             builder.env.sleep(DEAD_S)
             upsert(table)
-            assert remains(table.state) == []
+            assert leftovers(table.state) == []
 
 
 @pytest.mark.parametrize("kind", [FaultKind.NO_SPACE, FaultKind.DENIED, FaultKind.ERROR_BEFORE])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 from tests.txn.clocks import World
-from tests.txn.writing import begun, committed, data_files, metadata_of, proposal_of, remains, write
+from tests.txn.writing import begun, committed, data_files, leftovers, metadata_of, proposal_of, write
 
 from pyhudi.errors import ClockBehindTimeline, OptionError
 from pyhudi.options import Settings
@@ -37,7 +37,7 @@ def hybrid(env):
 
 class TestHybrid:
     def test_more_than_a_thousand_are_issued_in_a_second(self, world):
-        """On a clock that only moves when somebody waits for it."""
+        """On a clock that only moves when it is waited for."""
         times, started_ms, newest = hybrid(world.host()), world.now_ms, None
         for _ in range(1_800):
             issued = times.issue(newest)
@@ -85,7 +85,7 @@ class TestWall:
         assert world.now_ms - started_ms == 200
 
     def test_a_writer_whose_clock_is_behind_by_less_than_the_skew_comes_later(self, world):
-        """It looks at nobody's times, as Apache Hudi does not."""
+        """It looks at no writer's times, as Apache Hudi does not."""
         behind, times = world.host(skew_ms=-199), WallTimes(env=world.host(), zone=UTC, skew_ms=200)
         issued = times.issue(None)
         times.settle(issued)
@@ -175,7 +175,7 @@ def test_a_commit_beside_a_clock_that_is_ahead_comes_after_its_commits(world, ah
 
 
 def test_more_than_a_thousand_writes_begin_in_a_second(world):
-    """Whole begins, under the lock, on a clock that only moves when somebody waits for it."""
+    """Whole begins, under the lock, on a clock that only moves when it is waited for."""
     env = world.host()
     state = new_state(storage=MemoryStorage(env=env), env=env)
     started_ms, times, last = world.now_ms, [], None
@@ -234,4 +234,4 @@ def test_a_clock_that_goes_back_far_while_a_write_works_fails_it_and_the_next_wr
     done = committed(state, "later")
     assert [one.rsplit("/", 1)[-1].split("_")[0] for one in data_files(state)] == ["kept", "later"]
     assert done.requested_time > txn.time
-    assert remains(state) == []
+    assert leftovers(state) == []

@@ -16,7 +16,7 @@ def begun(state, action=Action.COMMIT, **options):
 
 
 def through(state, storage):
-    """Give the table as seen through another storage."""
+    """Return the table as seen through another storage."""
     return replace(state, storage=storage)
 
 
@@ -55,7 +55,7 @@ def committed(state, group="g", partition="sf"):
 
 
 def states_of(state):
-    """Give (action, state) of every instant."""
+    """Return (action, state) of every instant."""
     return [(str(one.action), str(one.state)) for one in load_timeline(state).instants]
 
 
@@ -63,7 +63,7 @@ def data_files(state):
     return sorted(status.path for status in state.storage.list("") if status.path.endswith(".parquet"))
 
 
-def remains(state):
+def leftovers(state):
     """List heartbeats, guards and markers."""
     found = [status.path for status in state.storage.list(".hoodie")]
     return [path for path in found if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]

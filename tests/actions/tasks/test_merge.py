@@ -39,7 +39,7 @@ def source(*rows):
 
 @pytest.fixture
 def world():
-    """Give a storage, the write's constants, and the file group of keys k0 to k9 in sf."""
+    """Return a storage, the write's constants, and the file group of keys k0 to k9 in sf."""
     table = TableBuilder().create()
     rows = [trip(f"k{i}", fare=float(i)) for i in range(10)]
     table.upsert(trips(*rows), options=TINY_FILTERS)

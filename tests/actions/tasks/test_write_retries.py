@@ -115,7 +115,7 @@ def test_attempts_at_the_same_time_leave_one_file(table):
 
 
 def test_an_attempt_of_a_plan_that_writes_other_files_is_cleaned_away(table):
-    """A task whose status never arrived, because its job was planned anew, leaves files that nobody names."""
+    """A task whose status never arrived, because its job was planned anew, leaves files that no commit names."""
 
     def strayed(attempt, batches, *, files, **constants):
         held = list(batches)

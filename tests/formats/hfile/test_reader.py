@@ -139,7 +139,7 @@ def test_files_of_hbase_with_many_levels_are_read(data):
 
 @pytest.fixture(scope="module")
 def large():
-    """Give a file of 10 MB, whose index has two levels; its values do not pack."""
+    """Return a file of 10 MB, whose index has two levels; its values do not pack."""
     noise = np.random.default_rng(1)
     keys = [b"%08d" % number for number in range(10_000)]
     values = [noise.bytes(1000) for _ in keys]
@@ -205,7 +205,7 @@ def test_batches_keep_within_their_bytes(large, monkeypatch):
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
-    """Give files that Apache Hudi wrote, by each of its writers, and one of ours with all levels."""
+    """Return files that Apache Hudi wrote, by each of its writers, and one of ours with all levels."""
     folder = tmp_path_factory.mktemp("golden")
     found = hbase_hfiles()
     for table in golden_tables():
@@ -246,7 +246,7 @@ def test_a_cut_file_is_corrupt(real, data):
 
 
 def packed(data: bytes) -> list[int]:
-    """Say where the blocks of a file begin."""
+    """Return where the blocks of a file begin."""
     at, found = 0, []
     while at < len(data) - 4096:
         found.append(at)

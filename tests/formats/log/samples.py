@@ -18,7 +18,7 @@ TABLES = (
 
 @cache
 def golden_logs(name):
-    """Give the log files of a table and its metadata table: path -> bytes."""
+    """Return the log files of a table and its metadata table: path -> bytes."""
     golden = next(one for one in kept_tables() if one.name == name)
     with tarfile.open(golden.archive) as packed:
         members = [one for one in packed if one.isfile() and ".log." in one.name and "/.temp/" not in one.name]
@@ -27,7 +27,7 @@ def golden_logs(name):
 
 @cache
 def samples():
-    """Give two log files each of a few tables that have all kinds of blocks."""
+    """Return two log files each of a few tables that have all kinds of blocks."""
     found = []
     for name in TABLES:
         logs = golden_logs(name)

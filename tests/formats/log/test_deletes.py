@@ -89,7 +89,7 @@ def one_delete(ordering):
 
 
 def row(found):
-    """Give (key, path, None or (wrapper, value)) of a row as `decode_deletes` gives it."""
+    """Return (key, path, None or (wrapper, value)) of a row as `decode_deletes` gives it."""
 
     def unwrapped(value):
         if value is None:

@@ -19,7 +19,7 @@ def block(content=b"rows", kind=BlockKind.PARQUET, **headers):
 
 
 def framed(body):
-    """Give any body the frame of a block: magic, length, trailing length."""
+    """Put around any body the frame of a block: magic, length, trailing length."""
     return MAGIC + struct.pack(">q", len(body) + 8) + body + struct.pack(">q", len(body) + 14)
 
 

@@ -31,7 +31,7 @@ def _written(batches: Iterable[pa.RecordBatch], schema: pa.Schema, threads: int,
     chosen = ParquetOptions(threads=max(threads, 1), **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "_LEAST_ASSEMBLED_BYTES", 1 << 60 if threads == IN_ONE_PIECE else 0)
-        write_base_file(sink, batches, schema, chosen, lambda: {"who": "me"})
+        write_base_file(sink, batches, schema, chosen, lambda: {"writer": "me"})
     return sink.getvalue()
 
 

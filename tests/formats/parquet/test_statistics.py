@@ -42,7 +42,7 @@ def stats_of(data: bytes, column: str) -> list[tuple[object, object, int | None]
 
 
 def changed(data: bytes, column: int, fields: Struct) -> bytes:
-    """Give a file whose statistics of one column say something else."""
+    """Return a file whose statistics of one column say something else."""
     size = int.from_bytes(data[-8:-4], "little")
     footer = decode(data[-8 - size : -8])
     footer[4].content[0][1].content[column][3].content[12] = Value(Kind.STRUCT, fields)

@@ -181,7 +181,7 @@ def test_what_a_registered_function_gives_is_checked(result, kind):
 
 def test_a_function_must_be_registered():
     with pytest.raises(OptionError, match="register"):
-        record_keys(spec(generator=KeyGenerator.USER_PROVIDED, function="nobody"), pa.table({"a": [1]}))
+        record_keys(spec(generator=KeyGenerator.USER_PROVIDED, function="absent"), pa.table({"a": [1]}))
 
 
 # --- against a row-by-row reference

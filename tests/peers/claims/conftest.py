@@ -13,5 +13,5 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.fixture
 def craft(hudi, version, tmp_path):
-    """Give a function that makes a table of the version that a test names."""
+    """Return a function that makes a table of the version that a test names."""
     return lambda **options: Crafted(hudi, tmp_path / "crafted", version, options)

@@ -25,14 +25,14 @@ def three_commits(craft):
 
 
 def refused(read, *arguments):
-    """Give what Apache Hudi says instead of rows."""
+    """Return what Apache Hudi says instead of rows."""
     with pytest.raises(PeerError) as error:
         read(*arguments)
     return str(error.value)
 
 
 def swap(first, second):
-    """Give two files each other's name, without the checksums that Hadoop keeps."""
+    """Exchange the names of two files, without the checksums that Hadoop keeps."""
     between = first.with_name("between")
     for one, other in ((first, between), (second, first), (between, second)):
         one.rename(other)

@@ -67,7 +67,7 @@ MERGED_AS = [
 
 
 def merging(table):
-    """Give the properties that say how rows are merged."""
+    """Return the properties that say how rows are merged."""
     return {name: text for name, text in table.properties().items() if any(word in name for word in MERGING)}
 
 
@@ -191,7 +191,7 @@ def test_restoring_takes_the_rollbacks_behind_the_savepoint_away(craft):
 
 
 def table_name(table):
-    """Give a table that has rows a name for SQL."""
+    """Name a table that has rows, for SQL."""
     name = f"crafted_{abs(hash(str(table.path)))}"
     table.peer.run("set hoodie.metadata.enable=false")
     table.peer.run(f"create table {name} using hudi location '{table.path}'")

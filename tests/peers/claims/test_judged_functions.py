@@ -36,7 +36,7 @@ TABLE = "expressions"
 
 @pytest.fixture
 def indexed(craft):
-    """Give a function that indexes a column by a function, and says what was wrong."""
+    """Return a function that indexes a column by a function, and says what was wrong."""
     table = craft(**{"hoodie.metadata.enable": "true"})
     run = table.peer.run
     run(f"drop table if exists {TABLE}")

@@ -1,6 +1,6 @@
 """Actors, and what is known of them, so that nothing is run twice.
 
-What an actor does next follows from what it was told so far and from nothing else; so it is written down, and whoever
+What an actor does next follows from what it was told so far and from nothing else; so it is written down, and all that
 comes to the same point in another run need not run the code again. Where an actor is told something new, its code
 runs, in a greenlet that is first told everything again. If it then does something else than it did before, it depends
 on something that is not simulated, and that is an error. Start at `Actor`.
@@ -26,11 +26,11 @@ POINTS_AT_MOST = 300_000
 """How much is kept in mind; beyond it everything is forgotten and learned again."""
 
 
-def twin_of(one: T) -> T:
+def copy_of(one: T) -> T:
     """Copy an object, not what it holds; `copy.copy` asks too many questions for what is done so often."""
-    twin = object.__new__(type(one))
-    twin.__dict__.update(one.__dict__)
-    return twin
+    copied = object.__new__(type(one))
+    copied.__dict__.update(one.__dict__)
+    return copied
 
 
 class TaskLostError(Exception):
@@ -112,7 +112,7 @@ class Actor:
         """What befalls the pending operation instead of just happening."""
         self.is_dead = False
         self.is_stuck = False
-        """It waited for a lock that nobody will ever release; the wait is over."""
+        """It waited for a lock that will never be released; the wait is over."""
         self.beats: list[Callable[[], None]] = []
         self.offset_ms = 0
         self.deaf = 0
@@ -134,12 +134,12 @@ class Actor:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether it has nothing more to do."""
+        """Return whether it has nothing more to do."""
         return self.point.step is None
 
     @property
     def pending(self) -> Operation | None:
-        """Give the operation that it is about to do."""
+        """Return the operation that it is about to do."""
         return None if self.point.step is None else self.point.step.operation
 
     def is_about_to(self, name: str, ending: str = "") -> bool:
@@ -148,7 +148,7 @@ class Actor:
         return pending is not None and pending.name == name and pending.path.endswith(ending)
 
     def is_ready(self, run: "Run") -> bool:
-        """Tell whether it could do it now."""
+        """Return whether it could do it now."""
         ready = self.point.step.is_ready
         return ready is None or ready(run, self)
 
@@ -171,11 +171,11 @@ class Actor:
             self._leave()
 
     def fork(self, work: Work) -> "Actor":
-        """Give the same actor once more as it stands; its code is run again where something new is told."""
-        twin = twin_of(self)
-        twin.beats, twin.said, twin._answers = [], [], [*self._answers]
-        twin._work, twin._code = work, None
-        return twin
+        """Copy the actor as it stands; its code is run again where something new is told."""
+        copied = copy_of(self)
+        copied.beats, copied.said, copied._answers = [], [], [*self._answers]
+        copied._work, copied._code = work, None
+        return copied
 
     def end(self) -> None:
         """Stop here for ever."""
@@ -193,7 +193,7 @@ class Actor:
         return self._code.ask(step)
 
     def _live(self) -> "_Code":
-        """Give the code that has come as far as this: what it was not told yet, it is told now."""
+        """Return the code that has come as far as this: what it was not told yet, it is told now."""
         if self._code is None:
             self._code = _Code(self, self._memory.first.get(self.name))
             self._code.switch(self._work)
@@ -207,7 +207,7 @@ class Actor:
 
 
 def who_moves() -> str:
-    """Name the actor whose code asks; nobody is one outside a run."""
+    """Name the actor whose code asks; outside a run there is none."""
     return getattr(getcurrent(), "name", "")
 
 
@@ -256,7 +256,7 @@ class _Code(greenlet):
         if self._is_dead:
             raise SimulatedCrash
         if getcurrent() is not self:
-            raise AssertionError(f"{step.operation} comes from a thread that nobody drives")
+            raise AssertionError(f"{step.operation} comes from a thread that no run drives")
         self._note(step)
         self.parent.switch()
         assert self._answer is not None

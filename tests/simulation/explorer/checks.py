@@ -33,7 +33,7 @@ MOST_VISIBLE = 20_000
 
 
 def judged(play: Play) -> list[str]:
-    """Give what is wrong with a run that is over: texts that begin with the invariant's number."""
+    """Return what is wrong with a run that is over: texts that begin with the invariant's number."""
     return [*play.run.violations, *judged_end(End.of(play))]
 
 
@@ -75,7 +75,7 @@ class Sight:
 
     @property
     def writing(self) -> set[str]:
-        """Give the requested times of writes under way, where it is known what was visible to them."""
+        """Return the requested times of writes under way, where it is known what was visible to them."""
         done = {(one.requested_time, one.comparable_action) for one in map(_instant, self.completed)}
         begun = {_instant(path) for path in self.pending}
         is_known = any(path.startswith(".hoodie/timeline/") for path in self.pending)
@@ -87,13 +87,13 @@ class Sight:
 
     @property
     def planned(self) -> set[str]:
-        """Give the files that plans of cleans name."""
+        """Return the files that plans of cleans name."""
         plans = [path for path in self.pending if path.endswith(".clean.requested")]
         return {file for path in plans for file in _planned_by(path, self.disk.files[path].data)}
 
     @property
     def named(self) -> set[str]:
-        """Give the files that completed instants name."""
+        """Return the files that completed instants name."""
         return {path for one in self.completed.items() for path in _named_by(*one)}
 
 
@@ -121,7 +121,7 @@ class Watcher:
 
     @property
     def new(self) -> list[tuple[str, Instant]]:
-        """Give (path, instant) of instants that were completed just now."""
+        """Return (path, instant) of instants that were completed just now."""
         return [(path, _instant(path)) for path in sorted(self.now.completed.keys() - self.before.completed.keys())]
 
 
@@ -225,7 +225,7 @@ WATCHES = (
 
 
 def _concerns_readers(path: str) -> bool:
-    """Tell paths of the timeline, of data and of whole directories from locks, heartbeats, markers and slots."""
+    """Separate paths of the timeline, of data and of whole directories from locks, heartbeats, markers and slots."""
     hidden = (".hoodie/.", ".hoodie/hoodie.properties", ".hoodie/lock")
     return not path.startswith(hidden)
 

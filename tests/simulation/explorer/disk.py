@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 
 import pyarrow as pa
 from tests.fixed_env import FixedEnv
-from tests.simulation.explorer.actors import Actor, Step, twin_of
+from tests.simulation.explorer.actors import Actor, Step, copy_of
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.explorer.operations import (
     CLOCK,
@@ -44,7 +44,7 @@ _MINUTE_MS = 60_000
 
 
 class _Status(FileStatus):
-    """What a listing says of a file, with its hash at hand: listings are told apart all the time."""
+    """What a listing says of a file, with its hash at hand: listings are compared all the time."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -82,10 +82,10 @@ class _Memory(MemoryStorage):
         return version
 
     def fork(self, env: Env) -> "_Memory":
-        """Give the same files once more, with another clock."""
-        twin = twin_of(self)
-        twin._env, twin._content, twin._counts = env, _Content({**self._content.files}), {**self._counts}
-        return twin
+        """Return the same files once more, with another clock."""
+        copied = copy_of(self)
+        copied._env, copied._content, copied._counts = env, _Content({**self._content.files}), {**self._counts}
+        return copied
 
     def list(self, prefix: str) -> list[FileStatus]:
         below = f"{prefix}/" if prefix else ""
@@ -94,7 +94,7 @@ class _Memory(MemoryStorage):
 
 
 def as_begun(files: Mapping[str, _Stored]) -> dict[str, _File]:
-    """Give stored files as they are at the beginning of a run, when nobody has written any of them."""
+    """Return stored files as they are at the beginning of a run, when no actor has written any of them."""
     return {path: _File.of(path, stored.data, stored.modified_ms, "") for path, stored in files.items()}
 
 
@@ -113,15 +113,15 @@ class Disk:
         self.honours_create = honours_create
 
     def fork(self) -> "Disk":
-        """Give the same bytes and time once more, apart from these."""
-        twin = twin_of(self)
-        twin.clock = twin_of(self.clock)
-        twin.storage = self.storage.fork(twin.clock)
-        return twin
+        """Return the same bytes and time once more, apart from these."""
+        copied = copy_of(self)
+        copied.clock = copy_of(self.clock)
+        copied.storage = self.storage.fork(copied.clock)
+        return copied
 
     @property
     def files(self) -> Mapping[str, _File]:
-        """Give the files as they are stored."""
+        """Return the files as they are stored."""
         return self.storage._content.files  # type: ignore[return-value]  # it stores no others
 
     def put(self, path: str, data: bytes, mode: PutMode) -> None:
@@ -133,7 +133,7 @@ class Disk:
         return hash(frozenset([stored.mark for stored in self.files.values()]))
 
     def inode(self, path: str) -> str | None:
-        """Tell which file is at a path now; None if there is none."""
+        """Return which file is at a path now; None if there is none."""
         stored = self.files.get(path)
         return None if stored is None else stored.version
 
@@ -182,7 +182,7 @@ class SimStorage:
         start_ms = self._run.disk.start_ms
 
         def told(status: FileStatus) -> object:
-            """Tell a file's size, and its time as exactly as anybody asks."""
+            """Return a file's size, and its time as exactly as it is asked for."""
             return status.size_bytes, (status.modified_ms - start_ms) // _MINUTE_MS
 
         return self._do(reading("head", path), lambda disk: disk.storage.head(path), told=told)
@@ -207,7 +207,7 @@ class SimStorage:
         return sorted(one + other, key=lambda status: status.path)
 
     def list_directory(self, prefix: str) -> Directory:
-        sees_directories = prefix != METADATA  # what directories it has is nobody's question
+        sees_directories = prefix != METADATA  # no reader asks what directories it has
 
         def look(disk: Disk, half: str) -> Any:
             found = disk.storage.list_directory(prefix)
@@ -371,7 +371,7 @@ class SimEnv:
 
 
 def _half_below(prefix: str, path: str) -> str:
-    """Tell to which half of a directory's names a path below it belongs."""
+    """Return to which half of a directory's names a path below it belongs."""
     return half_of(path.removeprefix(f"{prefix}/" if prefix else "").partition("/")[0])
 
 

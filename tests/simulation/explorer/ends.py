@@ -1,4 +1,4 @@
-"""What must hold when everybody has stopped: one function an invariant, named after its number.
+"""What must hold when all actors have stopped: one function an invariant, named after its number.
 
 Each gives texts about what is wrong. They are asked once for every different end. Start at `ENDS`.
 """
@@ -73,7 +73,7 @@ class End:
         return self.world.table()
 
     def said(self, one: Instant) -> CommitMetadata:
-        """Give what a completed instant says."""
+        """Return what a completed instant says."""
         path = f"{self.table.state.layout.timeline_path}/{one.file_name}"
         return decoded(path, self.stored[path])
 
@@ -83,7 +83,7 @@ class End:
 
     @cached_property
     def commits(self) -> list[tuple[Instant, str]]:
-        """Give (instant, token) of completed writes since the beginning, in the order in which they became visible."""
+        """Return (instant, token) of completed writes since the beginning, in the order in which they showed."""
         state = self.table.state
         came = {name: number for number, name in enumerate(self.play.published)}
         timeline = load_timeline(state)
@@ -106,7 +106,7 @@ class End:
 
     @cached_property
     def expected(self) -> list[Rows]:
-        """Give the rows after each committed write, from the beginning on, as a dictionary would have them."""
+        """Return the rows after each committed write, from the beginning on, as a dictionary would have them."""
         meanings = {
             f"{name}/{number}": verb.means
             for name, verbs in self.scenario.actors.items()
@@ -120,14 +120,14 @@ class End:
 
     @cached_property
     def cleaned(self) -> set[str]:
-        """Give the files that cleans took, or may be taking."""
+        """Return the files that cleans took, or may be taking."""
         plans = [path for path in self.stored if path.endswith(".clean.requested")]
         found = [(path, decode_clean_plan(self.stored[path], path)) for path in plans]
         return {f"{where}/{name}" for _, plan in found for where, names in plan.files.items() for name in names}
 
     @cached_property
     def restores(self) -> dict[str, RestorePlan]:
-        """Give the plans of restores, completed or not, by instant."""
+        """Return the plans of restores, completed or not, by instant."""
         found = {path: data for path, data in self.stored.items() if path.endswith(".restore.requested")}
         return {
             path.rsplit("/", 1)[-1].partition(".")[0]: decode_restore_plan(data, path) for path, data in found.items()
@@ -135,12 +135,12 @@ class End:
 
     @cached_property
     def taken_back(self) -> set[str]:
-        """Give the instants that restores took back."""
+        """Return the instants that restores took back."""
         return {time for plan in self.restores.values() for time, _ in plan.instants}
 
     @cached_property
     def rows_at_first(self) -> Rows:
-        """Give the rows from which the commits that are left went on: a restore commits last of all before them."""
+        """Return the rows from which the commits that are left went on: a restore commits last of all before them."""
         if not self.restores:
             return self.play.world.rows()
         target = self.restores[max(self.restores)].target
@@ -148,7 +148,7 @@ class End:
 
     @cached_property
     def files(self) -> dict[str, tuple[bytes | None, WriteStat]]:
-        """Give the files that completed commits name: path to (bytes, write stat)."""
+        """Return the files that completed commits name: path to (bytes, write stat)."""
         commits = [self.said(one) for one in load_timeline(self.table.state).completed.values()]
         return {
             stat.path: (self.stored.get(stat.path), stat)
@@ -337,9 +337,9 @@ def i19_nobody_reaches_outside(end: End) -> Iterator[str]:
     for move in end.play.run.trace:
         path = move.operation.path
         if path.startswith(("/", "~")) or ":" in path or ".." in path.split("/"):
-            yield f"{move.who} went to {move.operation}"
+            yield f"{move.actor} went to {move.operation}"
         if path in BYSTANDERS:
-            yield f"{move.who} touched what is not Hudi's: {move.operation}"
+            yield f"{move.actor} touched what is not Hudi's: {move.operation}"
     for path, data in BYSTANDERS.items():
         if end.stored.get(path) != data:
             yield f"{path}, which is not Hudi's, was changed"
@@ -358,7 +358,7 @@ def i20_what_a_commit_names_can_be_read_whole(end: End) -> Iterator[str]:
 
 
 def l1_somebody_wins(end: End) -> Iterator[str]:
-    """Nobody meets a bug of ours; where nothing befell anybody, nobody waits for ever, and of writers one commits."""
+    """No actor meets a bug of ours; where nothing befell any, none waits for ever, and of writers one commits."""
     bugs = [outcome.token for outcome in end.play.outcomes if outcome.result == "InternalError"]
     if bugs:
         yield f"{bugs} met a bug"
@@ -366,7 +366,7 @@ def l1_somebody_wins(end: End) -> Iterator[str]:
         return
     writers = [outcome for outcome in end.play.outcomes if not outcome.verb.is_read]
     if writers and not any(outcome.result == "ok" for outcome in writers):
-        yield f"nobody committed: {[(outcome.token, outcome.result) for outcome in writers]}"
+        yield f"no writer committed: {[(outcome.token, outcome.result) for outcome in writers]}"
     is_rolled_back = any(outcome.verb.means is None and not outcome.verb.is_read for outcome in end.play.outcomes)
     killed = [outcome.token for outcome in end.play.outcomes if outcome.result == "HeartbeatExpired"]
     if killed and not is_rolled_back:
@@ -397,7 +397,7 @@ ENDS = (
 
 
 def judged_end(end: End, checks: Iterable[Callable[[End], Iterable[str]]] = ENDS) -> list[str]:
-    """Give what is wrong with an end; a table that cannot be read is wrong too."""
+    """Return what is wrong with an end; a table that cannot be read is wrong too."""
     found = []
     for check in checks:
         number = check.__name__.partition("_")[0].upper()
@@ -409,7 +409,7 @@ def judged_end(end: End, checks: Iterable[Callable[[End], Iterable[str]]] = ENDS
 
 
 def difference(found: Rows, wanted: Rows) -> str:
-    """Tell how two sets of rows differ."""
+    """Describe how two sets of rows differ."""
     missing = {place: wanted[place] for place in wanted.keys() - found.keys()}
     extra = {place: found[place] for place in found.keys() - wanted.keys()}
     wrong = {
@@ -439,7 +439,7 @@ def decoded(path: str, data: bytes) -> CommitMetadata:
 
 @lru_cache(maxsize=4_096)
 def _keys_of(data: bytes) -> tuple[pa.Array, BaseFileFooter]:
-    """Give a base file's record keys and what its footer says of them."""
+    """Return a base file's record keys and what its footer says of them."""
     file = pq.ParquetFile(io.BytesIO(data))
     said = {name.decode(): text.decode() for name, text in (file.metadata.metadata or {}).items()}
     keys = file.read(columns=["_hoodie_record_key"]).column(0)
@@ -448,7 +448,7 @@ def _keys_of(data: bytes) -> tuple[pa.Array, BaseFileFooter]:
 
 @lru_cache(maxsize=4_096)
 def _untrue_of_keys(path: str, data: bytes, buckets_count: int, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Give what a base file says of its keys and is not so."""
+    """Return what a base file says of its keys and is not so."""
     keys, footer = _keys_of(data)
     if not len(keys):
         return ()
@@ -466,7 +466,7 @@ def _untrue_of_keys(path: str, data: bytes, buckets_count: int, fields: tuple[st
 
 
 def _doubled_buckets(state: TableState) -> list[str]:
-    """Tell of buckets that have more than one file group in a partition: a key is looked for in one of them."""
+    """Name the buckets that have more than one file group in a partition: a key is looked for in one of them."""
     groups = [one.group for one in visible_slices(file_index(state, load_timeline(state)))]
     times = Counter((group.partition, bucket_number(group.file_id)) for group in groups)
     return [f"bucket {number} of {partition} has {n} file groups" for (partition, number), n in times.items() if n > 1]

@@ -1,6 +1,6 @@
 """What other programs do to a table: writers without a heartbeat, services that rely on their plans, new properties.
 
-They keep to Apache Hudi's order of files and to the table lock, and look at nobody's file groups. Start at `cluster`.
+They keep to Apache Hudi's order of files and to the table lock, and look at no file groups. Start at `cluster`.
 """
 
 import io

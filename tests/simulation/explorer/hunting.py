@@ -41,11 +41,11 @@ class Hunt:
     tallies: list[Tally] = field(default_factory=list)
     """Of each way that was begun, in order."""
     schedules: set[int] = field(default_factory=set)
-    """Who moved when, of all runs that went to their end, as hashes: no two ways count one schedule twice."""
+    """Which actor moved when, of all runs that went to their end, as hashes: no two ways count one schedule twice."""
     ends: dict[object, list[str]] = field(default_factory=dict)
     """What was wrong with each distinct end."""
     outcomes: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
-    """Who was told what, in any run."""
+    """Which actor was told what, in any run."""
     schedule: list[str] | None = None
     """Of the first run that is wrong."""
     wrong: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ def hunt(scenario: Scenario, *how: Way, seconds: float | None = None, judge: Jud
 
 
 def ways(*names: str, seed: object = 1, runs: int | None = None) -> list[Way]:
-    """Give searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`; `all:50` and `runs` end them after so many.
+    """Return searches by name: `all`, `states`, `bound2`, `pct3`, `uniform`; `all:50` and `runs` end after so many.
 
     Without a number, walks at random go on until they are stopped.
     """
@@ -169,7 +169,7 @@ def _judged_once(play: Play, found: Hunt, judge: Judge) -> list[str]:
 
 
 def is_wrong(play: Play) -> bool:
-    """Tell whether a run that is over breaks an invariant."""
+    """Return whether a run that is over breaks an invariant."""
     return bool(judged(play))
 
 
@@ -183,12 +183,12 @@ def explained(scenario: Scenario, schedule: Sequence[str]) -> tuple[Scenario, li
 
 
 def scenarios() -> dict[str, Scenario]:
-    """Give all scenarios by name: every module of the folder has one or more."""
+    """Return all scenarios by name: every module of the folder has one or more."""
     return {name: scenario for module in _modules() for name, scenario in module.SCENARIOS.items()}
 
 
 def made_for() -> dict[str, tuple[str, ...]]:
-    """Give the ways of searching that modules name for their scenarios, by scenario; none for those written by hand."""
+    """Return the ways of searching that modules name, by scenario; none for those written by hand."""
     return {name: getattr(module, "WAYS", ()) for module in _modules() for name in module.SCENARIOS}
 
 

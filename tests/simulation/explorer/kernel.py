@@ -1,6 +1,6 @@
 """One run: actors of which only one moves at a time, and the events that befall them.
 
-An actor announces every operation and waits; whoever drives the run names who moves next. Events (a crash, a lost
+An actor announces every operation and waits; its driver names the actor that moves next. Events (a crash, a lost
 reply, a stalled clock) are actors of one step, so a search needs to know nothing about them. Start at `Run`.
 """
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.faulty import SimulatedCrash
-from tests.simulation.explorer.actors import Actor, Answer, Memory, Step, TaskLostError, Work, twin_of
+from tests.simulation.explorer.actors import Actor, Answer, Memory, Step, TaskLostError, Work, copy_of
 from tests.simulation.explorer.operations import EVERYTHING, Operation
 
 from pyhudi.errors import PreconditionFailed
@@ -35,12 +35,12 @@ MOVES_AT_MOST = 2_000
 class Move(NamedTuple):
     """One step of a run, as it happened."""
 
-    who: str
+    actor: str
     operation: Operation
 
 
 class Run:
-    """Drives actors over one shared disk; `enabled` says who could move, `step` moves one."""
+    """Drives actors over one shared disk; `enabled` says which could move, `step` moves one."""
 
     def __init__(self, disk: "Disk", events: Iterable[str] = (), budget: int = 1, memory: Memory | None = None) -> None:
         """Take a fresh disk; `events` are spelled `crash:w1`, `budget` is how many of them may take effect.
@@ -74,14 +74,14 @@ class Run:
         return actor
 
     def enabled(self) -> list[str]:
-        """Name who can move: actors in order, then events."""
+        """Name what can move: actors in order, then events."""
         ready = self._ready()
         if not ready:
             ready = self._wake()
         return [*ready, *(name for name in self.events if self._may_happen(name))]
 
     def pending(self, name: str) -> Operation:
-        """Give what would happen if this one moved."""
+        """Return what would happen if this one moved."""
         actor = self.actors.get(name)
         if actor is None:
             return self._event_operation(name)
@@ -90,24 +90,24 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether nobody is left to move, events included."""
+        """Return whether none is left to move, events included."""
         return not self._going and not any(self._may_happen(name) for name in self.events)
 
     @property
     def is_portable(self) -> bool:
-        """Tell whether all that happened to the actors is written down."""
+        """Return whether all that happened to the actors is written down."""
         return all(actor.is_done or not actor.is_apart for actor in self.actors.values())
 
     def fork(self, works: Mapping[str, Work]) -> "Run":
-        """Give the same run once more as it stands, if it is portable; `works` is the actors' code, by name."""
-        twin = twin_of(self)
-        twin.disk = self.disk.fork()
-        twin.actors = {name: actor.fork(works[name]) for name, actor in self.actors.items()}
-        twin.held = {key: twin.actors[actor.name] for key, actor in self.held.items()}
-        twin.events, twin.trace, twin.violations = [*self.events], [*self.trace], [*self.violations]
-        twin.late = {**self.late}
-        twin.watchers = [twin_of(watcher) for watcher in self.watchers]
-        return twin
+        """Return the same run once more as it stands, if it is portable; `works` is the actors' code, by name."""
+        copied = copy_of(self)
+        copied.disk = self.disk.fork()
+        copied.actors = {name: actor.fork(works[name]) for name, actor in self.actors.items()}
+        copied.held = {key: copied.actors[actor.name] for key, actor in self.held.items()}
+        copied.events, copied.trace, copied.violations = [*self.events], [*self.trace], [*self.violations]
+        copied.late = {**self.late}
+        copied.watchers = [copy_of(watcher) for watcher in self.watchers]
+        return copied
 
     def step(self, name: str) -> None:
         """Let one actor do its pending operation and run on to its next, or let an event happen."""
@@ -131,7 +131,7 @@ class Run:
         self._going = 0
 
     def state(self) -> tuple[object, ...]:
-        """Give a value that is equal for states from which the same can follow."""
+        """Return a value that is equal for states from which the same can follow."""
         actors = tuple((one.point.history, one.is_done, one.is_dead, one.deaf) for one in self.actors.values())
         held = frozenset((path, actor.name) for (path, _), actor in self.held.items())
         return (self.disk.digest(), held, self.disk.clock.monotonic_s(), actors, tuple(self.events), self.budget)
@@ -145,16 +145,16 @@ class Run:
         return actor.ask(step)
 
     def now_s(self, actor: Actor) -> float:
-        """Give the monotonic clock as an actor has it: read together with what it was last told."""
+        """Return the monotonic clock as an actor has it: read together with what it was last told."""
         return self.disk.clock.monotonic_s() if self._beating is actor else actor.heard_s
 
     def is_free(self, path: str) -> bool:
-        """Tell whether nobody holds the file that is there now."""
+        """Return whether no actor holds the file that is there now."""
         inode = self.disk.inode(path)
         return inode is None or (path, inode) not in self.held
 
     def take(self, actor: Actor, path: str) -> None:
-        """Hold a file that is there, or make it first."""
+        """Keep a file that is there open, or make it first."""
         self.held[path, self.disk.made(path)] = actor
 
     def let_go(self, actor: Actor, path: str) -> None:
@@ -221,7 +221,7 @@ class Run:
         self._move(actor)
 
     def _wake(self) -> list[str]:
-        """Nobody can move: let time pass for those who sleep, else end the waits for locks."""
+        """No actor can move: let time pass for those that sleep, else end the waits for locks."""
         waiting = [actor for actor in self.actors.values() if not actor.is_done]
         for actor in [actor for actor in waiting if actor.is_about_to("wait")] or waiting:
             actor.is_stuck = True
@@ -231,7 +231,7 @@ class Run:
         return [name for name, actor in self.actors.items() if not actor.is_done and actor.is_ready(self)]
 
     def _may_happen(self, event: str) -> bool:
-        """Tell whether an event can be chosen: what is outlived lands when nothing of its instant is left."""
+        """Return whether an event can be chosen: what is outlived lands when nothing of its instant is left."""
         if event not in self.late or self.late[event][0] != "outlived":
             return True
         step = self.late[event][1]
@@ -284,14 +284,14 @@ class Run:
             raise AssertionError(f"no such event: {name}")
 
     def _land(self, actor: Actor, step: Step) -> None:
-        """Let what an actor has long given up take effect, if it can; nobody is told."""
+        """Let what an actor has long given up take effect, if it can; no actor is told."""
         with suppress(PreconditionFailed):
             step.apply(self, actor)
             for watcher in self.watchers:
                 watcher(self, actor, step.operation)
 
     def _pass(self, ms: int, stalled: Actor) -> None:
-        """Let time go by; everybody beats in time but the one that stands still."""
+        """Let time go by; all beat in time but the one that stands still."""
         self.disk.clock.sleep(ms / 1000)
         for actor in self.actors.values():
             if actor is stalled or actor.is_done:

@@ -52,7 +52,7 @@ def listing(prefix: str, half: str, *, sees_directories: bool = True) -> Operati
 
 @lru_cache(maxsize=1 << 16)
 def half_of(name: str) -> str:
-    """Tell to which half a name belongs; all files of an instant, or of a file group, belong to one."""
+    """Return to which half a name belongs; all files of an instant, or of a file group, belong to one."""
     return HALVES[crc32(re.split("[_.]", name)[0].encode()) % 2]
 
 
@@ -77,7 +77,7 @@ def unlocking(path: str) -> Operation:
 
 
 def is_dependent(one: Operation, other: Operation) -> bool:
-    """Tell whether the order of two operations of different actors can matter."""
+    """Return whether the order of two operations of different actors can matter."""
     pair = (one.number, other.number)
     known = _dependent.get(pair)
     if known is None:

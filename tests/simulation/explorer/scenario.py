@@ -1,4 +1,4 @@
-"""What a scenario says, and what happens when one is run: who does what to which table, and what may befall them.
+"""What a scenario says, and what happens when one is run: which actors do what to which table, and what befalls them.
 
 A verb knows how to be done to a table and what it means for rows, so that a committed history can be done again, one
 verb after the other, on a dictionary. Start at `Scenario` and `play`.
@@ -10,7 +10,7 @@ from functools import cache, cached_property, partial
 from types import MappingProxyType
 from typing import Any, Self
 
-from tests.simulation.explorer.actors import Actor, Memory, Work, twin_of
+from tests.simulation.explorer.actors import Actor, Memory, Work, copy_of
 from tests.simulation.explorer.disk import Disk, SimEnv, SimStorage, _File, as_begun
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.world import OPTIONS, World
@@ -46,7 +46,7 @@ class Verb:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Who does what at once, to which table."""
+    """Which actors do what at once, to which table."""
 
     about: str
     actors: Mapping[str, tuple[Verb, ...]]
@@ -58,14 +58,14 @@ class Scenario:
     honours_create: bool = True
     """Whether the store refuses to create what is there; else it overwrites."""
     before: tuple[Verb, ...] = ()
-    """Done by one writer before the run, who dies in the middle of the last if `dies` says so."""
+    """Done by one writer before the run, which dies in the middle of the last if `dies` says so."""
     dies_at: str = ""
     """Name and end of path of the operation that the writer before does not live to do: `create .commit`."""
     quiet_ms: int = QUIET_MS
-    """How long nobody does anything after that."""
+    """How long nothing is done after that."""
     options: Mapping[str, object] = field(default_factory=dict)
     index: Mapping[str, object] = field(default_factory=dict)
-    """Options of the index with which the table is made and everybody writes."""
+    """Options of the index with which the table is made and every writer writes."""
     breaks: str = ""
     """Why this may go wrong, where nothing at all can be promised."""
     is_serializable: bool = True
@@ -100,7 +100,7 @@ class Outcome:
 
 
 class Play:
-    """One run of a scenario, with its memory of who was told what."""
+    """One run of a scenario, with its memory of what each was told."""
 
     def __init__(self, scenario: Scenario, memory: Memory | None = None) -> None:
         self.scenario = scenario
@@ -138,12 +138,12 @@ class Play:
         return self
 
     def fork(self) -> "Play":
-        """Give the same play once more as it stands, if its run is portable; each goes on without the other."""
-        twin = twin_of(self)
-        twin.outcomes, twin.seen = [*self.outcomes], [*self.seen]
-        twin.run = self.run.fork(twin._works())
-        twin.run.heard = twin.hear
-        return twin
+        """Return the same play once more as it stands, if its run is portable; each goes on without the other."""
+        copied = copy_of(self)
+        copied.outcomes, copied.seen = [*self.outcomes], [*self.seen]
+        copied.run = self.run.fork(copied._works())
+        copied.run.heard = copied.hear
+        return copied
 
     def _works(self) -> dict[str, Work]:
         return {name: partial(self._work, verbs=verbs) for name, verbs in self.scenario.actors.items()}
@@ -178,7 +178,7 @@ class Start:
 
     @cached_property
     def files(self) -> dict[str, _File]:
-        """Give the files, for a disk of its own."""
+        """Return the files, for a disk of its own."""
         return as_begun(self.world.storage._content.files)
 
     def rows(self) -> Rows:
@@ -200,7 +200,7 @@ def _first(version: int, index: tuple[tuple[str, object], ...]) -> Start:
 
 
 def prepared(scenario: Scenario) -> Start:
-    """Give the table a scenario begins with."""
+    """Return the table a scenario begins with."""
     options, index = (tuple(sorted(given.items())) for given in (scenario.options, scenario.index))
     return _prepared(
         scenario.version, scenario.before, scenario.dies_at, scenario.quiet_ms, scenario.is_object_store, options, index

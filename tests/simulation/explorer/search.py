@@ -1,4 +1,4 @@
-"""Ways to choose who moves: all schedules up to equivalence, all states, few preemptions, or at random from a seed.
+"""Ways to choose what moves next: all schedules up to equivalence, all states, few preemptions, or by a seed.
 
 Every search is given how to begin a play, drives it to its end, and yields it; a play that cannot show anything new is
 abandoned and not yielded. Start at `exhaustive`.
@@ -29,9 +29,9 @@ class Node:
     """One point of the schedule that is being explored."""
 
     pending: dict[str, Operation]
-    """Who could move, and what that would do."""
+    """What could move, and what that would do."""
     sleeping: dict[str, Operation]
-    """Who need not be tried: what follows was seen from a sister."""
+    """What need not be tried: what follows was seen from a sister."""
     wanted: set[str]
     chosen: str = ""
     kept: Play | None = None
@@ -78,12 +78,12 @@ def exhaustive(begin: Begin, tally: Tally | None = None) -> Iterator[Play]:
 
 
 def _drive(play: Play, stack: list[Node]) -> bool:
-    """Do what is left of the stack, then go on as who moved last where possible; False if all who could move sleep."""
+    """Do what is left of the stack, then go on with the last mover if possible; False if all that could move sleep."""
     run = play.run
     for node in stack[len(run.trace) :]:
-        run.enabled()  # whoever waits in vain is told so when it is asked who can move
+        run.enabled()  # an actor that waits in vain is told so when it is asked what can move
         run.step(node.chosen)
-    last = run.trace[-1].who if run.trace else ""
+    last = run.trace[-1].actor if run.trace else ""
     while not run.is_over:
         pending = {name: run.pending(name) for name in run.enabled()}
         sleeping = _still_asleep(stack[-1]) if stack else {}
@@ -121,7 +121,7 @@ def _turn(stack: list[Node]) -> bool:
 
 
 def are_dependent(one: str, first: Operation, other: str, second: Operation) -> bool:
-    """Tell whether two moves may not change places."""
+    """Return whether two moves may not change places."""
     if one == other or target_of(one) == other or target_of(other) == one:
         return True
     return is_dependent(first, second)
@@ -129,7 +129,7 @@ def are_dependent(one: str, first: Operation, other: str, second: Operation) -> 
 
 @cache
 def target_of(name: str) -> str:
-    """Give the actor that an event befalls."""
+    """Return the actor that an event befalls."""
     return name.partition(":")[2]
 
 
@@ -148,16 +148,16 @@ class _Order:
     def cut(self, length: int) -> None:
         """Forget all but the first moves."""
         for move in self.moves[max(length, 0) :]:
-            self._own[move.who].pop()
+            self._own[move.actor].pop()
         for kept in (self.moves, self._clocks, self._numbers):
             del kept[max(length, 0) :]
 
     def add(self, move: Move) -> list[int]:
         """Add a move; give those before it with which it might have changed places."""
-        who, operation, races = move.who, move.operation, []
-        own = self._own.setdefault(who, [])
+        actor, operation, races = move.actor, move.operation, []
+        own = self._own.setdefault(actor, [])
         clock = dict(self._clocks[own[-1]]) if own else {}
-        heads = {name: len(own) for name, own in self._own.items() if own and name != who}
+        heads = {name: len(own) for name, own in self._own.items() if own and name != actor}
         while heads:
             name = max(heads, key=lambda each: self._own[each][heads[each] - 1])
             number = heads[name]
@@ -165,7 +165,7 @@ class _Order:
                 del heads[name]
                 continue
             before = self._own[name][number - 1]
-            if are_dependent(name, self.moves[before].operation, who, operation):
+            if are_dependent(name, self.moves[before].operation, actor, operation):
                 races.append(before)
                 for other, seen in self._clocks[before].items():
                     if seen > clock.get(other, 0):
@@ -175,29 +175,29 @@ class _Order:
             else:
                 heads[name] = number - 1
         own.append(len(self.moves))
-        clock[who] = len(own)
+        clock[actor] = len(own)
         self.moves.append(move)
         self._clocks.append(clock)
         self._numbers.append(len(own))
         return races
 
     def is_before(self, one: int, other: int) -> bool:
-        """Tell whether a move comes before a later one in every order."""
-        return self._clocks[other].get(self.moves[one].who, 0) >= self._numbers[one]
+        """Return whether a move comes before a later one in every order."""
+        return self._clocks[other].get(self.moves[one].actor, 0) >= self._numbers[one]
 
 
 def _want_reversal(node: Node, order: _Order, before: int) -> None:
-    """Want, where a race with the last move began, somebody whose move can lead to the last without the earlier."""
+    """Want, where a race with the last move began, an actor whose move can lead to the last without the earlier."""
     moves, last = order.moves, len(order.moves) - 1
     free = [at for at in range(before + 1, last) if not order.is_before(before, at)] + [last]
     first = []
     for index, at in enumerate(free):
-        if moves[at].who in first or any(order.is_before(earlier, at) for earlier in free[:index]):
+        if moves[at].actor in first or any(order.is_before(earlier, at) for earlier in free[:index]):
             continue
-        first.append(moves[at].who)
+        first.append(moves[at].actor)
     possible = [name for name in first if name in node.pending]
     if possible and not node.wanted.intersection(possible):
-        node.wanted.add(moves[last].who if moves[last].who in possible else possible[0])
+        node.wanted.add(moves[last].actor if moves[last].actor in possible else possible[0])
 
 
 def every_state(begin: Begin, tally: Tally | None = None, *, preemptions: int | None = None) -> Iterator[Play]:
@@ -223,7 +223,7 @@ def every_state(begin: Begin, tally: Tally | None = None, *, preemptions: int | 
 
 @dataclass
 class _Path:
-    """A play on its way, and how often somebody was interrupted."""
+    """A play on its way, and how often an actor was interrupted."""
 
     play: Play
     last: str = ""
@@ -237,11 +237,11 @@ class _Path:
         run.step(name)
 
     def again(self, begin: Begin) -> "Callable[[], _Path]":
-        """Give what makes the same path once more as it is now: a copy of it, or else all of its moves."""
+        """Return what makes the same path once more as it is now: a copy of it, or else all of its moves."""
         if self.play.run.is_portable:
             kept = self._fork()
             return kept._fork
-        names = [move.who for move in self.play.run.trace]
+        names = [move.actor for move in self.play.run.trace]
         return lambda: _moved(begin, names)
 
     def _fork(self) -> "_Path":
@@ -278,12 +278,12 @@ def _go_through(
 
 
 def is_preemption(run: Run, last: str, name: str) -> bool:
-    """Tell whether choosing this one interrupts somebody who could go on."""
+    """Return whether choosing this one interrupts an actor that could go on."""
     return name != last and name in run.actors and last in run.actors and last in run.enabled()
 
 
 def uniform(begin: Begin, seed: object, runs: int, tally: Tally | None = None) -> Iterator[Play]:
-    """Yield plays in which whoever moves is drawn evenly; each is repeated by its own seed."""
+    """Yield plays in which each mover is drawn evenly; each is repeated by its own seed."""
     for number in range(runs):
         yield _at_random(begin, f"uniform/{seed}/{number}", tally, depth=0)
 
@@ -342,7 +342,7 @@ def _is_due(run: Run, event: str, moment: tuple[str, int], at: int, written: Map
 
 
 def replayed(begin: Begin, names: Sequence[str]) -> Play:
-    """Give the play of a written-down schedule; who cannot move is passed over, what is missing is filled in."""
+    """Return the play of a written-down schedule; what cannot move is passed over, what is missing is filled in."""
     play = begin()
     run, last = play.run, ""
     for name in names:

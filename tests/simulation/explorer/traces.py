@@ -1,6 +1,6 @@
 """Schedules written down: saved, replayed, made shorter, and drawn with one lane an actor.
 
-A schedule names who moved, in order; `w1*3 crash:w1` is three steps of w1 and its crash. Start at `shrunk`.
+A schedule names what moved, in order; `w1*3 crash:w1` is three steps of w1 and its crash. Start at `shrunk`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ def parsed(text: str) -> list[str]:
 
 
 def schedule_of(play: Play) -> list[str]:
-    """Give who moved in a run; events that befell nobody any more are left out."""
-    names = [move.who for move in play.run.trace]
+    """Return what moved in a run; events that befell no actor any more are left out."""
+    names = [move.actor for move in play.run.trace]
     while names and names[-1] not in play.run.actors:
         names.pop()
     return names
@@ -40,7 +40,7 @@ def schedule_of(play: Play) -> list[str]:
 def shrunk(
     scenario: Scenario, names: Sequence[str], is_bad: Callable[[Play], bool], begin_of: Callable[[Scenario], Begin]
 ) -> tuple[Scenario, list[str]]:
-    """Give (scenario, schedule) that is still bad, with fewer events, actors and changes from one actor to another.
+    """Return (scenario, schedule) that is still bad, with fewer events, actors and changes from one actor to another.
 
     `begin_of` makes the beginning of a play from a scenario; `is_bad` judges a play that is over.
     """
@@ -65,14 +65,16 @@ def drawn(play: Play) -> str:
     lanes = list(play.run.actors)
     width = max(30, 110 // max(1, len(lanes)))
     lines = ["".join(name.ljust(width) for name in lanes).rstrip()]
-    for (who, is_look), moves in groupby(play.run.trace, key=lambda move: (move.who, move.operation.name in _LOOKS)):
+    for (actor, is_look), moves in groupby(
+        play.run.trace, key=lambda move: (move.actor, move.operation.name in _LOOKS)
+    ):
         shown = list(moves)
         texts = [f"({len(shown)} looks)"] if is_look else [_short(move.operation) for move in shown]
         for text in texts:
-            if who in lanes:
-                lines.append(" " * (width * lanes.index(who)) + text[: width - 1])
+            if actor in lanes:
+                lines.append(" " * (width * lanes.index(actor)) + text[: width - 1])
             else:
-                lines.append(f"{'~' * 10} {who} {'~' * 10}")
+                lines.append(f"{'~' * 10} {actor} {'~' * 10}")
     return "\n".join(lines)
 
 

@@ -44,7 +44,7 @@ def move(**fares: float) -> Verb:
 
 
 def outbid(**fares: float) -> Verb:
-    """Write rows whose fare is their ordering value: the highest stays, whoever commits last."""
+    """Write rows whose fare is their ordering value: the highest stays, whichever commits last."""
     keys = _keys(fares)
 
     def do(seat: Seat) -> Any:
@@ -76,7 +76,7 @@ def having(verb: Verb, options: Mapping[str, object]) -> Verb:
 
 
 def repaint(old: float, new: float, **how: Any) -> Verb:
-    """Give every row of one fare another: `isolation="serializable"` keeps what was read from changing."""
+    """Change every row of one fare to another: `isolation="serializable"` keeps what was read from changing."""
 
     def do(seat: Seat) -> Any:
         return seat.call("update", set={"fare": f"{new:.1f}"}, where=f"fare = {old:.1f}", **how)
@@ -168,7 +168,7 @@ def save() -> Verb:
 
 
 def roll_back_pending() -> Verb:
-    """Roll back every write that is pending, whoever it belongs to."""
+    """Roll back every write that is pending, whichever writer it belongs to."""
 
     def do(seat: Seat) -> Any:
         table = seat.table()

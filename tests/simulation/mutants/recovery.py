@@ -52,7 +52,7 @@ MUTANTS: tuple[Mutant, ...] = (
         seed=9,
     ),
     Mutant("rolled back once more", "roll-back-live", ((f"{ROLLBACK}.is_rolled_back", always(False)),), ("bound1",)),
-    Mutant("files have no markers", "mend", (("pyhudi.filegroup.writer.marker_path", unmarked),)),
+    Mutant("files have no markers", "in-place", (("pyhudi.filegroup.writer.marker_path", unmarked),)),
     Mutant("requested before the heart beats", "crash", ((f"{COMMIT}.announce", request_first),), seed=4),
     Mutant(
         "foreign writers are dead at once",

@@ -8,11 +8,11 @@ from tests.simulation.scenarios.pairs import ACTIONS, circumstances
 CROWDS_COUNT = 250
 WAYS = ("pct3", "uniform")
 ISOLATED = {"isolation": "serializable"}
-"""Of three, two can make what the third has read untrue without meeting it: who minds has to say so."""
+"""Of three, two can make what the third has read untrue without meeting it: a writer that minds has to say so."""
 
 
 def crowd(number):
-    """Draw who is there, by the number."""
+    """Draw which actors there are, by the number."""
     draw = random.Random(f"crowd/{number}")
     names = draw.choices(list(ACTIONS), k=draw.choice((3, 3, 3, 3, 3, 4, 4, 5)))
     actors = {f"a{at}": (ACTIONS[name].verb(at, ISOLATED),) for at, name in enumerate(names, start=1)}

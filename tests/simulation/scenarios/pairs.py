@@ -34,7 +34,7 @@ class Action:
     """Something that an actor does in a pair."""
 
     verb: Callable[[int, dict], Verb]
-    """Made from the actor's number, so that two who do the same do not write the same, and from its isolation."""
+    """Made from the actor's number, so that two that do the same do not write the same, and from its isolation."""
     finds_dead: bool = False
     """A writer before has died in the middle of its commit."""
     widens: bool = False
@@ -66,7 +66,7 @@ ACTIONS = {
 
 
 def circumstances(*names):
-    """Give a scenario what these actions need: somebody who has died before, rows that may lack columns."""
+    """Add to a scenario what these actions need: a writer that has died before, rows that may lack columns."""
     found = {}
     if any(ACTIONS[name].finds_dead for name in names):
         found |= {"before": (upsert(k0_a=9.0, n0_a=9.0),), "dies_at": "create .commit"}

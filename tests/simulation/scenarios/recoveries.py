@@ -6,14 +6,14 @@ from tests.simulation.explorer.verbs import overwrite, raise_fare, read_changes,
 
 FENCED = {"pyhudi.fence": "on"}
 LEASE_MS = 301_000
-"""After it the lock of a holder who died is anybody's."""
+"""After it the lock of a holder that died is free for all."""
 ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k3_b=7.0, n2_b=1.0)
 
 
 def half_rolled_back(dies_at):
     """Two find a rollback whose holder died here, and finish it, one maybe after his lease."""
     return Scenario(
-        about=f"two finish the rollback of one who died before `{dies_at}`, and one stands still; with a fence",
+        about=f"two finish the rollback of one that died before `{dies_at}`, and one stands still; with a fence",
         actors={"w1": (ONE,), "w2": (OTHER,)},
         before=(upsert(k0_a=9.0), rewrite_and_die("b"), roll_back_pending()),
         dies_at=dies_at,
@@ -31,7 +31,7 @@ SCENARIOS = {
         events=("crash:w1", "torn:w1"),
     ),
     "crash-alone": Scenario(
-        about="a writer dies, and so may the next one, who recovers",
+        about="a writer dies, and so may the next one, which recovers",
         actors={"w1": (ONE,)},
         before=(upsert(k0_a=9.0, n0_a=9.0),),
         dies_at="create .commit",
@@ -48,11 +48,11 @@ SCENARIOS = {
         events=("task:w1",),
     ),
     "roll-back-live": Scenario(
-        about="somebody rolls back by name what is pending while the writer works",
+        about="another process rolls back by name what is pending while the writer works",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
     ),
     "roll-back-live-crash": Scenario(
-        about="somebody rolls back by name what is pending while the writer works, who may die with a file on its way",
+        about="another process rolls back by name what is pending; the writer may die with a file on its way",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
         events=("crash:w1", "torn:w1"),
     ),
@@ -170,7 +170,7 @@ SCENARIOS = {
         options=FENCED,
     ),
     "roll-back-live-fenced": Scenario(
-        about="somebody rolls back by name what is pending while the writer works, in a table with a fence",
+        about="another process rolls back by name what is pending while the writer works, in a table with a fence",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
         before=(upsert(k0_a=9.0),),
         options=FENCED,

@@ -10,15 +10,15 @@ ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k2_a=7.0)
 
 SCENARIOS = {
     "clustering": Scenario(
-        about="somebody plans and does a clustering of a partition that a writer changes",
+        about="another program plans and does a clustering of a partition that a writer changes",
         actors={"w1": (ONE,), "s": (cluster("b"),)},
     ),
     "compaction": Scenario(
-        about="somebody plans and does a compaction of a file that a writer changes",
+        about="another program plans and does a compaction of a file that a writer changes",
         actors={"w1": (ONE,), "s": (compact("b"),)},
     ),
     "metadata-table": Scenario(
-        about="somebody gives the table a metadata table while a writer works",
+        about="another program gives the table a metadata table while a writer works",
         actors={"w1": (ONE,), "s": (set_properties(hoodie__table__metadata__partitions="files"),)},
     ),
     "columns": Scenario(

@@ -24,7 +24,7 @@ with LocalStorage(root).guard("lock", 0):
     elif child:
         os._exit(0)
 """
-"""Who goes first: a child that leaves the block as its parent would, or a parent that is gone at once."""
+"""Which goes first: a child that leaves the block as its parent would, or a parent that is gone at once."""
 
 
 @contextmanager

@@ -382,7 +382,7 @@ def secret_options(s3_server: str) -> dict[str, str]:
 
 
 def chain(error: BaseException | None) -> str:
-    """Give every text of an error and what led to it."""
+    """Return every text of an error and what led to it."""
     texts = []
     while error is not None:
         texts += [str(error), repr(error), repr(error.__dict__), repr(error.args)]

@@ -184,7 +184,7 @@ ITEMS = "hoodie.write.lock.dynamodb."
 
 @pytest.fixture
 def addresses(monkeypatch):
-    """Give where credentials would be sent: pairs of region and endpoint."""
+    """Return where credentials would be sent: pairs of region and endpoint."""
     asked = []
     monkeypatch.setattr(dynamodb, "_client", lambda region, endpoint: asked.append((region, endpoint)))
     return asked

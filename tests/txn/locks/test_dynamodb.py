@@ -172,8 +172,8 @@ def test_a_service_that_is_not_there_is_said(world):
     names = {"aws_access_key_id": "dummy", "aws_secret_access_key": "dummy", "region_name": "us-east-1"}
     from botocore.config import Config
 
-    nobody = boto3.client(
+    nowhere = boto3.client(
         "dynamodb", endpoint_url="http://127.0.0.1:9", config=Config(retries={"total_max_attempts": 1}), **names
     )
-    with pytest.raises(StorageUnavailable, match="did not answer"), lock(nobody, "k", world.host()).hold():
+    with pytest.raises(StorageUnavailable, match="did not answer"), lock(nowhere, "k", world.host()).hold():
         pass

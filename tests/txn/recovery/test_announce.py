@@ -2,7 +2,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.new_states import new_state
-from tests.txn.writing import remains
+from tests.txn.writing import leftovers
 
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, request
@@ -30,4 +30,4 @@ def test_a_time_that_is_taken_gets_no_heartbeat_of_ours(state):
     request(state, WANTED, b"")
     with ExitStack() as alive:
         assert announce(state, WANTED, b"", Settings(), alive) is None
-    assert remains(state) == []
+    assert leftovers(state) == []

@@ -1,6 +1,6 @@
 import pytest
 from tests.new_states import new_state
-from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, write
+from tests.txn.writing import begun, committed, data_files, leftovers, path_of, proposal_of, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.options import Settings
@@ -39,7 +39,7 @@ def test_markers_and_heartbeat_of_a_committed_instant_go_and_its_files_stay(stat
     done = committed(state)
     leave(state, done.requested_time, "g")
     assert sweep(state) == [done.requested_time]
-    assert remains(state) == []
+    assert leftovers(state) == []
     assert data_files(state) == [path_of(done.requested_time, "g")]
 
 
@@ -47,9 +47,9 @@ def test_a_pending_instant_is_not_touched(state):
     with begun(state) as txn:
         txn.start(None)
         path = write(txn)
-        before = remains(state)
+        before = leftovers(state)
         assert sweep(state) == []
-        assert remains(state) == before
+        assert leftovers(state) == before
         txn.commit(proposal_of(path))
 
 
@@ -60,7 +60,7 @@ def test_files_that_came_after_the_rollback_of_their_instant_go(state):
         late = write(txn)
         assert late in data_files(state)
         assert sweep(state) == [txn.time]
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
 
 
 def test_a_file_that_came_when_the_markers_were_gone_goes_once_its_writer_is_dead(state):
@@ -70,11 +70,11 @@ def test_a_file_that_came_when_the_markers_were_gone_goes_once_its_writer_is_dea
     late = path_of(txn.time)
     state.storage.put(late, b"data")
     assert sweep(state) == [txn.time]
-    assert (data_files(state), remains(state)) == ([late], [f".hoodie/.heartbeat/{txn.time}"])
+    assert (data_files(state), leftovers(state)) == ([late], [f".hoodie/.heartbeat/{txn.time}"])
     txn._alive.close()
     state.env.sleep(121)
     assert sweep(state) == [txn.time]
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
     assert sweep(state) == []
 
 
@@ -95,7 +95,7 @@ def test_what_is_older_than_the_timeline_may_be_archived_and_keeps_its_files(sta
     state.env.sleep(121)
     assert sweep(state) == [time]
     assert path in data_files(state)
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_markers_without_heartbeat_are_left_for_an_hour(state):

@@ -7,7 +7,7 @@ from datetime import UTC
 import pytest
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.new_states import new_state
-from tests.txn.writing import begun, committed, data_files, path_of, proposal_of, remains, states_of, through, write
+from tests.txn.writing import begun, committed, data_files, leftovers, path_of, proposal_of, states_of, through, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.env import SystemEnv
@@ -85,7 +85,7 @@ def test_a_rollback_deletes_the_files_and_takes_the_instant_off_the_timeline(ver
     recovered(state)
     assert data_files(state) == [path_of(kept.requested_time, "kept")]
     assert states_of(state) == [("commit", "completed"), ("rollback", "completed")]
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 @VERSIONS
@@ -180,7 +180,7 @@ def test_a_plan_that_names_what_its_instant_cannot_have_written_deletes_nothing(
 
 
 def store_plan(state, plan):
-    """Let somebody else request a rollback; give its instant."""
+    """Let another writer request a rollback; give its instant."""
     time = format_instant(state.env.now_ms() + 1, state.env.zone())
     rollback = Instant(requested_time=time, action=Action.ROLLBACK, state=State.REQUESTED)
     state.env.sleep(0.01)
@@ -255,7 +255,7 @@ def test_a_rollback_that_died_is_finished_under_its_own_instant(version, path, o
     [done] = rollbacks(state)
     assert done.requested_time == pending.requested_time
     assert len(rollback_files(state)) == 3
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
 
 
 def test_a_stored_plan_is_carried_out_and_files_written_after_it_go_too(state):
@@ -305,7 +305,7 @@ def test_a_rollback_that_somebody_else_finished_meanwhile_is_not_completed_twice
     assert data_files(state) == []
     state.env.sleep(121)
     recovered(state)
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_a_foreign_rollback_is_finished_by_name_with_its_own_plan(state):
@@ -471,7 +471,7 @@ def test_every_file_of_a_dead_writer_is_found(version, how):
     assert len(plan_rollback(state, load_timeline(state), instant, uses).requests) == 2
     settle(state, uses)
     assert data_files(state) == [path_of(kept.requested_time, "kept")]
-    assert remains(state) == []
+    assert leftovers(state) == []
 
 
 def test_log_files_that_carry_the_instant_are_found_by_listing(state):
@@ -501,4 +501,4 @@ def test_of_many_who_roll_one_instant_back_one_does(tmp_path):
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(roll_back, range(6))) == 1
     assert states_of(state) == [("rollback", "completed")]
-    assert data_files(state) == remains(state) == []
+    assert data_files(state) == leftovers(state) == []
