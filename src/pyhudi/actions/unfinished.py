@@ -20,7 +20,8 @@ __all__ = ["resolve", "writer_of"]
 def resolve(state: TableState, instant: str) -> Literal["committed", "not committed", "pending"]:
     """Return what became of an instant whose outcome was unknown.
 
-    Raises: HistoryExpired where it may be among what version 6 has archived; InvalidInput for what is no instant.
+    Raises: HistoryExpired where it may be older than what the archive of version 6 still has; InvalidInput for what is
+            no instant.
     """
     if not (isinstance(instant, str) and is_instant_time(instant)):
         raise InvalidInput("an instant is 17 digits, or 14, as results and errors give it", instant=instant)

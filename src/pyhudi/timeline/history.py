@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import FileMissing, InvalidInput
 from pyhudi.state.model import TableState
+from pyhudi.timeline.archive_logs import load_archive_logs
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
@@ -207,22 +208,29 @@ def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[tuple[InstantT
 
 
 def find_archived(state: TableState, time: InstantTime) -> bool | None:
-    """Return whether a write was archived, for sure; None where an archive cannot be read for it: that of layout 1.
+    """Return whether a write was archived, for sure; None where it may be older than what layout 1's archive still has.
 
-    Cost: reads the names of all archived instants.
+    Cost: reads the names of the archived instants of that time; in layout 1 the whole archive.
     """
-    if state.layout.timeline_layout == 1:
-        return None if state.storage.list_names(state.layout.history_path) else False
-    return any(_holds_write(state, path, time) for path in Past(state, ()).files(time, time))
+    if state.layout.timeline_layout > 1:
+        return any(_holds_write(state, path, time) for path in Past(state, ()).files(time, time))
+    if not state.storage.list_names(state.layout.history_path):
+        return False
+    archived = load_archive_logs(state)
+    oldest = pc.min(archived.column("instantTime")).as_py()
+    if oldest is None or time < oldest:
+        return None
+    return any(_is_write_at(batch, time) for batch in archived.to_batches())
 
 
 def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
+    return any(_is_write_at(batch, time) for batch in read_history_columns(state, path, "instantTime", "action"))
+
+
+def _is_write_at(rows: pa.RecordBatch, time: InstantTime) -> bool:
     writes = pa.array([action.value for action in WRITE_ACTIONS])
-    for batch in read_history_columns(state, path, "instantTime", "action"):
-        is_it = pc.and_(pc.equal(batch.column("instantTime"), time), pc.is_in(batch.column("action"), writes))
-        if pc.any(is_it).as_py():
-            return True
-    return False
+    is_it = pc.and_(pc.equal(rows.column("instantTime"), time), pc.is_in(rows.column("action"), writes))
+    return bool(pc.any(is_it).as_py())
 
 
 def _named(action: Action, data: bytes, path: str) -> _Undone:
