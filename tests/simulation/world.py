@@ -15,8 +15,11 @@ from pyhudi.storage.api import FileStatus, Storage, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.codec import decode_clean_plan
-from pyhudi.timeline.instant import Action
+from pyhudi.timeline.codec import decode_clean_plan, decode_commit
+from pyhudi.timeline.history import Past
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action
+from pyhudi.timeline.lsm import read_history_columns
+from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, pending_instants
 
 DEAD_MS = 130_000
@@ -92,20 +95,29 @@ def require_clean(table: Table, *, may_times_meet: bool = False) -> None:
     require_times_in_order(timeline, may_meet=may_times_meet)
     require_one_rollback_each(state, timeline)
     paths = {status.path for status in state.storage.list("")}
-    committed = {one.requested_time for one in timeline.completed.values()}
-    named = {
-        stat.path
-        for one in timeline.completed.values()
-        for stats in read_commit_metadata(state, one).stats.values()
-        for stat in stats
-    }
+    archived = archived_commits(state)
+    committed = {*timeline.completed, *archived}
+    said = [read_commit_metadata(state, one) for one in timeline.completed.values()]
+    said += [metadata for _, metadata in archived.values()]
+    named = {stat.path for metadata in said for stats in metadata.stats.values() for stat in stats}
     lost = named - paths - cleaned_files(state)
     assert not lost, f"missing: {lost}"
-    data = {path for path in paths if path.endswith(".parquet")}
+    data = {path for path in paths if path.endswith(".parquet") and not path.startswith(".hoodie/")}
     orphans = {path for path in data if _instant_of(path) not in committed} | (data - named)
     assert orphans == set(), orphans
     left = [path for path in paths if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]
     assert left == [], left
+
+
+def archived_commits(state: TableState) -> dict[str, tuple[str, CommitMetadata]]:
+    """Return the writes of the history: completion and what they say, by requested time."""
+    found = {}
+    for path in Past(state, ()).files():
+        for batch in read_history_columns(state, path, "instantTime", "completionTime", "action", "metadata"):
+            for row in batch.to_pylist():
+                if row["action"] in WRITE_ACTIONS:
+                    found[row["instantTime"]] = row["completionTime"], decode_commit(row["metadata"], path)
+    return found
 
 
 def cleaned_files(state: TableState) -> set[str]:

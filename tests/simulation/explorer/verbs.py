@@ -157,6 +157,16 @@ def clean(**options: object) -> Verb:
     return Verb(about=f"clean {named}", do=do, means=lambda rows: rows)
 
 
+def archive() -> Verb:
+    """Archive all commits but the last two."""
+    short = {"hoodie.keep.min.commits": 1, "hoodie.keep.max.commits": 1, "hoodie.clean.commits.retained": 1}
+
+    def do(seat: Seat) -> Any:
+        return seat.table().archive(options={**seat.options, **short})
+
+    return Verb(about="archive", do=do, means=lambda rows: rows)
+
+
 def save() -> Verb:
     """Make a savepoint of the newest commit, unless it has one."""
 

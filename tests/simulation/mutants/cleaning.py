@@ -1,6 +1,6 @@
 """Cleaners that forget what others need, or leave what they began."""
 
-from tests.simulation.mutants.mutant import Mutant, always
+from tests.simulation.mutants.mutant import Mutant, always, off
 
 SCOPE = "pyhudi.actions.clean_scope"
 SERVICE = "pyhudi.actions.service"
@@ -13,5 +13,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ("pct2", "pct3"),
     ),
     Mutant("a clean forgets savepoints", "clean-savepoint", ((f"{SCOPE}._savepoints", always({})),)),
+    Mutant(
+        "instants leave before the history has them",
+        "archive-update",
+        (("pyhudi.timeline.archiving.append_history", off),),
+    ),
     Mutant("a clean that was left is not finished", "clean-clean", ((f"{SERVICE}._left", always([])),)),
 )

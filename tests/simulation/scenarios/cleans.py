@@ -1,7 +1,7 @@
 """Cleaners beside writers and readers, and beside each other."""
 
 from tests.simulation.explorer.scenario import Scenario
-from tests.simulation.explorer.verbs import clean, drop_partition, read_as_of, read_twice, save, upsert
+from tests.simulation.explorer.verbs import archive, clean, drop_partition, read_as_of, read_twice, save, upsert
 
 NEWEST = clean(policy="KEEP_LATEST_FILE_VERSIONS", fileversions__retained=1)
 LAST = clean(commits__retained=1)
@@ -43,6 +43,18 @@ SCENARIOS = {
         actors={"s": (save(),), "w1": (ONE,), "c": (NEWEST,)},
         before=(OTHER,),
         events=("crash:c", "crash:w1"),
+    ),
+    "archive-update": Scenario(
+        about="a process that may die archives while a writer goes on and a reader reads",
+        actors={"a": (archive(),), "w1": (ONE,), "r": (read_twice(),)},
+        before=(OTHER, upsert(k0_a=3.0)),
+        events=("crash:a", "lost:a", "crash:w1"),
+    ),
+    "archive-archive": Scenario(
+        about="two archive, of which one may die",
+        actors={"a1": (archive(),), "a2": (archive(), LAST)},
+        before=(OTHER, upsert(k0_a=3.0), drop_partition("a")),
+        events=("crash:a1", "stall:a1"),
     ),
     "clean-update-6": Scenario(
         about="the same in version 6, where a writer may find a file gone that others have superseded",
