@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, FileMissing, InternalError, InvalidInput, PreconditionFailed, WriteConflict
-from pyhudi.formats.parquet import ParquetOptions, iter_batches, read_footer, row_group_stats, write_base_file
+from pyhudi.formats.parquet import Footer, ParquetOptions, iter_batches, read_footer, row_group_stats, write_base_file
 from pyhudi.options import MOST, Settings, between, option
 from pyhudi.schema.json_text import parse_json
 from pyhudi.state.model import TableState
@@ -157,7 +157,7 @@ def load_archived(
     """
     wanted = list(dict.fromkeys(("instantTime", "action", "completionTime", *columns)))
     for _ in range(_READS_AT_MOST):
-        files = [one for one in read_manifest(state).files if one.may_hold(first, last)]
+        files = sorted(one for one in read_manifest(state).files if one.may_hold(first, last))
         try:
             batches = [
                 batch for one in files for batch in _in_range(state, _path(state, one.name), wanted, (first, last))
@@ -298,11 +298,12 @@ def _keys(rows: pa.Table | pa.RecordBatch) -> pa.Array:
 
 def _once(rows: pa.Table) -> pa.Table:
     """Sort instants, and keep one row of each with its latest completion."""
+    times = rows.column("instantTime").combine_chunks() if rows.num_rows else pa.array([], pa.string())
+    if len(times) < 2 or pc.all(pc.less(times.slice(0, len(times) - 1), times.slice(1))).as_py():
+        return rows
     order = [("instantTime", "ascending"), ("action", "ascending"), ("completionTime", "ascending")]
     rows = rows.take(pc.sort_indices(rows, order))
-    keys = _keys(rows).combine_chunks() if rows.num_rows else pa.array([], pa.string())
-    if len(keys) < 2:
-        return rows
+    keys = _keys(rows).combine_chunks()
     is_last = pc.not_equal(keys.slice(0, len(keys) - 1), keys.slice(1))
     return rows.filter(pa.concat_arrays([is_last, pa.array([True])]))
 
@@ -371,17 +372,22 @@ def _batches(
     try:
         with state.storage.open_input(path) as source:
             footer = read_footer(source)
-            first, last = bounds
-            groups = [
-                at
-                for at, known in enumerate(row_group_stats(footer, "instantTime"))
-                if (last is None or known.least is None or known.least <= last)
-                and (first is None or known.greatest is None or known.greatest >= first)
-            ]
+            groups = None if bounds == (None, None) else _groups_in_range(footer, bounds)
             for batch in iter_batches(source, names, footer=footer, row_groups=groups):
                 yield _checked(batch, names)
     except CorruptData as error:
         raise type(error)(error.message, **{**error.values, "path": path}) from error
+
+
+def _groups_in_range(footer: Footer, bounds: tuple[str | None, str | None]) -> list[int]:
+    """Return the row groups that may hold instants requested from first to last."""
+    first, last = bounds
+    return [
+        at
+        for at, known in enumerate(row_group_stats(footer, "instantTime"))
+        if (last is None or known.least is None or known.least <= last)
+        and (first is None or known.greatest is None or known.greatest >= first)
+    ]
 
 
 def _checked(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
