@@ -14,7 +14,6 @@ from pyhudi.errors import (
     PermissionDenied,
     SchemaMismatch,
     StorageFull,
-    WriteConflict,
 )
 from pyhudi.state.properties_file import update_properties
 
@@ -232,7 +231,7 @@ def test_an_unknown_option_names_the_nearest_one(engine):
 @pytest.mark.parametrize(
     ("properties", "says"),
     [
-        ({"hoodie.table.metadata.partitions": "files"}, "metadata table"),
+        ({"hoodie.table.metadata.partitions.inflight": "record_index"}, "metadata table that is being built"),
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
         ({"hoodie.table.type": "MERGE_ON_READ"}, "merge-on-read"),
         ({"hoodie.bootstrap.base.path": "s3://else"}, "bootstrapped"),
@@ -275,22 +274,6 @@ def test_a_delete_may_ask_for_it_too(engine):
     table = with_metadata_table(engine, 9)
     table.delete(keys=["a"], options={"hoodie.metadata.enable": "false"})
     assert engine.rows_of(table) == []
-
-
-def test_a_metadata_table_that_appears_during_a_write_is_not_left_behind(engine):
-    table = engine.create()
-    table.upsert(engine.rows(trips(trip("a"))))
-    storage = table.state.storage
-
-    class Enabling(FaultyStorage):
-        def open_output(self, path, mode):
-            if path.endswith(".parquet"):
-                update_properties(storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
-            return super().open_output(path, mode)
-
-    with pytest.raises((WriteConflict, NotBuilt)):
-        engine.reopen(table, Enabling(storage)).upsert(trips(trip("b")))
-    assert engine.rows_of(table, "uuid") == [("a",)]
 
 
 @pytest.mark.parametrize(("kind", "error"), [(FaultKind.NO_SPACE, StorageFull), (FaultKind.DENIED, PermissionDenied)])

@@ -284,8 +284,8 @@ def test_a_plan_that_names_files_of_another_table_is_refused(builder):
 
 
 def test_a_clean_is_not_made_of_a_table_that_is_not_written(table):
-    update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
-    with pytest.raises(NotBuilt, match="the metadata table"):
+    update_properties(table.state.storage, table.state.env, {"hoodie.table.cdc.enabled": "true"})
+    with pytest.raises(NotBuilt, match="change data capture"):
         table.clean()
 
 

@@ -18,11 +18,9 @@ from pyhudi.errors import (
     HeartbeatExpired,
     InstantNotFound,
     InvalidInput,
-    NotBuilt,
     SnapshotExpired,
     WriteConflict,
 )
-from pyhudi.state.properties_file import update_properties
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.codec.restore import decode_restore_metadata, decode_restore_plan
@@ -234,17 +232,6 @@ def test_at_version_6_files_tell_of_commits_that_were_archived_behind_a_savepoin
     assert between not in data_files(table)
     table.restore(done[0].instant)
     assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[0]
-
-
-def test_a_table_with_a_metadata_table_is_refused_unless_that_is_dropped():
-    table, done = written(TableBuilder())
-    update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
-    table = TableBuilder().reopen(table)
-    for is_dry_run in (True, False):
-        with pytest.raises(NotBuilt, match="metadata table"):
-            table.restore(done[1].instant, dry_run=is_dry_run)
-    table.restore(done[1].instant, options={"hoodie.metadata.enable": False})
-    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[1]
 
 
 # beside writers

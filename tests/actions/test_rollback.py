@@ -11,11 +11,9 @@ from tests.txn.writing import begun, proposal_of, write
 from pyhudi.errors import (
     InstantNotFound,
     InvalidInput,
-    NotBuilt,
     SnapshotExpired,
     WriteConflict,
 )
-from pyhudi.state.properties_file import update_properties
 from pyhudi.timeline.codec import decode_rollback_metadata
 from pyhudi.timeline.instant import Action, State
 
@@ -125,18 +123,6 @@ def test_the_only_active_commit_is_kept_where_those_before_it_were_archived():
     with pytest.raises(SnapshotExpired, match="archived"):
         table.rollback(only.instant)
     assert table.count() == 1
-
-
-def test_a_table_with_a_metadata_table_is_refused_unless_that_is_dropped():
-    table, done = written(TableBuilder())
-    update_properties(table.state.storage, table.state.env, {"hoodie.table.metadata.partitions": "files"})
-    table.state.storage.put(".hoodie/metadata/.hoodie/hoodie.properties", b"")
-    table = TableBuilder().reopen(table)
-    with pytest.raises(NotBuilt, match="metadata table"):
-        table.rollback(done[2].instant)
-    table.rollback(done[2].instant, options={"hoodie.metadata.enable": False})
-    assert not [path for path in listing(table) if path.startswith(".hoodie/metadata/")]
-    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[1]
 
 
 def test_a_writer_that_has_seen_the_commit_cannot_commit(version):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import CorruptData
-from pyhudi.metadata.partitions import MetadataPartition, file_group_id, file_groups_count, group_of_keys
+from pyhudi.metadata.partitions import MetadataPartition, file_group, file_groups_count, group_of_keys
 
 
 def test_keys_are_in_the_groups_where_apache_hudi_looks_for_them():
@@ -17,11 +17,12 @@ def test_a_hash_of_the_least_integer_has_a_group():
 
 
 def test_groups_are_numbered():
-    assert file_group_id(MetadataPartition.COLUMN_STATS, 1) == "col-stats-0001-0"
+    assert file_group(MetadataPartition.COLUMN_STATS, 1).file_id == "col-stats-0001-0"
     assert file_groups_count(["col-stats-0001-0", "col-stats-0000-0"]) == 2
-    assert file_groups_count([]) == 0
 
 
 def test_a_missing_group_is_damage():
     with pytest.raises(CorruptData, match="missing"):
         file_groups_count(["col-stats-0001-0"])
+    with pytest.raises(CorruptData, match="no file groups"):
+        file_groups_count([])

@@ -21,8 +21,7 @@ def test_a_new_table_is_written(version, ordering):
 @pytest.mark.parametrize(
     ("said", "feature"),
     [
-        ({"hoodie.table.metadata.partitions": "files,column_stats"}, "metadata table.*hoodie.metadata.enable=false"),
-        ({"hoodie.table.metadata.partitions.inflight": "record_index"}, "being built"),
+        ({"hoodie.table.metadata.partitions.inflight": "record_index"}, "being built.*hoodie.metadata.enable=false"),
         ({"hoodie.table.type": "MERGE_ON_READ"}, "merge-on-read"),
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
         ({"hoodie.bootstrap.base.path": "/data"}, "bootstrap"),

@@ -94,7 +94,6 @@ def test_a_first_write_beside_another_takes_the_same_table_and_refuses_another(p
     ("option", "said"),
     [
         ({"hoodie.parquet.max.file.size": 1_000_000}, "each write"),
-        ({"hoodie.metadata.enable": False}, "each write"),
         ({"hoodie.write.lock.wait_time_ms": 1}, "each write"),
         ({f"{WRITE}operation": "upsert"}, "each write"),
         ({"pyhudi.isolation": "serializable"}, "each write"),

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.call import DELETE_FIELD, Phases, WriteCall
+from pyhudi.actions.create import keep_metadata_table, make_table
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
@@ -21,6 +22,7 @@ from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
+from pyhudi.metadata.upkeep import METADATA_TABLE
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.slices import table_schema, visible_slices
@@ -30,9 +32,9 @@ from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
-from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import next_instant_time
@@ -47,15 +49,10 @@ from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 from pyhudi.txn.outcomes import nothing_committed
 
-__all__ = ["WriteContext", "begin_write", "require_same_columns", "without_metadata_table"]
+__all__ = ["WriteContext", "begin_write", "require_same_columns"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
-)
-METADATA_TABLE: Final = option(
-    "hoodie.metadata.enable",
-    True,
-    "false: a write to a table that has a metadata table drops it first, because it is not kept up yet.",
 )
 _DELETE_FLAGS: Final = dict(zip(DELETE_COLUMNS, (pa.bool_(), pa.string()), strict=True))
 _NONCE_BYTES: Final = 16
@@ -199,22 +196,24 @@ def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> Writ
     Raises: TableExists, WriteConflict where another writer made a table meanwhile.
     """
     if not call.is_dry_run:
-        state = _made(call.state) if call.state.is_planned else call.state
+        state = _made(call) if call.state.is_planned else call.state
         state = remember_fence(remember_lock(state, call.settings), call.settings)
-        call = replace(call, state=remember_index(state, index, call.settings, seen))
-    return _without_metadata_table(call)
+        state = remember_index(state, index, call.settings, seen)
+        call = replace(call, state=keep_metadata_table(state, call.settings, call.engine.run))
+    return call
 
 
-def _made(planned: TableState) -> TableState:
+def _made(call: WriteCall) -> TableState:
     """Make the table that a first write planned.
 
     Raises: WriteConflict where another writer made the same table meanwhile; TableExists where it made another.
     """
+    planned = call.state
     try:
-        return create_state(planned.storage, planned.env, planned.config.properties)
+        return make_table(planned, call.settings, call.engine.run)
     except TableExists as error:
         theirs, ours = (
-            replace(config, properties={}, create_schema="", lock={}, index={}, is_fenced=False)
+            replace(config, properties={}, create_schema="", lock={}, index={}, is_fenced=False, metadata_partitions=())
             for config in (open_state(planned.storage, planned.env).config, planned.config)
         )
         if theirs == ours:
@@ -281,30 +280,6 @@ def _config_to_write(state: TableState, settings: Settings) -> TableConfig:
     if settings.get(METADATA_TABLE):
         return config
     return TableConfig.of({key: text for key, text in config.properties.items() if key not in METADATA_TABLE_KEYS})
-
-
-def _without_metadata_table(call: WriteCall) -> WriteCall:
-    """Drop a metadata table that this write would leave behind, if the call asks for it."""
-    if call.is_dry_run or not _drops_metadata_table(call.state, call.settings):
-        return call
-    with lock_for(call.state, call.settings).hold():
-        return replace(call, state=drop_metadata_table(call.state))
-
-
-def without_metadata_table(state: TableState, settings: Settings, *, is_dry_run: bool) -> TableState:
-    """Drop a metadata table that a rollback or a restore would leave behind, if the call asks for it.
-
-    Locks:  the table lock is held.
-    Raises: NotBuilt for what is not written yet, such as a metadata table that is not to be dropped.
-    """
-    is_dropped = _drops_metadata_table(state, settings)
-    require_writable(_config_to_write(state, settings), state.layout)
-    return drop_metadata_table(state) if is_dropped and not is_dry_run else state
-
-
-def _drops_metadata_table(state: TableState, settings: Settings) -> bool:
-    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
-    return has_one and not settings.get(METADATA_TABLE)
 
 
 def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | None, Timeline, InstantTime]:

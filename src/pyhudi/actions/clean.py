@@ -21,16 +21,18 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import is_partition_metadata, parse_file
+from pyhudi.metadata.changes import records_of_clean
+from pyhudi.metadata.writer import publish_changes
 from pyhudi.options import option
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.cleaning import CleanMetadata, CleanPartition, CleanPlan
 from pyhudi.timeline.cleans import last_clean
 from pyhudi.timeline.codec import decode_clean_plan, encode_clean_metadata, encode_clean_plan
 from pyhudi.timeline.instant import Action, Instant
-from pyhudi.timeline.view import Timeline, pending_instants
+from pyhudi.timeline.view import Timeline, completed_writes, newest_schema, newest_time, pending_instants
 
 __all__ = ["AUTOMATIC", "CleanResult", "Cleaning", "clean_table"]
 
@@ -128,6 +130,7 @@ class Cleaning:
         """Delete the partitions that are empty, and say what was done."""
         is_free = not pending_writes(load_timeline(call.state))
         dropped = _drop_partitions(call.state, plan.partitions) if is_free else set()
+        _tell_metadata_table(call, instant, plan.files, dropped)
         metadata = CleanMetadata(
             start_time=instant.requested_time,
             time_taken_ms=int((call.state.env.monotonic_s() - done) * 1000),
@@ -161,6 +164,23 @@ def clean_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planned:
     else:
         runs = run_service(call, Cleaning())
     return _result([one.instant.requested_time for one in runs], [one.plan for one in runs])
+
+
+def _tell_metadata_table(
+    call: ServiceCall, instant: Instant, files: Mapping[str, Collection[str]], dropped: Collection[str]
+) -> None:
+    """Take the files that are gone out of the metadata table, by a delta commit that counts once the clean is done."""
+    timeline = load_timeline(call.state)
+    newest, _ = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, call.state))
+    records = partial(
+        records_of_clean,
+        deleted=files,
+        dropped=dropped,
+        schema=newest or call.state.config.create_schema,
+        settings=call.settings,
+    )
+    after = newest_time(timeline)
+    publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(after))
 
 
 def _result(instants: Iterable[str], plans: Collection[CleanPlan]) -> CleanResult:

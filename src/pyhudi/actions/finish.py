@@ -7,6 +7,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.metadata.changes import records_of_commit
 from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.metadata import CommitMetadata, WriteStat
@@ -44,7 +46,7 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
         with write.phases.step("commit"):
             outcome = write.txn.commit(_proposal(write, work, written))
         if isinstance(outcome, Committed):
-            run_after_commit(write, outcome.instant)
+            run_after_commit(write, outcome)
             return _result(write, work, written, outcome.instant)
         again = work_again(write, work, outcome) if left else None
         if again is None:
@@ -67,7 +69,9 @@ def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatu
         extra={**write.call.commit_metadata, "schema": commit_schema(write.call, write.schema)},
         replaced=work.replaced_ids,
     )
-    return Proposal(metadata=metadata, find_keys=work.find_keys, read_set=work.read_set)
+    call = write.call
+    records = partial(records_of_commit, metadata=metadata, settings=call.settings, run=call.engine.run)
+    return Proposal(metadata=metadata, find_keys=work.find_keys, read_set=work.read_set, records=records)
 
 
 def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus], done: Instant) -> WriteResult:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from pyhudi.actions.begin import without_metadata_table
+from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.actions.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.errors import InvalidInput, SnapshotExpired, WriteConflict
@@ -69,14 +69,14 @@ def restore(state: TableState, moment: Moment, settings: Settings, *, is_dry_run
     service = _Restore(moment=moment)
     with nothing_committed(_UNFINISHED):
         if is_dry_run:
-            state = without_metadata_table(state, settings, is_dry_run=True)
             planned = plan_service(service_call(state, settings), service)
             return planned or PlannedRestore(target=_target(state, decided_timeline(state), moment).requested_time)
         with service_call(state, settings).hold() as lease:
             require_lease(lease)
-            state = without_metadata_table(state, settings, is_dry_run=False)
+            before, state = state, without_metadata_table(state)
             recover_failed_writes(state, decided_timeline(state), settings, lease)
         runs = run_service(service_call(state, settings), service)
+        build_metadata_table_again(before, settings)
         if runs:
             return runs[-1].plan
         return PlannedRestore(target=_target(state, decided_timeline(state), moment).requested_time)

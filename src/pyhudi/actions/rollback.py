@@ -6,7 +6,7 @@ Spec: format/timeline 10.2.
 from dataclasses import replace
 from typing import Final
 
-from pyhudi.actions.begin import without_metadata_table
+from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.options import Settings
@@ -41,6 +41,7 @@ def rollback_instant(
             the moment before it were cleaned; WriteConflict while the table is restored; NotBuilt; LockNotAcquired;
             StorageUnavailable where it could not be finished.
     """
+    before = state
     with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
         require_lease(lease)
         timeline = decided_timeline(state)
@@ -49,14 +50,16 @@ def rollback_instant(
             raise InstantNotFound("no such instant on the timeline", instant=time)
         is_completed = target.is_completed and target.action in WRITE_ACTIONS
         if is_completed:
-            state = without_metadata_table(state, settings, is_dry_run=is_dry_run)
             _require_newest(state, timeline, target)
+            state = state if is_dry_run else without_metadata_table(state)
         elif target.is_completed or target.action not in ROLLED_BACK:
             raise _not_pending(target)
         plan = plan_rollback(state, timeline, target, settings)
         if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease, takes_completed=is_completed):
             raise _not_pending(replace(target, state=State.COMPLETED))
-        return plan
+    if is_completed and not is_dry_run:
+        build_metadata_table_again(before, settings)
+    return plan
 
 
 def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> None:

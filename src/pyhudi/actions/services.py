@@ -16,10 +16,13 @@ from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
 from pyhudi.actions.service import ServiceCall, run_service, service_call
 from pyhudi.errors import HudiError
+from pyhudi.metadata.compaction import compact_metadata
 from pyhudi.options import Option, option
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.instant import Instant
-from pyhudi.timeline.view import Timeline, with_completed
+from pyhudi.timeline.view import Timeline, newest_time, with_completed
+from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.commit import Committed
+from pyhudi.txn.locks import require_lease
 
 __all__ = ["run_after_commit", "run_due_services"]
 
@@ -70,21 +73,34 @@ def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
     Raises: as `run_service`.
     """
     done = {}
+    if call.state.config.metadata_partitions:
+        _compact_metadata_table(call)
     for one in _SERVICES:
         if one.is_due(call, load_timeline(call.state)):
             done[one.name] = tuple(one.run(call))
     return done
 
 
-def run_after_commit(write: WriteContext, done: Instant) -> None:
+def _compact_metadata_table(call: ServiceCall) -> None:
+    """Compact the metadata table under the table lock, if that is due; another process may have done it."""
+    with call.hold() as lease:
+        require_lease(lease)
+        state, timeline = require_same_table(call.state), load_timeline(call.state)
+        compact_metadata(state, timeline, call.settings, lambda: call.times.issue(newest_time(timeline)))
+
+
+def run_after_commit(write: WriteContext, done: Committed) -> None:
     """Run in this process what a commit has made due; what fails is said in the log, and left to the next write.
 
     Cost: where nothing is due, what `is_due` costs: no listing.
     """
     try:
-        _run_due(write, with_completed(write.txn.snapshot, done))
+        if done.is_compaction_due:
+            with write.phases.step("compact metadata table"):
+                _compact_metadata_table(service_call(write.call.state, write.call.settings))
+        _run_due(write, with_completed(write.txn.snapshot, done.instant))
     except HudiError as error:
-        _log.warning("%s is committed; a table service failed: %s", done.requested_time, error)
+        _log.warning("%s is committed; a table service failed: %s", done.instant.requested_time, error)
 
 
 def _run_due(write: WriteContext, timeline: Timeline) -> None:

@@ -20,7 +20,7 @@ from pyhudi.formats.parquet import ColumnStats, Footer, read_footer, row_group_s
 from pyhudi.metadata.stats_values import VALUE_TYPE, can_encode, encode_values, stats_type, value_type
 from pyhudi.storage.api import Storage
 
-__all__ = ["column_stats_schema", "read_column_stats"]
+__all__ = ["column_stats_schema", "deleted_stats", "read_column_stats"]
 
 _JAVA: Final = "parquet-mr"
 """Begins what writers say they are whose bounds of floats are NaN where a value is."""
@@ -67,6 +67,24 @@ def read_column_stats(
     schema = column_stats_schema(table_version)
     tables = [_table(column, kind, rows, table_version) for (column, kind), rows in found.items()]
     return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
+
+
+def deleted_stats(files: Sequence[tuple[str, str]], columns: Sequence[str], table_version: int) -> pa.Table:
+    """Return what says of files, each a partition path and a name, that their statistics are gone.
+
+    Shape: `column_stats_schema`, one row a file and column.
+    """
+    schema, count = column_stats_schema(table_version), len(files) * len(columns)
+    zero, no = pa.repeat(pa.scalar(0, pa.int64()), count), pa.repeat(pa.scalar(False), count)
+    filled = {
+        "partition": pa.array([where for where, _ in files for _ in columns], pa.string()),
+        "fileName": pa.array([name for _, name in files for _ in columns], pa.string()),
+        "columnName": pa.array([*columns] * len(files), pa.string()),
+        **dict.fromkeys(("valueCount", "nullCount", "totalSize", "totalUncompressedSize"), zero),
+        "isDeleted": pa.repeat(pa.scalar(True), count),
+        "isTightBound": no,
+    }
+    return pa.table([filled.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
 
 
 def _of_file(

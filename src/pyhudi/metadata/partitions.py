@@ -6,6 +6,7 @@ Spec: format/metadata-table 3.1-3.4.
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -13,13 +14,34 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.errors import CorruptData
-from pyhudi.filegroup.model import FileId
+from pyhudi.errors import CorruptData, OptionError
+from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.hashing import java_hash
-from pyhudi.options import option
+from pyhudi.options import Settings, option
+from pyhudi.state.config import TableConfig
 
-__all__ = ["KEPT_UP", "MetadataPartition", "RecordKind", "file_group_id", "file_groups_count", "group_of_keys"]
+__all__ = [
+    "KEPT_UP",
+    "MetadataPartition",
+    "RecordKind",
+    "file_group",
+    "file_groups_count",
+    "first_partitions",
+    "group_number",
+    "group_of_keys",
+    "new_groups_count",
+]
 
+COLUMN_STATS: Final = option(
+    "hoodie.metadata.index.column.stats.enable",
+    True,
+    "A new metadata table has statistics of columns; at version 6 only where this is given.",
+)
+PARTITION_STATS: Final = option(
+    "hoodie.metadata.index.partition.stats.enable",
+    True,
+    "A new metadata table has statistics of partitions, where it has those of columns.",
+)
 COLUMN_STATS_GROUPS: Final = option(
     "hoodie.metadata.index.column.stats.file.group.count",
     2,
@@ -30,6 +52,7 @@ PARTITION_STATS_GROUPS: Final = option(
     1,
     "How many file groups partition statistics get when they are first built.",
 )
+_WITH_PARTITION_STATS: Final = 8
 _GROUP: Final = re.compile(r".+?-(\d{1,9})(?:-0)?", re.ASCII)
 
 
@@ -58,19 +81,55 @@ class RecordKind:
     PARTITION_STATS: Final = 6
 
 
-def file_group_id(partition: MetadataPartition, index: int) -> FileId:
-    """Format the file id of one file group: `files-0000-0`."""
-    return FileId(f"{_FILE_ID_PREFIX[partition]}-{index:04d}-0")
+def file_group(partition: MetadataPartition, number: int) -> FileGroupId:
+    """Return one file group by its number; its file id is like `files-0000-0`."""
+    file_id = FileId(f"{_FILE_ID_PREFIX[partition]}-{number:04d}-0")
+    return FileGroupId(partition=PartitionPath(partition), file_id=file_id)
 
 
-def file_groups_count(file_ids: "list[str]") -> int:
+def group_number(file_id: str) -> int:
+    """Return a file group's number; -1 where its file id has none."""
+    match = _GROUP.fullmatch(file_id)
+    return -1 if match is None else int(match.group(1))
+
+
+def first_partitions(config: TableConfig, settings: Settings) -> tuple[MetadataPartition, ...]:
+    """Return the partitions that a new metadata table gets.
+
+    Statistics as the options say; at version 6 none unless one asks for them, as its releases have it, and statistics
+    of partitions only in a table that has partitions, from version 8 on.
+    """
+    found = [MetadataPartition.FILES]
+    is_old = config.table_version < _WITH_PARTITION_STATS
+    has_stats = settings.get(COLUMN_STATS) and (not is_old or settings.has(COLUMN_STATS))
+    if has_stats:
+        found.append(MetadataPartition.COLUMN_STATS)
+    if has_stats and not is_old and config.partition_fields and settings.get(PARTITION_STATS):
+        found.append(MetadataPartition.PARTITION_STATS)
+    return tuple(found)
+
+
+def new_groups_count(partition: MetadataPartition, settings: Settings) -> int:
+    """Return how many file groups a partition is built with.   Raises: OptionError for fewer than one."""
+    asked = {
+        MetadataPartition.COLUMN_STATS: COLUMN_STATS_GROUPS,
+        MetadataPartition.PARTITION_STATS: PARTITION_STATS_GROUPS,
+    }.get(partition)
+    count = 1 if asked is None else settings.get(asked)
+    if asked is not None and count < 1:
+        raise OptionError("a metadata partition has at least one file group", key=asked.key, value=count)
+    return count
+
+
+def file_groups_count(file_ids: Sequence[str]) -> int:
     """Check the file groups that a partition was found to have, and count them: their number is fixed for life.
 
-    Raises: CorruptData where one is missing, because keys would be looked for in another group than they are in.
+    Raises: CorruptData where one or all are missing: keys would be looked for in another group than they are in.
     """
     found = sorted(set(file_ids))
-    numbers = [int(match.group(1)) if (match := _GROUP.fullmatch(name)) else -1 for name in found]
-    if numbers != list(range(len(found))):
+    if not found:
+        raise CorruptData("a metadata partition has no file groups")
+    if [group_number(name) for name in found] != list(range(len(found))):
         raise CorruptData("file groups of a metadata partition are missing or are not numbered", file_ids=found[:10])
     return len(found)
 

@@ -42,15 +42,18 @@ def fold_stats(keys: pa.Array, stats: pa.Table, layers: pa.Array, table_version:
     return keys.filter(pc.invert(is_deleted)), stats.filter(pc.invert(is_deleted))
 
 
-def partition_stats(stats: pa.Table, table_version: int) -> pa.Table:
-    """Return statistics of whole partitions from those of all their files.
+def partition_stats(stats: pa.Table, table_version: int, *, is_all: bool = True) -> pa.Table:
+    """Return statistics of whole partitions from those of their files: of all, or of some, which only widen.
 
     Shape: `column_stats_schema`, of files -> the same, one row a partition and column, `fileName` is the partition.
+    Cost:  where each partition has one file, as in small writes, nothing is merged.
     """
-    merged = _merged(stats, ["partition", "columnName"], table_version)
+    by = ["partition", "columnName"]
+    is_merged = stats.num_rows > 1 and stats.group_by(by).aggregate([]).num_rows < stats.num_rows
+    merged = _merged(stats, by, table_version) if is_merged else stats
     names = _spelled(merged.column("partition").combine_chunks())
     merged = merged.set_column(merged.schema.get_field_index("fileName"), "fileName", names)
-    return _tight(merged, is_tight=True)
+    return _tight(merged, is_tight=is_all)
 
 
 def widen(older: pa.Table, newer: pa.Table, table_version: int) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import update_properties
+from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
 
 __all__ = ["METADATA_TABLE_KEYS", "METADATA_TABLE_PATH", "drop_metadata_table"]
 
@@ -20,12 +20,14 @@ METADATA_TABLE_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.
 def drop_metadata_table(state: TableState) -> TableState:
     """Record in the properties that there is no metadata table, then delete it; returns the table as it is now.
 
-    In this order a crash leaves files that no reader reads, which the next call deletes.
+    In this order a crash leaves files that no reader reads, which the next call deletes. A reader that has opened the
+    metadata table before looks for its properties after it has listed: they go before the rest.
 
     Locks: the table lock is held.
     """
     stored = update_properties(
         state.storage, state.env, {key: "" for key in METADATA_TABLE_KEYS if state.config.properties.get(key)}
     )
+    state.storage.delete(f"{METADATA_TABLE_PATH}/{PROPERTIES_PATH}")
     state.storage.delete_tree(METADATA_TABLE_PATH)
     return replace(state, config=TableConfig.of(stored))

@@ -59,11 +59,6 @@ def _payload(config: TableConfig) -> str:
 
 _PROPERTIES: Final = (
     _Property(
-        lambda config: ",".join(config.metadata_partitions),
-        "the metadata table",
-        "pass hoodie.metadata.enable=false to this call, which drops the metadata table first",
-    ),
-    _Property(
         _set("hoodie.table.metadata.partitions.inflight"),
         "a metadata table that is being built",
         "pass hoodie.metadata.enable=false to this call, which drops the metadata table first",

@@ -14,6 +14,7 @@ from pyhudi.arguments import as_text, as_texts
 from pyhudi.env import Env
 from pyhudi.errors import InvalidInput, OptionError, SchemaMismatch
 from pyhudi.index.choice import INDEX_TYPE, index_declaration
+from pyhudi.metadata.upkeep import METADATA_TABLE
 from pyhudi.options import DECLARED, Settings
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import evolve, require_names_apart
@@ -101,6 +102,8 @@ def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key
     """
     declared = _declared(settings, record_key)
     for key, text in settings.values.items():
+        if key == METADATA_TABLE.key:
+            continue  # told by what the table has
         if is_table_option(key):
             wanted = text if key.startswith(TIMEBASED_PREFIX) else kept.get(key)  # what else there is was compared
         elif key not in {*LOCK_KEYS, *INDEX_KEYS, FENCE_KEY} or _is_own_lock(key, declared):

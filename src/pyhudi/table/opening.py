@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteResult
+from pyhudi.actions.create import make_table
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.arguments import as_choice
 from pyhudi.engine.api import engine_for
@@ -17,7 +18,7 @@ from pyhudi.options import Settings
 from pyhudi.state.agreement import require_same_arguments
 from pyhudi.state.config import PARTITION_FIELDS, names_of
 from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY
-from pyhudi.state.properties_file import create_state, has_properties, open_state
+from pyhudi.state.properties_file import has_properties, open_state
 from pyhudi.storage.opening import open_storage
 from pyhudi.table.creating import TableArguments, plan_table, require_as_asked, require_kept_options
 from pyhudi.table.table import Table
@@ -112,10 +113,10 @@ def create_table(
         table_version=table_version,
     )
     if not has_properties(storage):
-        properties = plan_table(storage, world, columns, settings, arguments).config.properties
-        require_kept_options(settings, properties, names_of(properties.get("hoodie.table.recordkey.fields")))
+        planned = plan_table(storage, world, columns, settings, arguments)
+        require_kept_options(settings, planned.config.properties, planned.config.record_key)
         with suppress(TableExists):  # another writer was quicker
-            return Table(create_state(storage, world, properties))
+            return Table(make_table(planned, settings, engine_for(columns, storage).run))
     if if_exists != "open":
         raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
     state = open_state(storage, world)

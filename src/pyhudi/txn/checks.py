@@ -12,6 +12,7 @@ from typing import Final
 
 from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteConflict
 from pyhudi.filegroup.model import BaseFile, FileGroupId
+from pyhudi.metadata.writer import RecordsOf
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
@@ -80,6 +81,8 @@ class Proposal:
     """None for an action that does not look keys up: it may make a second row of one."""
     read_set: ReadSet | None = None
     """None unless the action is to be serializable with everything that it read."""
+    records: RecordsOf | None = None
+    """What changes in the metadata table; None only for a table that has none."""
 
 
 def require_alive(state: TableState, time: InstantTime, before: Timeline, now: Timeline) -> None:
@@ -147,15 +150,19 @@ def read_concurrent(
     return found
 
 
-def require_same_table(state: TableState, time: InstantTime | None = None) -> None:
+def require_same_table(state: TableState, time: InstantTime | None = None) -> TableState:
     """C7: the table is still what it was opened as: its properties were not changed in a way that matters.
+
+    Returns it as it is now: it may have got or lost a metadata table.
 
     Raises: WriteConflict; NotBuilt.
     """
     fresh = open_state(state.storage, state.env)
-    if fresh.layout != state.layout or replace(state.config, properties={}) != replace(fresh.config, properties={}):
+    opened, found = (replace(one.config, properties={}, metadata_partitions=()) for one in (state, fresh))
+    if fresh.layout != state.layout or opened != found:
         raise WriteConflict("the table's properties changed since it was opened; open it again", instant=time)
     require_writable(fresh.config, fresh.layout)
+    return fresh
 
 
 def require_same_schema(

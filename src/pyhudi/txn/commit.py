@@ -26,6 +26,7 @@ from pyhudi.errors import (
     WriteConflict,
 )
 from pyhudi.filegroup.model import FileGroupId
+from pyhudi.metadata.writer import MetadataCommit
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import (
@@ -85,6 +86,8 @@ class Committed:
     """The action is published."""
 
     instant: Instant
+    is_compaction_due: bool = False
+    """The metadata table is to be compacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,31 +205,37 @@ class Txn:
         """
         reconcile(self.state, self.time, proposal.metadata)
         ours, seen = footprint(proposal.metadata), frozenset[InstantTime]()
+        changes = MetadataCommit(self.time, proposal.records, self.settings)
+        changes.prepare(self.state, self.snapshot, revision=self.revision)
         while True:
             with lock_for(self.state, self.settings).hold() as lease:
                 fence = fence_of(self.state)
                 now = load_timeline(self.state)
                 require_alive(self.state, self.time, self.snapshot, now)
-                require_same_table(self.state, self.time)
+                table = require_same_table(self.state, self.time)
                 concurrent = self._concurrent(now)
                 require_no_service(self.state, self.time, now, ours, self._rules)
                 overlaps = find_overlaps(self.time, ours, footprints(concurrent), self._rules)
                 unseen = {} if overlaps else {one: concurrent[one] for one in concurrent if one not in seen}
                 is_searched = bool(seen) or proposal.find_keys is None or not files_with_new_keys(unseen)
-                if not overlaps and is_searched:
+                if not overlaps and is_searched and changes.fits(table):
                     self._require_the_rest(proposal, now, unseen)
                     require_lease(lease)
                     require_heartbeat(self.time, self.heartbeat)
-                    self.instant = self._publish(now, proposal.metadata, fence)
+                    self.instant = self._publish(now, proposal.metadata, fence, changes)
                     self._wait()
                     break
             if overlaps:
+                changes.withdraw(self.state)
                 return self._superseded(proposal, now, concurrent, overlaps)
+            if not changes.fits(table):
+                changes.prepare(table, now, revision=self.revision)
+                continue
             assert proposal.find_keys is not None, "there was something to search for"
             require_new_keys(self.time, proposal.find_keys, unseen, ours=ours.groups)
             seen = frozenset(concurrent)
         self._tidy()
-        return Committed(instant=self.instant)
+        return Committed(instant=self.instant, is_compaction_due=changes.is_compaction_due)
 
     def _superseded(
         self,
@@ -277,11 +286,16 @@ class Txn:
             ours = footprint(proposal.metadata).groups
             require_new_keys(self.time, proposal.find_keys, unseen, rewritten, ours=ours)
 
-    def _publish(self, now: Timeline, metadata: CommitMetadata, fence: Fence | None) -> Instant:
-        """Create the completed instant; in layout 2 a taken name means the next millisecond."""
+    def _publish(
+        self, now: Timeline, metadata: CommitMetadata, fence: Fence | None, changes: MetadataCommit
+    ) -> Instant:
+        """Complete the metadata table's delta commit, then ours; where a name is taken, in the next millisecond."""
         env, times = self.state.env, times_for(self.state, self.settings)
         layout = self.state.layout.timeline_layout
         newest, claim = max(newest_time(now) or self.time, self.time), None if fence is None else fence.claim_commit
+        if not changes.is_empty:
+            newest = times.issue(newest)
+            changes.publish(self.state, now, newest)
         while True:
             completion = times.issue(newest)
             try:

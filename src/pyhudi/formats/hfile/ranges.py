@@ -5,6 +5,7 @@ unsigned bytes. Start at `key_ranges` and `prefix_ranges`.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.hfile.entries import offsets_and_bytes
 
-__all__ = ["EVERY_KEY", "KeyRanges", "covered_blocks", "covered_keys", "key_ranges", "prefix_ranges"]
+__all__ = ["KeyRanges", "covered_blocks", "covered_keys", "every_key", "key_ranges", "prefix_ranges"]
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 _Index: TypeAlias = npt.NDArray[np.int64]
@@ -29,7 +30,13 @@ class KeyRanges:
     """The first key behind each range; null: there is none."""
 
 
-EVERY_KEY = KeyRanges(lows=pa.array([b""], pa.binary()), highs=pa.array([None], pa.binary()))
+@cache
+def every_key() -> KeyRanges:
+    """Return the range of all keys.
+
+    Cost: made when it is first asked for, because to make an array loads pandas.
+    """
+    return KeyRanges(lows=pa.array([b""], pa.binary()), highs=pa.array([None], pa.binary()))
 
 
 def key_ranges(keys: pa.Array) -> KeyRanges:

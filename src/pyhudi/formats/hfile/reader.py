@@ -18,7 +18,7 @@ from pyhudi.formats.hfile.block import HFileBlockKind, decode_block
 from pyhudi.formats.hfile.entries import ENTRIES, decode_entries
 from pyhudi.formats.hfile.file_info import decode_file_info, has_mvcc
 from pyhudi.formats.hfile.index import BlockIndex, decode_leaf_index, decode_meta_index, decode_root_index
-from pyhudi.formats.hfile.ranges import EVERY_KEY, KeyRanges, covered_blocks, covered_keys, key_ranges, prefix_ranges
+from pyhudi.formats.hfile.ranges import KeyRanges, covered_blocks, covered_keys, every_key, key_ranges, prefix_ranges
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_trailer
 
 __all__ = ["HFile", "ReadAt", "open_hfile"]
@@ -100,7 +100,7 @@ class HFile:
         Raises: as `lookup`.
         """
         count = 0
-        for batch in self._batches(EVERY_KEY):
+        for batch in self._batches(every_key()):
             count += len(batch)
             yield batch
         if count != self.entries:

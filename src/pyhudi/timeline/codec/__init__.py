@@ -11,6 +11,7 @@ from pyhudi.timeline.codec.cleaning import (
     encode_clean_plan,
 )
 from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit
+from pyhudi.timeline.codec.compaction import CompactionOperation, decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.codec.plans import (
     decode_plan,
     decode_rollback_metadata,
@@ -31,9 +32,11 @@ from pyhudi.timeline.codec.restore import (
 
 __all__ = [
     "NONCE_KEY",
+    "CompactionOperation",
     "decode_clean_metadata",
     "decode_clean_plan",
     "decode_commit",
+    "decode_compaction_plan",
     "decode_plan",
     "decode_restore_metadata",
     "decode_restore_plan",
@@ -43,6 +46,7 @@ __all__ = [
     "encode_clean_metadata",
     "encode_clean_plan",
     "encode_commit",
+    "encode_compaction_plan",
     "encode_requested_replace",
     "encode_restore_metadata",
     "encode_restore_plan",

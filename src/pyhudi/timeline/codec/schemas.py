@@ -10,6 +10,7 @@ __all__ = [
     "CLEAN_METADATA",
     "CLEAN_PLAN",
     "COMMIT_METADATA",
+    "COMPACTION_PLAN",
     "REPLACE_COMMIT_METADATA",
     "REQUESTED_REPLACE_METADATA",
     "RESTORE_METADATA",
@@ -130,6 +131,33 @@ _CLUSTERING_PLAN: Final = _record(
     _field("version", _VERSION, default=1),
     _maybe("preserveHoodieMetadata", "boolean"),
     _maybe("missingSchedulePartitions", _array(_TEXT)),
+)
+_COMPACTION: Final = _record(
+    "HoodieCompactionOperation",
+    _field("baseInstantTime", ["null", _TEXT]),
+    _maybe("deltaFilePaths", _array(_TEXT)),
+    _maybe("dataFilePath", _TEXT),
+    _field("fileId", ["null", _TEXT]),
+    _maybe("partitionPath", _TEXT),
+    _maybe("metrics", _map("double")),
+    _maybe("bootstrapFilePath", _TEXT),
+)
+_COMPACTION_STRATEGY: Final = _record(
+    "HoodieCompactionStrategy",
+    _maybe("compactorClassName", _TEXT),
+    _maybe("strategyParams", _map(_TEXT)),
+    _field("version", _VERSION, default=1),
+)
+COMPACTION_PLAN: Final = _root(
+    _record(
+        "HoodieCompactionPlan",
+        _maybe("operations", _array(_COMPACTION)),
+        _maybe("extraMetadata", _map(_TEXT)),
+        _field("version", _VERSION, default=1),
+        _maybe("strategy", _COMPACTION_STRATEGY),
+        _field("preserveHoodieMetadata", ["boolean", "null"], default=False),
+        _maybe("missingSchedulePartitions", _array(_TEXT)),
+    )
 )
 REQUESTED_REPLACE_METADATA: Final = _root(
     _record(

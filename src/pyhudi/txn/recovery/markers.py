@@ -14,6 +14,7 @@ from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.listing import walk_directories
 from pyhudi.filegroup.model import BaseFile, PartitionPath
 from pyhudi.filegroup.names import markers_directory, parse_file
+from pyhudi.metadata.writer import remove_logs
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.timeline.instant import InstantTime
@@ -82,6 +83,7 @@ def remove_files(state: TableState, instant: InstantTime) -> None:
     """
     for path in sorted(marked_files(state, instant) | named_files(state, instant)):
         state.storage.delete(path)
+    remove_logs(state, instant)
 
 
 def delete_markers(state: TableState, instant: InstantTime) -> None:

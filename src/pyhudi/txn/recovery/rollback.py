@@ -18,8 +18,10 @@ from pyhudi.errors import (
     CorruptData,
     PreconditionFailed,
 )
+from pyhudi.metadata.rollback import roll_back_metadata
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import check_path
 from pyhudi.timeline.active import (
     load_timeline,
@@ -235,6 +237,7 @@ def _finish(
     take_off(state, [target], is_completed=True)
     partitions = _delete(state, plan)
     remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
+    _roll_back_metadata(state, target, rollback.requested_time, settings)
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
     metadata = RollbackMetadata(
         start_time=rollback.requested_time,
@@ -249,6 +252,15 @@ def _finish(
     stop_heartbeat(state, rollback.requested_time)
     times_for(state, settings).settle(last)
     return True
+
+
+def _roll_back_metadata(state: TableState, target: InstantTime, rollback: InstantTime, settings: Settings) -> None:
+    """Take what the target wrote to the metadata table away, while it is pending and no reader counts it."""
+    fresh = open_state(state.storage, state.env)
+    if fresh.config.metadata_partitions:
+        timeline = load_timeline(state)
+        completion = _issue(state, timeline, settings, after=rollback, target=target)
+        roll_back_metadata(fresh, timeline, target, rollback, completion)
 
 
 def _complete_rollback(

@@ -1,0 +1,75 @@
+"""Make a table, and keep its metadata table in the shape that writes keep up to date.
+
+Start at `make_table`.
+"""
+
+from contextlib import suppress
+
+from pyhudi.errors import WriteConflict
+from pyhudi.metadata.changes import TaskRunner
+from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table
+from pyhudi.options import Settings
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.state.refusals import require_writable
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.view import newest_time
+from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.locks import lock_for
+from pyhudi.txn.times import times_for
+
+__all__ = ["build_metadata_table_again", "keep_metadata_table", "make_table", "without_metadata_table"]
+
+
+def make_table(planned: TableState, settings: Settings, run: TaskRunner) -> TableState:
+    """Make a planned table, with a metadata table unless the options say otherwise.
+
+    A crash between the two leaves a table without a metadata table.
+
+    Locks:  takes the table lock.
+    Raises: TableExists.
+    """
+    state = create_state(planned.storage, planned.env, planned.config.properties)
+    return _kept(state, settings, run) if settings.get(METADATA_TABLE) else state
+
+
+def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
+    """Drop the metadata table, what of it is not kept up, or build it, as a write's options ask; else do nothing.
+
+    Locks:  takes the table lock, if there is something to do.
+    Raises: WriteConflict, LockNotAcquired, ClockBehindTimeline; NotBuilt for indexes that are not to be dropped.
+    """
+    return _kept(state, settings, run) if has_upkeep(state, settings) else state
+
+
+def _kept(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
+    with lock_for(state, settings).hold():
+        state, timeline = require_same_table(state), load_timeline(state)
+        if state.config.metadata_partitions and not has_upkeep(state, settings):
+            return state  # another writer was quicker
+        completion = times_for(state, settings).issue(newest_time(timeline))
+        return prepare_metadata_table(state, timeline, completion, settings, run)
+
+
+def without_metadata_table(state: TableState) -> TableState:
+    """Drop the metadata table before commits are taken back, which it may have been compacted with.
+
+    Locks:  the table lock is held.
+    Raises: NotBuilt for a table that is not written yet.
+    """
+    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
+    fresh = drop_metadata_table(state) if has_one else state
+    require_writable(fresh.config, fresh.layout)
+    return fresh
+
+
+def build_metadata_table_again(before: TableState, settings: Settings) -> None:
+    """Build the metadata table that a table had before commits were taken back, from what is stored.
+
+    Locks:  takes the table lock.
+    """
+    if MetadataPartition.FILES in before.config.metadata_partitions and settings.get(METADATA_TABLE):
+        with suppress(WriteConflict):  # another writer has one built
+            _kept(open_state(before.storage, before.env), settings, lambda task, files: [task(one) for one in files])

@@ -1,0 +1,187 @@
+"""Build a metadata table, or one partition of it, from what a table's commits have written.
+
+Each partition is built by a delta commit of its own, at a time before all instants: empty logs make its file groups
+visible, base files hold the first records, and only then the table's properties name the partition. A crash before
+that leaves files which no reader opens, and which the next call deletes. Start at `initialise`.
+
+Spec: format/metadata-table 3.5-3.7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import InternalError
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.listing import at_once, encode_partition_metadata
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
+from pyhudi.formats.properties import java_date
+from pyhudi.metadata.base_files import base_file, base_file_content
+from pyhudi.metadata.changes import TaskRunner, stats_of_files
+from pyhudi.metadata.files import file_entries
+from pyhudi.metadata.keys import ALL_PARTITIONS
+from pyhudi.metadata.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
+from pyhudi.metadata.partitions import MetadataPartition, file_group, first_partitions, group_of_keys, new_groups_count
+from pyhudi.metadata.records import MetadataRecords, encode_records, files_records
+from pyhudi.metadata.table import complete_commit, metadata_properties, metadata_state, request_commit
+from pyhudi.options import Settings
+from pyhudi.state.config import TableConfig
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import create_state, has_properties, update_properties
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.view import Timeline, is_committed, latest_write
+
+__all__ = ["initialise", "stored_records"]
+
+_BEFORE_ALL: Final = "0" * 14
+_FIRST_SUFFIX: Final = {1: 10, 2: 0}
+"""By timeline layout."""
+
+
+def initialise(
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    records: Sequence[MetadataRecords],
+    settings: Settings,
+) -> TableState:
+    """Build partitions and name them in the table's properties; returns the table as it is then.
+
+    A partition that is there is built anew.
+
+    Locks: the table lock is held.
+    Cost:  writes what `records` hold.
+    """
+    own = metadata_state(state)
+    if not state.config.metadata_partitions:
+        state.storage.delete_tree(METADATA_TABLE_PATH)
+    if not has_properties(own.storage):
+        create_state(own.storage, state.env, metadata_properties(state.config))
+    for one in records:
+        own.storage.delete_tree(one.partition)
+        time = _bootstrap_time(own, timeline)
+        _build(state, own, one, time=time, completion_time=completion_time, settings=settings)
+    names = sorted({*state.config.metadata_partitions, *(one.partition.value for one in records)})
+    changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ""), strict=True))
+    stored = update_properties(state.storage, state.env, changes)
+    return replace(state, config=TableConfig.of(stored))
+
+
+def stored_records(
+    state: TableState, timeline: Timeline, schema: str | None, settings: Settings, run: TaskRunner
+) -> list[MetadataRecords]:
+    """List the table: its partitions and the files that completed instants have written, and their statistics.
+
+    The records are in the order in which partitions are built. `schema` is the table's, in Avro.
+
+    Cost: a listing of every directory; a footer of each base file where statistics are kept.
+    """
+    index = storage_index(state, timeline)
+    partitions = index.partitions()
+    sizes: dict[str, dict[str, int]] = {}
+    bases: list[tuple[PartitionPath, str]] = []
+    files = index.files(partitions)
+    for where, name, size_bytes in zip(*(files.column(one).to_pylist() for one in files.column_names), strict=True):
+        file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
+        if file is not None and _counts(state, timeline, file):
+            sizes.setdefault(where, {})[name] = size_bytes
+            bases += [(file.partition, name)] if isinstance(file, BaseFile) else []
+    kept = first_partitions(state.config, settings)
+    names = files_records(file_entries(partitions, sizes), [ALL_PARTITIONS])
+    return [names, *stats_of_files(state, bases, schema, settings=settings, run=run, partitions=kept)]
+
+
+def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:
+    """Return whether a completed instant wrote a file; log names of layout 1 do not tell theirs."""
+    is_untold = isinstance(file, LogFile) and not state.layout.has_completion_times
+    return is_untold or is_committed(timeline, file.instant)
+
+
+def _build(
+    state: TableState,
+    own: TableState,
+    records: MetadataRecords,
+    *,
+    time: InstantTime,
+    completion_time: InstantTime,
+    settings: Settings,
+) -> None:
+    """Write one partition's file groups, by a delta commit."""
+    instant = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
+    instant = request_commit(own, instant, None)
+    partition, now_ms = PartitionPath(records.partition), state.env.now_ms()
+    header = encode_partition_metadata(partition, time, java_date(now_ms, state.env.zone()))
+    own.storage.put(f"{partition}/{PARTITION_METADATA}", header)
+    groups_count = new_groups_count(records.partition, settings)
+    logs = [_empty_log(records.partition, group, time) for group in range(groups_count)]
+    at_once(lambda path: own.storage.put(path, empty_group_log(time)), [one.path for one in logs])
+    written = _write_base_files(own, records, groups_count, time, settings)
+    operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.timeline_layout > 1 else WriteOperation.BULK_INSERT
+    stats = {records.partition.value: written} if written else {}
+    metadata = CommitMetadata(operation=operation, stats=stats)
+    complete_commit(own, instant, metadata, completion_time)
+
+
+def _empty_log(partition: MetadataPartition, group: int, time: InstantTime) -> LogFile:
+    return LogFile(
+        partition=PartitionPath(partition),
+        file_id=file_group(partition, group).file_id,
+        instant=time,
+        version=1,
+        write_token=EMPTY_GROUP,
+        suffix="",
+        size_bytes=0,
+    )
+
+
+def _write_base_files(
+    own: TableState, records: MetadataRecords, groups_count: int, time: InstantTime, settings: Settings
+) -> tuple[WriteStat, ...]:
+    """Write a base file for each file group that has records."""
+    version = own.config.table_version
+    entries = encode_records(records, version)
+    places = group_of_keys(entries.column("key").cast(pa.string()), groups_count)
+    contents: dict[str, bytes] = {}
+    stats = []
+    for group in sorted(set(places.tolist())):
+        part = entries.filter(pa.array(places == group)).combine_chunks()
+        content = base_file_content(part, version, settings.get(BLOCK_BYTES))
+        file = base_file(file_group(records.partition, group), time, f"{group}-0-0", len(content))
+        contents[file.path] = content
+        stats.append(_base_stat(file, part.num_rows))
+    at_once(lambda path: own.storage.put(path, contents[path]), list(contents))
+    return tuple(stats)
+
+
+def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:
+    return WriteStat(
+        file_id=file.file_id,
+        path=file.path,
+        num_writes=rows_count,
+        num_inserts=rows_count,
+        total_write_bytes=file.size_bytes,
+        partition_path=file.partition,
+        file_size_in_bytes=file.size_bytes,
+        scan_time_ms=0,
+        upsert_time_ms=0,
+        create_time_ms=0,
+    )
+
+
+def _bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
+    """Return the first time that no partition was built at.   Spec: format/metadata-table 3.6."""
+    layout, newest = own.layout.timeline_layout, latest_write(timeline)
+    before = newest.requested_time if layout == 1 and newest is not None else _BEFORE_ALL
+    taken = {one.requested_time for one in load_timeline(own).instants}
+    times = (InstantTime(f"{before}{number:03d}") for number in range(_FIRST_SUFFIX[layout], 1000))
+    free = next((time for time in times if time not in taken), None)
+    if free is None:
+        raise InternalError("a metadata table was built a thousand times", path=own.storage.url)
+    return free

@@ -1,0 +1,193 @@
+"""Reading the metadata table: the entries of some keys, of some prefixes, or of a whole partition, layer by layer.
+
+A file group is an HFile and the blocks of the logs on top of it. Each of these is a layer; entries come with the number
+of their layer, and the kinds of records fold them (`metadata.files`, `metadata.column_stats`). Start at `read_entries`.
+
+Spec: format/metadata-table 2.3, 8.1, 8.2.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptData
+from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.formats.hfile import HFile, open_hfile
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_blocks
+from pyhudi.metadata.files import FILE_ENTRIES
+from pyhudi.metadata.partitions import MetadataPartition, group_of_keys
+from pyhudi.metadata.records import FILES_FIELD
+from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.storage.api import Storage
+
+__all__ = ["Entries", "Wanted", "file_entries_of", "log_blocks", "read_entries", "read_slice"]
+
+_SMALL_BYTES: Final = 1 << 20
+_SCHEMA: Final = "schema"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which entries to read; neither keys nor prefixes: all of them."""
+
+    keys: tuple[str, ...] | None = None
+    prefixes: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class Entries:
+    """What layers say of keys. Layers are numbered from the oldest; an entry that a later layer deletes is left out."""
+
+    _parts: dict[str, list[pa.Table]] = field(default_factory=lambda: defaultdict(list))
+    """By the Avro schema they were written with: key, value, layer."""
+
+    def add(self, schema: str, part: pa.Table) -> None:
+        """Add entries of one layer, written with a schema.   Shape: key string, value binary, layer int64."""
+        if part.num_rows:
+            self._parts[schema].append(part)
+
+    def decoded(self, column: str, table_version: int) -> pa.Table:
+        """Decode one field of the records, as the table's version has it.
+
+        Shape: `key` string, `layer` int64, and the field.
+        """
+        tables, wanted = [], record_schema(table_version, has_meta_fields=True)
+        for schema, parts in self._parts.items():
+            table = pa.concat_tables(parts).combine_chunks()
+            values = table.column("value").combine_chunks()
+            rows = decode_rows(values, schema, wanted, columns=[column])
+            tables.append(table.drop_columns(["value"]).append_column(column, rows.column(0)))
+        return pa.concat_tables(tables) if tables else pa.table({"key": [], "layer": [], column: []})
+
+
+def read_entries(table: MetadataTable, partition: MetadataPartition, wanted: Wanted) -> Entries:
+    """Read entries of a partition; no key at all is no entry.
+
+    Cost:   a listing of the partition once; for keys the file groups that have them, else all groups; of each its logs
+            and the blocks of its base file that may have an entry.
+    Raises: CorruptData.
+    """
+    found = Entries()
+    groups = table.file_groups(partition)
+    for number, asked in _asked(groups, wanted):
+        for schema, part in _of_group(table, groups[number], asked):
+            found.add(schema, part)
+    return found
+
+
+def read_slice(table: MetadataTable, group: FileSlice) -> Entries:
+    """Read all entries of one file slice.   Cost: its base file and its logs."""
+    found = Entries()
+    for schema, part in _of_group(table, group, Wanted()):
+        found.add(schema, part)
+    return found
+
+
+def file_entries_of(entries: Entries, table_version: int) -> tuple[pa.Table, pa.Array]:
+    """Return the names that entries of `files` tell, and the layer of each.   Shape: FILE_ENTRIES, int64."""
+    rows = entries.decoded(FILES_FIELD, table_version)
+    if not rows.num_rows:
+        return FILE_ENTRIES.empty_table(), pa.array([], pa.int64())
+    maps = rows.column(FILES_FIELD).combine_chunks()
+    records = pa.array(np.repeat(np.arange(len(maps)), np.diff(maps.offsets.to_numpy())))
+    keys, layers = (rows.column(name).combine_chunks().take(records) for name in ("key", "layer"))
+    info = maps.items
+    return pa.table([keys, maps.keys, info.field("size"), info.field("isDeleted")], schema=FILE_ENTRIES), layers
+
+
+def _asked(groups: Sequence[FileSlice], wanted: Wanted) -> Iterator[tuple[int, Wanted]]:
+    """Yield the number of each file group in question, and what to look for there."""
+    if wanted.keys is None:
+        yield from ((number, wanted) for number in range(len(groups)))
+        return
+    places = group_of_keys(pa.array(wanted.keys, pa.string()), len(groups)).tolist() if groups else []
+    by_group: dict[int, list[str]] = defaultdict(list)
+    for place, key in zip(places, wanted.keys, strict=True):
+        by_group[place].append(key)
+    yield from ((number, Wanted(keys=tuple(sorted(keys)))) for number, keys in sorted(by_group.items()))
+
+
+def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterator[tuple[str, pa.Table]]:
+    """Read the layers of one file group, those without what later ones deleted."""
+    storage = table.state.storage
+    layers: list[tuple[str, pa.Table]] = []
+    if group.base is not None:
+        hfile = _open(storage, group.base.path, group.base.size_bytes)
+        layers.append((_schema(hfile, group.base.path), _entries(hfile, wanted)))
+    deleted: dict[int, pa.Array] = {}
+    for block in _valid(table, [block for _, block in log_blocks(table, group)]):
+        if block.kind is BlockKind.DELETE:
+            deleted[len(layers)] = decode_deletes(block.read_content()).column("record_key")
+        elif block.kind is BlockKind.HFILE:
+            hfile = open_hfile(block.read_at, block.content_bytes)
+            layers.append((_schema(hfile, f"{group.group.file_id}, {block.instant}"), _entries(hfile, wanted)))
+        else:
+            raise CorruptData("a log of the metadata table has a block of another kind", kind=block.kind.name)
+    for number, (schema, entries) in enumerate(layers):
+        for before, keys in deleted.items():
+            if number < before:
+                gone = pc.is_in(entries.column("key"), keys)
+                entries = entries.filter(pc.invert(gone))  # noqa: PLW2901 - the same layer with fewer entries
+        yield schema, entries.append_column("layer", pa.repeat(pa.scalar(number, pa.int64()), entries.num_rows))
+
+
+def log_blocks(table: MetadataTable, group: FileSlice) -> list[tuple[LogFile, LogBlock]]:
+    """Read the blocks of a file group's logs, without their contents, torn ones left out; in merge order.
+
+    Cost: a read a log, several at once.
+    """
+    logs = {log.path: log for log in group.logs}
+    blocks = at_once(partial(_blocks, table.state.storage, logs), list(logs))
+    found = ((log, block) for path, log in logs.items() for block in blocks[path])
+    return [(log, block) for log, block in found if block.kind is not BlockKind.CORRUPT]
+
+
+def _blocks(storage: Storage, logs: Mapping[str, LogFile], path: str) -> list[LogBlock]:
+    return list(read_blocks(partial(storage.get_range, path), logs[path].size_bytes))
+
+
+def _valid(table: MetadataTable, blocks: Sequence[LogBlock]) -> list[LogBlock]:
+    """Leave out what instants wrote that do not count, and what commands took back."""
+    kept: list[LogBlock] = []
+    for block in blocks:
+        if block.kind is BlockKind.COMMAND:
+            target = block.header(HeaderKey.TARGET_INSTANT_TIME)
+            kept = [one for one in kept if one.instant != target]
+        elif table.is_valid(block.instant):
+            kept.append(block)
+    return kept
+
+
+def _open(storage: Storage, path: str, size_bytes: int) -> HFile:
+    """Open a base file; a small one is read at once."""
+    if size_bytes > _SMALL_BYTES:
+        return open_hfile(partial(storage.get_range, path), size_bytes)
+    whole = storage.get(path)
+    return open_hfile(lambda offset, length: whole[offset : offset + length], len(whole))
+
+
+def _entries(hfile: HFile, wanted: Wanted) -> pa.Table:
+    """Return the entries of a file that are asked for: key as text, value."""
+    if wanted.keys is not None:
+        found = hfile.lookup(pa.array(wanted.keys, pa.string()).cast(pa.binary()))
+    elif wanted.prefixes is not None:
+        found = hfile.lookup(pa.array(wanted.prefixes, pa.string()).cast(pa.binary()), prefix=True)
+    else:
+        found = hfile.read()
+    return found.set_column(0, "key", found.column("key").cast(pa.string()))
+
+
+def _schema(hfile: HFile, where: str) -> str:
+    schema = hfile.file_info.get(_SCHEMA)
+    if schema is None:
+        raise CorruptData("a file of the metadata table does not say its schema", file=where)
+    return schema.decode()

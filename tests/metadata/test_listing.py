@@ -1,0 +1,70 @@
+"""The metadata table as the list of a table's files: of golden tables, and where it is broken."""
+
+import logging
+
+import pytest
+from tests.faulty import FaultyStorage
+from tests.golden.catalogue import kept_tables
+from tests.metadata.checking import files_by, listed_as_stored, new_table, rows
+
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.metadata.listing import file_index
+from pyhudi.state.properties_file import open_state
+from pyhudi.table import open_table
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.view import is_committed
+
+GOLDEN = [one for one in kept_tables() if one.script.name.startswith(("cow_metadata", "cow_upgraded_metadata"))]
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda one: one.name)
+def test_what_apache_hudi_wrote_tells_the_committed_files(tmp_path, golden):
+    state = open_table(str(golden.unpack(tmp_path))).state
+    timeline = load_timeline(state)
+    told, listed = file_index(state, timeline), storage_index(state, timeline)
+    committed = [
+        file for file in files_by(listed) if is_committed(timeline, file[1].rsplit("_", 1)[-1].partition(".")[0])
+    ]
+    assert files_by(told) == committed
+    assert not told.is_listed
+    assert tuple(told.partitions()) == tuple(listed.partitions())
+
+
+@VERSIONS
+def test_a_partition_is_not_listed_to_know_its_files(version):
+    table = new_table(version)
+    seen = FaultyStorage(table.state.storage)
+    state = open_state(seen, table.state.env)
+    files_by(file_index(state, load_timeline(state)))
+    listed = {one.path for one in seen.operations if one.name.startswith("list")}
+    assert listed
+    assert all(path.startswith(".hoodie") for path in listed)
+
+
+@VERSIONS
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_broken_metadata_table_is_said_and_storage_answers(version, damage, caplog):
+    table = new_table(version)
+    storage = table.state.storage
+    base = next(one.path for one in storage.list(".hoodie/metadata/files") if one.path.endswith(".hfile"))
+    data = storage.get(base)
+    storage.delete(base) if damage == "gone" else storage.put(base, data[: len(data) // 2])
+    for log in storage.list(".hoodie/metadata/files"):
+        if damage == "gone" and ".log." in log.path:
+            storage.delete(log.path)
+    with caplog.at_level(logging.WARNING, logger="pyhudi"):
+        assert not listed_as_stored(table)
+    assert "files are listed" in caplog.text
+    assert table.count() == 2
+
+
+@VERSIONS
+def test_a_write_that_is_pending_is_not_told(version):
+    table = new_table(version)
+    before = files_by(file_index(table.state, load_timeline(table.state)))
+    timeline = load_timeline(table.state)
+    table.upsert(rows("c"))
+    told = file_index(table.state, timeline)
+    assert set(before) <= set(files_by(told))
+    assert table.count() == 3

@@ -1,0 +1,69 @@
+"""What a write does to a metadata table before it begins."""
+
+import logging
+
+import pytest
+from tests.building import TINY_FILTERS, TableBuilder
+from tests.metadata.checking import BUILT, listed_as_stored, new_table, rows
+
+from pyhudi.errors import NotBuilt
+from pyhudi.state.properties_file import open_state, update_properties
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+PARTITIONS = "hoodie.table.metadata.partitions"
+
+
+def partitions_of(table):
+    return open_state(table.state.storage, table.state.env).config.metadata_partitions
+
+
+@VERSIONS
+def test_a_table_that_has_none_gets_one_when_a_write_asks_for_it(version):
+    table = TableBuilder().create(version=version)
+    table.upsert(rows("a", "b"), options=TINY_FILTERS)
+    table.delete(keys=["a"])
+    assert partitions_of(table) == ()
+    table.upsert(rows("c"), options=BUILT)
+    assert "files" in partitions_of(table)
+    assert listed_as_stored(table)
+
+
+@VERSIONS
+def test_a_write_may_drop_it_and_a_later_one_build_it_again(version):
+    table = new_table(version)
+    table.upsert(rows("c"), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
+    assert partitions_of(table) == ()
+    assert table.state.storage.list(".hoodie/metadata") == []
+    table.upsert(rows("d"), options=BUILT)
+    assert listed_as_stored(table)
+    assert table.count() == 4
+
+
+@VERSIONS
+def test_an_index_that_is_not_kept_up_is_dropped_by_name(version, caplog):
+    table = new_table(version)
+    kept = partitions_of(table)
+    storage = table.state.storage
+    update_properties(storage, table.state.env, {PARTITIONS: ",".join([*kept, "record_index"])})
+    storage.put(".hoodie/metadata/record_index/x.hfile", b"1")
+    with caplog.at_level(logging.WARNING, logger="pyhudi"):
+        table.upsert(rows("c"))
+    assert "record_index" in caplog.text
+    assert partitions_of(table) == kept
+    assert storage.list(".hoodie/metadata/record_index") == []
+    assert listed_as_stored(table)
+
+
+def test_a_write_that_must_not_drop_an_index_is_refused():
+    table = new_table()
+    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,record_index"})
+    with pytest.raises(NotBuilt, match="keep these indexes"):
+        table.upsert(rows("c"), options={"hoodie.metadata.auto.delete.partitions": False})
+    assert partitions_of(table) == ("files", "record_index")
+
+
+def test_a_dry_run_changes_nothing():
+    table = new_table()
+    before = table.state.storage.list("")
+    table.upsert(rows("c"), options={"hoodie.metadata.enable": False}, dry_run=True)
+    assert table.state.storage.list("") == before

@@ -1,0 +1,129 @@
+"""The metadata table along a table's history: after each action, in races, and wherever a writer dies."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.building import TINY_FILTERS
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.metadata.checking import listed_as_stored, metadata_of, new_table, rows
+from tests.txn.writing import through
+
+from pyhudi.errors import HudiError
+from pyhudi.table import Table
+from pyhudi.timeline.active import load_timeline
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+ACTIONS = {
+    "upsert": lambda table, key: table.upsert(rows(key, ts=9), options=TINY_FILTERS),
+    "insert": lambda table, key: table.insert(rows(key), options=TINY_FILTERS),
+    "delete": lambda table, key: table.delete(keys=[key]),
+    "overwrite": lambda table, key: table.insert_overwrite(rows(key), options=TINY_FILTERS),
+    "drop": lambda table, _: table.delete_partitions([min(table.scan().to_arrow()["city"].to_pylist())]),
+}
+
+
+@VERSIONS
+@settings(max_examples=8)
+@given(st.lists(st.tuples(st.sampled_from(sorted(ACTIONS)), st.sampled_from("abcd")), min_size=2, max_size=5))
+def test_after_every_action_it_tells_what_is_stored(version, history):
+    table = new_table(version)
+    for action, key in history:
+        if table.count() or action != "drop":
+            ACTIONS[action](table, key)
+        assert listed_as_stored(table)
+
+
+@VERSIONS
+def test_each_action_is_a_delta_commit_of_its_instant_that_completes_first(version):
+    table = new_table(version)
+    done = table.upsert(rows("a", ts=2), options=TINY_FILTERS)
+    mine = metadata_of(table).timeline.completed[done.instant]
+    assert mine.action == "deltacommit"
+    assert (mine.completion_time or "") <= done.completion_time
+
+
+def writes_count(version):
+    table = new_table(version)
+    seen = FaultyStorage(table.state.storage)
+    Table(through(table.state, seen)).upsert(rows("a", "c", ts=5), options=TINY_FILTERS)
+    return sum(one.name in {"put", "delete"} for one in seen.operations)
+
+
+@pytest.mark.parametrize(("version", "kind"), [(6, FaultKind.CRASH_AFTER), (9, FaultKind.CRASH_BEFORE)])
+def test_a_writer_that_stops_at_any_put_leaves_what_the_next_one_settles(version, kind):
+    for at in range(1, writes_count(version) + 1):
+        table = new_table(version)
+        fault = Fault(kind=kind, operations=frozenset({"put", "delete"}), at=at)
+        stopped = Table(through(table.state, FaultyStorage(table.state.storage, plan=[fault])))
+        with suppress(SimulatedCrash, HudiError):
+            stopped.upsert(rows("a", "c", ts=5), options=TINY_FILTERS)
+        seen = sorted(table.scan().to_arrow().select(["uuid", "ts"]).to_pylist(), key=lambda row: row["uuid"])
+        assert seen in ([{"uuid": "a", "ts": 1}, {"uuid": "b", "ts": 1}], _after())
+        table.state.env.sleep(7200)
+        table.upsert(rows("d"), options=TINY_FILTERS)
+        assert listed_as_stored(table), at
+        assert table.count() == len(seen) + 1
+
+
+def _after():
+    return [{"uuid": "a", "ts": 5}, {"uuid": "b", "ts": 1}, {"uuid": "c", "ts": 5}]
+
+
+@VERSIONS
+def test_a_write_that_is_done_again_in_place_is_told_once(version):
+    table = new_table(version)
+    other = Table(table.state)
+
+    started = []
+
+    def race():
+        if not started:
+            started.append(1)
+            other.upsert(rows("a", ts=3), options=TINY_FILTERS)
+
+    first = load_timeline(table.state)
+    mine = Table(through(table.state, _Racing(table.state.storage, race)))
+    mine.upsert(rows("a", ts=4), options=TINY_FILTERS)
+    assert len(load_timeline(table.state).completed) == len(first.completed) + 2
+    assert listed_as_stored(table)
+    assert table.count() == 2
+
+
+class _Racing(FaultyStorage):
+    """Lets another writer commit while the first base file is written."""
+
+    def __init__(self, inner, race):
+        super().__init__(inner)
+        self._race = race
+
+    def open_output(self, path, *mode):
+        if path.endswith(".parquet"):
+            self._race()
+        return super().open_output(path, *mode)
+
+
+@VERSIONS
+def test_a_metadata_table_that_is_built_during_a_write_gets_its_files(version):
+    table = new_table(version)
+    table.upsert(rows("c"), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
+    other = Table(table.state)
+
+    def build():
+        if not listed_as_stored(other):
+            other.upsert(rows("e"), options={"hoodie.metadata.enable": True, **TINY_FILTERS})
+
+    mine = Table(through(table.state, _Racing(table.state.storage, build)))
+    mine.upsert(rows("d"), options=TINY_FILTERS)
+    assert listed_as_stored(table)
+    assert table.count() == 5
+
+
+def test_logs_of_an_attempt_that_failed_are_deleted():
+    table = new_table()
+    before = {one.path for one in table.state.storage.list(".hoodie/metadata/files")}
+    refused = Fault(kind=FaultKind.ERROR_BEFORE, operations=frozenset({"put"}), path="*.deltacommit.requested")
+    with pytest.raises(HudiError):
+        Table(through(table.state, FaultyStorage(table.state.storage, plan=[refused]))).upsert(rows("c"))
+    assert {one.path for one in table.state.storage.list(".hoodie/metadata/files")} == before
