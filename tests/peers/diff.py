@@ -88,7 +88,7 @@ def base_file(path: Path) -> dict[str, Any]:
 
 def rows(table: Table) -> dict[str, Any]:
     """Return the rows of the newest snapshot by partition and key."""
-    found = table.scan(meta=True).to_arrow().to_pylist()
+    found = table.scan(meta=True, options={"pyhudi.check.files": False}).to_arrow().to_pylist()  # a missing one is told
     return {f"{row['_hoodie_partition_path']}/{row['_hoodie_record_key']}": row for row in found}
 
 
