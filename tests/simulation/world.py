@@ -15,7 +15,7 @@ from pyhudi.storage.api import FileStatus, Storage, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.codec import decode_clean_plan, decode_commit
+from pyhudi.timeline.codec import decode_clean_metadata, decode_clean_plan, decode_commit
 from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action
 from pyhudi.timeline.lsm import read_history_columns
@@ -124,8 +124,13 @@ def cleaned_files(state: TableState) -> set[str]:
     """Name the files that cleans took, or may be taking."""
     folder = state.layout.timeline_path
     plans = [name for name in _timeline_names(state) if name.endswith(".clean.requested")]
-    found = [decode_clean_plan(state.storage.get(f"{folder}/{name}"), name) for name in plans]
-    return {f"{where}/{name}" for plan in found for where, names in plan.files.items() for name in names}
+    found = [decode_clean_plan(state.storage.get(f"{folder}/{name}"), name).files for name in plans]
+    for path in Past(state, ()).files():
+        for batch in read_history_columns(state, path, "action", "metadata"):
+            cleans = [row["metadata"] for row in batch.to_pylist() if row["action"] == Action.CLEAN]
+            said = [decode_clean_metadata(data, path).partitions for data in cleans]
+            found += [{where: one.deleted for where, one in partitions.items()} for partitions in said]
+    return {f"{where}/{name}" for files in found for where, names in files.items() for name in names}
 
 
 def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> None:

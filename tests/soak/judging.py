@@ -5,7 +5,7 @@ Start at `judged`.
 
 import json
 
-from tests.simulation.world import require_clean
+from tests.simulation.world import archived_commits, require_clean
 from tests.soak.actors import NOTE, meaning, rows_of
 
 from pyhudi.timeline.active import read_commit_metadata
@@ -34,9 +34,11 @@ class Journal:
 
 def committed(table):
     """Return (note, instant) of every commit by a writer, in the order in which they became visible."""
-    found = sorted(table.timeline.completed.values(), key=lambda one: (one.completion_time or "", one.requested_time))
-    notes = [(read_commit_metadata(table.state, one).extra or {}, one.requested_time) for one in found]
-    return [(json.loads(extra[NOTE]), instant) for extra, instant in notes if NOTE in extra]
+    said = {time: (done, metadata.extra or {}) for time, (done, metadata) in archived_commits(table.state).items()}
+    for one in table.timeline.completed.values():
+        said[one.requested_time] = one.completion_time or "", read_commit_metadata(table.state, one).extra or {}
+    found = sorted((done, time) for time, (done, extra) in said.items() if NOTE in extra)
+    return [(json.loads(said[time][1][NOTE]), time) for _, time in found]
 
 
 def judged(place, journal, first):
