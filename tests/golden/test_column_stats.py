@@ -8,12 +8,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.golden.catalogue import kept_tables
 
+import pyhudi
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, read_blocks
 from pyhudi.formats.properties import parse_properties
 from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.stats_merging import partition_stats
+from pyhudi.predicate import Expression, IsNull, Not, binary, column, literal, mask
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.storage.local.store import LocalStorage
 
 FIELD = "ColumnStatsMetadata"
@@ -83,6 +86,28 @@ def test_statistics_of_base_files_are_those_that_apache_hudi_stored(unpacked, go
         assert shown(partition_stats(newest(ours), version)) == shown(
             stored(path / ".hoodie/metadata/partition_stats", version)
         )
+
+
+@pytest.mark.parametrize("golden", [one for one in TABLES if one.id.startswith("cow_metadata_all")])
+def test_no_filter_leaves_out_a_file_with_a_matching_row(unpacked, golden):
+    table = pyhudi.open_table(str(unpacked(golden)))
+    rows = table.scan(meta=True).to_arrow()
+    skipped = 0
+    for expression in conditions(rows.drop_columns(META_FIELDS)):
+        plan = table.scan(filter=expression).plan
+        skipped += plan.slices_count - plan.slices_left
+        opened = {one.path.rpartition("/")[2] for one in plan.files}
+        assert opened >= set(rows.filter(mask(expression, rows)).column("_hoodie_file_name").to_pylist())
+    assert skipped
+
+
+def conditions(rows: pa.Table) -> Iterator[Expression]:
+    for name in rows.column_names:
+        for value in [literal(one) for one in rows.column(name).unique().to_pylist()[:1]]:
+            for operator in ("=", "<>", "<"):
+                yield binary(operator, column(name), value)
+                yield Not(value=binary(operator, column(name), value))
+        yield IsNull(value=column(name))
 
 
 def is_empty(file: Path) -> bool:

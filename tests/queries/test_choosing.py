@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from tests.building import trip, trips
 
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.column_stats import read_column_stats
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.partitions import MetadataPartition
@@ -25,23 +26,28 @@ def table(engine):
 
 
 class Stats:
-    """Reads statistics as the metadata table would have them, and notes what it was asked."""
+    """An index with statistics as the metadata table would have them, which notes what it was asked."""
 
-    def __init__(self, table) -> None:
-        self.table, self.asked = table, []
+    def __init__(self, table, has_stats: bool = True) -> None:
+        self.index, self.table, self.has_stats = file_index(table.state, table.timeline), table, has_stats
+        self.asked: list[tuple[str, list[str]]] = []
 
-    def __call__(self, kind: MetadataPartition, columns: Sequence[str]) -> pa.Table | None:
-        self.asked.append((str(kind), list(columns)))
-        files = [(one.group.partition, one.base.name) for one in visible_slices(self.index()) if one.base]
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.index, name)
+
+    def stats(
+        self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
+    ) -> pa.Table | None:
+        self.asked.append((str(kind), sorted(columns)))
+        if not self.has_stats:
+            return None
+        files = [(one.group.partition, one.base.name) for one in visible_slices(self.index, partitions) if one.base]
         found = read_column_stats(self.table.state.storage, files, columns, 9)
-        return partition_stats(found, 9) if kind is MetadataPartition.PARTITION_STATS else found
-
-    def index(self):
-        return file_index(self.table.state, self.table.timeline)
+        return partition_stats(found, 9) if kind == MetadataPartition.PARTITION_STATS else found
 
     def choose(self, text: str):
         schema = table_schema(self.table.state, self.table.timeline)
-        chosen = choose_slices(self.index(), schema, parse(text) if text else None, stats=self)
+        chosen = choose_slices(self, schema, parse(text) if text else None)
         return chosen.slices.column("partition").to_pylist(), chosen
 
 
@@ -52,8 +58,7 @@ def test_each_step_leaves_out_what_cannot_match(table):
     counts = chosen.partitions_count, chosen.partitions_by_path, len(chosen.partitions), chosen.slices_count
     assert counts == (3, 2, 2, 2)
     names = ["city", "fare", "ts"]
-    asked = [(kind, sorted(columns)) for kind, columns in stats.asked]
-    assert asked == [("partition_stats", names), ("column_stats", names)]
+    assert stats.asked == [("partition_stats", names), ("column_stats", names)]
 
 
 def test_partitions_are_left_out_before_their_files_are_listed(engine):
@@ -71,7 +76,4 @@ def test_without_a_filter_no_statistics_are_read(table):
 
 
 def test_where_no_statistics_are_kept_only_paths_decide(table):
-    schema = table_schema(table.state, table.timeline)
-    index = Stats(table).index()
-    chosen = choose_slices(index, schema, parse("city = 'a' and fare > 1000"), stats=lambda *_: None)
-    assert chosen.slices.column("partition").to_pylist() == ["a"]
+    assert Stats(table, has_stats=False).choose("city = 'a' and fare > 1000")[0] == ["a"]

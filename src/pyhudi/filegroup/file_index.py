@@ -52,6 +52,15 @@ class FileIndex(Protocol):
         """Return whether readers that list all partitions find this one."""
         ...
 
+    def stats(
+        self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
+    ) -> pa.Table | None:
+        """Read what is kept of the values of some columns, in some partitions or in all; None where nothing is kept.
+
+        Shape: as `metadata.stats_reader.read_stats`; `kind` is a partition of the metadata table.
+        """
+        ...
+
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         """List the files of some partitions, of every instant, without partition metadata.
 
@@ -91,6 +100,11 @@ class _StorageIndex:
         if self._partitions is None and partition not in self._listed:
             self.files([partition])
         return partition in self._marked
+
+    def stats(
+        self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
+    ) -> pa.Table | None:
+        return None
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         wanted = sorted(set(partitions))

@@ -6,7 +6,7 @@ Spec: format/metadata-table 8.3.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from pyhudi.metadata.files import fold_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id, partition_path
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.reader import Wanted, file_entries_of, read_entries
+from pyhudi.metadata.stats_reader import read_stats
 from pyhudi.metadata.table import MetadataTable, open_metadata
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
@@ -50,7 +51,9 @@ class _MetadataIndex:
     def __init__(self, state: TableState, timeline: Timeline, *, is_checked: bool) -> None:
         self.state, self.timeline, self.is_checked = state, timeline, is_checked
         self._table: MetadataTable | None = None
-        self._listed: dict[PartitionPath, pa.Table] = {}
+        self._partitions: tuple[PartitionPath, ...] | None = None
+        self._listed: set[PartitionPath] = set()
+        self._files = FILES.empty_table()
         self._storage: FileIndex | None = None
 
     @property
@@ -59,10 +62,12 @@ class _MetadataIndex:
         return self._storage is not None
 
     def partitions(self) -> Sequence[PartitionPath]:
-        names = self._read([ALL_PARTITIONS])
-        if names is None:
-            return self._by_listing().partitions()
-        return tuple(sorted(PartitionPath(partition_path(name)) for name in names.column("name").to_pylist()))
+        if self._partitions is None:
+            names = self._asked(lambda table: read_files(table, [ALL_PARTITIONS]))
+            if names is None:
+                return self._by_listing().partitions()
+            self._partitions = tuple(sorted(map(_path, names.column("name").to_pylist())))
+        return self._partitions
 
     def is_partition(self, partition: PartitionPath) -> bool:
         if self._storage is not None:
@@ -70,24 +75,34 @@ class _MetadataIndex:
         return partition in self.partitions()
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
-        wanted = sorted(set(partitions))
-        missing = [partition for partition in wanted if partition not in self._listed]
-        if missing and self._storage is None:
-            names = self._read([partition_id(partition) for partition in missing])
-            if names is not None:
-                self._keep(missing, names)
+        wanted = set(partitions)
+        missing = sorted(wanted - self._listed)
+        names = self._asked(lambda table: read_files(table, list(map(partition_id, missing)))) if missing else None
+        if names is not None:
+            self._files = _joined(self._files, names)
+            self._listed.update(missing)
         if self._storage is not None:
             return self._storage.files(wanted)
-        return pa.concat_tables([self._listed[partition] for partition in wanted] or [FILES.empty_table()])
+        if wanted == self._listed:
+            return self._files
+        return self._files.filter(pc.is_in(self._files.column("partition"), pa.array(list(wanted), pa.string())))
 
-    def _read(self, keys: Sequence[str]) -> pa.Table | None:
-        """Read some records; None where only storage can tell."""
+    def stats(
+        self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
+    ) -> pa.Table | None:
+        wanted = MetadataPartition(kind)
+        if wanted not in self.state.config.metadata_partitions:
+            return None
+        return self._asked(lambda table: read_stats(table, self.timeline, wanted, columns, partitions))
+
+    def _asked(self, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
+        """Read from the metadata table; None where only storage can tell."""
         if self._storage is not None:
             return None
         try:
             if self._table is None:
                 self._table = open_metadata(self.state, self.timeline)
-            return read_files(self._table, keys)
+            return read(self._table)
         except (CorruptData, FileMissing, Unsupported) as error:
             _log.warning(
                 "the metadata table of %s cannot be read, so files are listed: %s", self.state.config.name, error
@@ -95,13 +110,21 @@ class _MetadataIndex:
             self._by_listing()
             return None
 
-    def _keep(self, partitions: Sequence[PartitionPath], names: pa.Table) -> None:
-        for partition in partitions:
-            rows = names.filter(pc.equal(names.column("key"), partition_id(partition)))
-            where = pa.repeat(pa.scalar(partition, pa.string()), rows.num_rows)
-            self._listed[partition] = pa.table([where, rows.column("name"), rows.column("size_bytes")], schema=FILES)
-
     def _by_listing(self) -> FileIndex:
         if self._storage is None:
             self._storage = storage_index(self.state, self.timeline, is_checked=self.is_checked)
         return self._storage
+
+
+def _joined(files: pa.Table, names: pa.Table) -> pa.Table:
+    """Add the files of other partitions to some.   Shape: FILES, FILE_ENTRIES -> FILES, by partition and name."""
+    keys = names.column("key").combine_chunks().dictionary_encode()
+    paths = pa.array(map(_path, keys.dictionary.to_pylist()), pa.string()).take(keys.indices)
+    added = pa.table([paths, names.column("name"), names.column("size_bytes")], schema=FILES)
+    if not files.num_rows:
+        return added
+    return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
+
+
+def _path(identifier: str) -> PartitionPath:
+    return PartitionPath(partition_path(identifier))

@@ -5,9 +5,8 @@ Slices are columns until they are chosen, so that what is left out costs little.
 Spec: format/metadata-table 8.4, 8.5.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +21,7 @@ from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import slices_to_read
 from pyhudi.state.config import MergeMode
 
-__all__ = ["ChosenSlices", "StatsReader", "choose_slices"]
-
-StatsReader: TypeAlias = Callable[[MetadataPartition, Sequence[str]], pa.Table | None]
-"""Reads the statistics of some columns, as `metadata.column_stats.column_stats_schema`; None where there are none."""
+__all__ = ["ChosenSlices", "choose_slices"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +45,6 @@ def choose_slices(
     predicate: Expression | None,
     *,
     partitions: Iterable[PartitionPath] | None = None,
-    stats: StatsReader | None = None,
 ) -> ChosenSlices:
     """Choose the newest file slices that may hold a row for which a filter is true; in some partitions, or in all.
 
@@ -61,7 +56,7 @@ def choose_slices(
     everywhere = index.partitions() if partitions is None else sorted(partitions)
     by_path = prune_partitions(config, schema, everywhere, predicate)
 
-    filtered = None if predicate is None or stats is None else _Filter(predicate, schema, stats)
+    filtered = None if predicate is None else _Filter(predicate, schema, index)
     kept = by_path if filtered is None else filtered.partitions(by_path)
     left_out = frozenset(by_path).difference(kept)
 
@@ -70,7 +65,7 @@ def choose_slices(
         return prune_partitions(config, schema, sorted(asked - left_out), predicate)
 
     slices = slices_to_read(index, kept, read_among=read_among)
-    left = slices if filtered is None else filtered.slices(slices, is_custom=config.merge_mode is MergeMode.CUSTOM)
+    left = slices if filtered is None else filtered.slices(slices, kept)
     return ChosenSlices(
         slices=left,
         partitions=tuple(kept),
@@ -86,25 +81,25 @@ class _Filter:
 
     predicate: Expression
     schema: pa.Schema
-    stats: StatsReader
+    index: FileIndex
 
     def partitions(self, partitions: Sequence[PartitionPath]) -> Sequence[PartitionPath]:
-        told = self._told(MetadataPartition.PARTITION_STATS) if len(partitions) > 1 else None
+        told = self._told(MetadataPartition.PARTITION_STATS, partitions) if len(partitions) > 1 else None
         if told is None:
             return partitions
         is_kept = partitions_matching_stats(partitions, self.predicate, self.schema, told)
         return [partitions[at] for at in np.flatnonzero(is_kept.to_numpy(zero_copy_only=False)).tolist()]
 
-    def slices(self, slices: pa.Table, *, is_custom: bool) -> pa.Table:
-        told = self._told(MetadataPartition.COLUMN_STATS) if slices.num_rows else None
+    def slices(self, slices: pa.Table, partitions: Sequence[PartitionPath]) -> pa.Table:
+        told = self._told(MetadataPartition.COLUMN_STATS, partitions) if slices.num_rows else None
         if told is None:
             return slices
         is_kept = slices_matching(slices, self.predicate, self.schema, told)
-        if is_custom:  # what a custom merger makes of rows, no file may have
+        if self.index.state.config.merge_mode is MergeMode.CUSTOM:  # what its merger makes of rows, no file may have
             has_logs = pc.greater(pc.list_value_length(slices.column("logs").combine_chunks()), 0)
             is_kept = pc.or_(is_kept, has_logs)
         return slices.filter(is_kept)
 
-    def _told(self, kind: MetadataPartition) -> pa.Table | None:
+    def _told(self, kind: MetadataPartition, partitions: Sequence[PartitionPath]) -> pa.Table | None:
         columns = skippable_columns(self.predicate, self.schema)
-        return self.stats(kind, columns) if columns else None
+        return self.index.stats(kind, columns, partitions) if columns else None

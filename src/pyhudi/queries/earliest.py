@@ -64,3 +64,8 @@ class _At:
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         return self._index.files(partitions)
+
+    def stats(
+        self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
+    ) -> pa.Table | None:
+        return None
