@@ -18,7 +18,7 @@ FIRES = (
     ("require_no_service", "clustering"),
     ("require_no_service", "compaction"),
     ("require_new_keys", "insert-same-key"),
-    ("require_same_table", "metadata-table"),
+    ("require_same_table", "renamed"),
     ("require_same_schema", "columns"),
     ("require_lease", "expired-lease-fenced"),
     ("require_heartbeat", "stalled-writer"),

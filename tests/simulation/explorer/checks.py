@@ -21,7 +21,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices
-from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.properties_file import load_properties, open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
@@ -186,12 +186,26 @@ def i10_times_increase(watch: Watcher) -> Iterator[str]:
             yield f"{path} has the time of another instant"
 
 
-def i11_nobody_leaves_a_metadata_table_behind(watch: Watcher) -> Iterator[str]:
-    """It is not kept up yet, so nothing is written beside one."""
-    if any(new.action in WRITE_ACTIONS for _, new in watch.new):
-        properties = load_properties(watch.now.disk.storage, watch.now.disk.clock)
-        if any(properties.get(key) for key in METADATA_TABLE_KEYS):
-            yield "a commit that the metadata table does not know"
+def i11_nothing_is_committed_beside_what_a_table_keeps(watch: Watcher) -> Iterator[str]:
+    """A commit is of the table as it is by then, and a metadata table has a delta commit of it."""
+    done = {path: new for path, new in watch.new if new.action in WRITE_ACTIONS}
+    if not done:
+        return
+    properties = load_properties(watch.now.disk.storage, watch.now.disk.clock)
+    own = f"{properties['hoodie.table.name']}_record".encode()
+    for path in done:
+        data = watch.now.disk.files[path].data
+        if b"_record" in data and own not in data:
+            yield f"{path} is of a table with another name"
+    if properties.get(METADATA_TABLE_KEYS[0]):
+        told = {path.rsplit("/", 1)[-1].partition("_")[0] for path in watch.now.disk.files if _is_delta_commit(path)}
+        for new in done.values():
+            if new.requested_time not in told:
+                yield f"{new.requested_time}, which the metadata table does not know"
+
+
+def _is_delta_commit(path: str) -> bool:
+    return path.startswith(f"{METADATA_TABLE_PATH}/.hoodie/") and path.endswith(".deltacommit")
 
 
 def i17_what_a_restore_takes_back_is_not_committed_later(watch: Watcher) -> Iterator[str]:
@@ -223,7 +237,7 @@ WATCHES = (
     i8_what_a_commit_names_stays,
     i9_a_rollback_takes_away_what_it_was_requested_for,
     i10_times_increase,
-    i11_nobody_leaves_a_metadata_table_behind,
+    i11_nothing_is_committed_beside_what_a_table_keeps,
     i17_what_a_restore_takes_back_is_not_committed_later,
     i18_completed_instants_stay,
     i20_commits_name_files_that_are_there,
@@ -357,16 +371,10 @@ class Unbuilt:
 
 UNBUILT = (
     Unbuilt(
-        invariant="I11",
-        part="the files of the metadata table are those of the listing",
-        because="no metadata table is written; a table that has one is refused, or loses it first",
-        signs=("metadata", "actions.build_metadata"),
-    ),
-    Unbuilt(
         invariant="I12",
-        part="record index, secondary indexes, column statistics",
-        because="they live in the metadata table",
-        signs=("metadata", "index.record", "index.skipping", "index.secondary", "actions.build_index"),
+        part="record index, secondary indexes",
+        because="a write drops them from the metadata table",
+        signs=("index.record", "index.secondary", "actions.build_index"),
     ),
     Unbuilt(
         invariant="I15",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.mutants.mutant import BEGIN, CHECKS, COMMIT, Change, Mutant, always, off
+from tests.simulation.mutants.mutant import BEGIN, CHECKS, COMMIT, Change, Mutant, always, off, unchecked
 
 from pyhudi.index.choice import IndexKind, IndexPlan
 from pyhudi.state.model import TableState
@@ -114,7 +114,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "clustering",
         ((f"{CHECKS}._SERVICES", without(Action.CLUSTERING)),),
     ),
-    Mutant("C7: the table's properties may change", "metadata-table", ((f"{COMMIT}.require_same_table", off),)),
+    Mutant("C7: the table's properties may change", "renamed", ((f"{COMMIT}.require_same_table", unchecked),)),
+    Mutant(
+        "a metadata table that came meanwhile is not kept",
+        "metadata-table",
+        ((f"{COMMIT}.require_same_table", unchecked),),
+    ),
     Mutant(
         "C7: columns may change before a write begins",
         "columns",

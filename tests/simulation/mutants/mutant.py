@@ -62,6 +62,11 @@ def off(_: object) -> Callable[..., None]:
     return lambda *_, **__: None
 
 
+def unchecked(_: object) -> Callable[..., Any]:
+    """Return what was given to be checked."""
+    return lambda given, *_, **__: given
+
+
 def always(value: object) -> Change:
     """Answer the same whatever is asked."""
     return lambda _: lambda *_, **__: value

@@ -21,6 +21,10 @@ SCENARIOS = {
         about="another program gives the table a metadata table while a writer works",
         actors={"w1": (ONE,), "s": (set_properties(hoodie__table__metadata__partitions="files"),)},
     ),
+    "renamed": Scenario(
+        about="another program gives the table another name while a writer works",
+        actors={"w1": (ONE,), "s": (set_properties(hoodie__table__name="renamed"),)},
+    ),
     "columns": Scenario(
         about="two add a column each, in partitions of their own",
         actors={"w1": (widen("x", k0_a=1.0),), "w2": (widen("y", k1_b=2.0),)},
