@@ -24,7 +24,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["TaskRunner", "records_of_clean", "records_of_commit", "stats_of_files"]
+__all__ = ["TaskRunner", "records_of_clean", "records_of_commit", "stats_columns", "stats_of_files"]
 
 TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function over tasks, as `Engine.run` does."""
@@ -66,7 +66,7 @@ def records_of_clean(
     """
     found = [files_records(file_entries((), {}, deleted=deleted, deleted_partitions=dropped))]
     if MetadataPartition.COLUMN_STATS in state.config.metadata_partitions and schema:
-        columns = _columns(state, schema, settings)
+        columns = stats_columns(state, schema, settings)
         gone = [(where, name) for where, names in deleted.items() for name in names if not name.startswith(".")]
         stats = deleted_stats(gone, columns, state.config.table_version)
         found.append(stats_records(MetadataPartition.COLUMN_STATS, stats))
@@ -92,7 +92,7 @@ def stats_of_files(
         return []
     stats = column_stats_schema(version).empty_table()
     if files and schema:
-        columns = _columns(state, schema, settings)
+        columns = stats_columns(state, schema, settings)
         read = partial(_read, storage=state.storage, columns=columns, table_version=version)
         tasks = [tuple(files[at : at + _FILES_A_TASK]) for at in range(0, len(files), _FILES_A_TASK)]
         stats = pa.concat_tables(run(read, tasks) if len(tasks) > 1 else map(read, tasks))
@@ -104,7 +104,8 @@ def stats_of_files(
     return found
 
 
-def _columns(state: TableState, schema: str, settings: Settings) -> tuple[str, ...]:
+def stats_columns(state: TableState, schema: str, settings: Settings) -> tuple[str, ...]:
+    """Name the columns of a table that have statistics.   `schema` is the table's, in Avro."""
     config = state.config
     return indexed_columns(
         avro_to_arrow(schema), settings, config.table_version, has_meta_fields=config.populates_meta_fields

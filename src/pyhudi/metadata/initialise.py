@@ -21,6 +21,7 @@ from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
 from pyhudi.formats.properties import java_date
 from pyhudi.metadata.base_files import base_file, base_file_content
 from pyhudi.metadata.changes import TaskRunner, stats_of_files
+from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH
 from pyhudi.metadata.files import file_entries
 from pyhudi.metadata.keys import ALL_PARTITIONS
 from pyhudi.metadata.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
@@ -70,6 +71,8 @@ def initialise(
         _build(state, own, one, time=time, completion_time=completion_time, settings=settings)
     names = sorted({*state.config.metadata_partitions, *(one.partition.value for one in records)})
     changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ""), strict=True))
+    if state.layout.has_completion_times:
+        changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
     stored = update_properties(state.storage, state.env, changes)
     return replace(state, config=TableConfig.of(stored))
 

@@ -13,9 +13,10 @@ from functools import partial
 from typing import Final
 
 from pyhudi.errors import NotBuilt
-from pyhudi.metadata.changes import TaskRunner
+from pyhudi.metadata.changes import TaskRunner, stats_columns
+from pyhudi.metadata.definitions import define_column_stats, drop_definitions
 from pyhudi.metadata.initialise import initialise, stored_records
-from pyhudi.metadata.partitions import KEPT_UP
+from pyhudi.metadata.partitions import KEPT_UP, MetadataPartition
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table
@@ -66,7 +67,10 @@ def prepare_metadata_table(
     if left_behind:
         return _without(state, left_behind, settings)
     newest = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, state))[0]
-    records = stored_records(state, timeline, newest or state.config.create_schema, settings, run)
+    schema = newest or state.config.create_schema
+    records = stored_records(state, timeline, schema, settings, run)
+    if state.layout.has_completion_times and any(one.partition is MetadataPartition.COLUMN_STATS for one in records):
+        define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
     return initialise(state, timeline, completion_time, records, settings)
 
 
@@ -85,6 +89,7 @@ def _without(state: TableState, partitions: Sequence[str], settings: Settings) -
         )
     kept = [name for name in state.config.metadata_partitions if name not in partitions]
     stored = update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(kept)})
+    drop_definitions(state, partitions)
     for name in partitions:
         state.storage.delete_tree(f"{METADATA_TABLE_PATH}/{name}")
     _log.warning("indexes of %s that pyhudi does not keep up to date were dropped: %s", state.config.name, partitions)

@@ -1,0 +1,62 @@
+"""The file that says which indexes a table has in its metadata table, of which columns: from version 8 on.
+
+Start at `define_column_stats`.
+
+Spec: format/metadata-table 3.7.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.schema.json_text import parse_json
+from pyhudi.state.model import TableState
+
+__all__ = ["DEFINITIONS_KEY", "DEFINITIONS_PATH", "define_column_stats", "drop_definitions"]
+
+DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
+"""The property that says where the file is, from the base path on."""
+DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
+_ALL: Final = "indexDefinitions"
+_WITH_VERSIONS: Final = 9
+
+
+def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
+    """Write which columns have statistics; other indexes stay as they are.   Locks: the table lock is held."""
+    name = MetadataPartition.COLUMN_STATS.value
+    definition = {
+        "indexName": name,
+        "indexType": name,
+        "indexFunction": name,
+        "sourceFields": sorted(columns, key=lambda column: not column.startswith("_hoodie_")),
+        "indexOptions": {},
+    }
+    if state.config.table_version >= _WITH_VERSIONS:
+        definition["version"] = "V2"
+    _write(state, {**_read(state), name: definition})
+
+
+def drop_definitions(state: TableState, names: Collection[str]) -> None:
+    """Leave indexes out that are gone.   Locks: the table lock is held."""
+    found = _read(state)
+    kept = {name: definition for name, definition in found.items() if name not in names}
+    if kept != found:
+        _write(state, kept)
+
+
+def _read(state: TableState) -> dict[str, Any]:
+    try:
+        found = parse_json(state.storage.get(DEFINITIONS_PATH))
+    except FileMissing:
+        return {}
+    definitions = found.get(_ALL) if isinstance(found, dict) else None
+    if not isinstance(definitions, dict):
+        raise CorruptData("this is no file of index definitions", file=DEFINITIONS_PATH)
+    return definitions
+
+
+def _write(state: TableState, definitions: dict[str, Any]) -> None:
+    text = json.dumps({_ALL: definitions}, indent=2, separators=(",", " : "), ensure_ascii=False)
+    state.storage.put(DEFINITIONS_PATH, text.encode())
