@@ -17,6 +17,9 @@ class FakeScan:
     def count(self):
         return self._rows.num_rows
 
+    def explain(self):
+        return "all of it is read"
+
 
 class FakeTable:
     """Keeps every version as {key: row}, and the keys each commit touched."""
@@ -32,7 +35,7 @@ class FakeTable:
         zero = {"inserted": 0, "updated": 0, "deleted": 0}
         return SimpleNamespace(instant=instant, phases={"write": 0.25, "commit": 0.5}, **(zero | counts))
 
-    def upsert(self, records):
+    def upsert(self, records, options=None):
         now = dict(self._versions[-1][1])
         given = {tuple(row[name] for name in KEY): row for row in records.to_pylist()}
         updated = len(given.keys() & now.keys())
@@ -40,7 +43,7 @@ class FakeTable:
 
     insert = upsert
 
-    def delete(self, records):
+    def delete(self, records, options=None):
         gone = {tuple(row[name] for name in KEY) for row in records.to_pylist()}
         now = self._versions[-1][1]
         kept = now if self._forgets_deletes else {key: row for key, row in now.items() if key not in gone}
@@ -53,6 +56,9 @@ class FakeTable:
             month = int(filter.removeprefix("month = "))
             rows = [row for row in rows if row["month"] == month]
         return FakeScan(rows, columns)
+
+    def clean(self, dry_run=False):
+        return SimpleNamespace(files=("old.parquet",), bytes=7)
 
     def changes(self, after):
         now = self._versions[-1][1]

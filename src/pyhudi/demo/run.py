@@ -26,6 +26,8 @@ __all__ = ["Demo", "Step", "run_demo"]
 
 CANCELLED_EVERY = 3
 """Months between deletes."""
+_BY_HAND = {"hoodie.clean.automatic": False}
+"""Older files stay, so that the demo can travel to them; it cleans at its end."""
 _CLOCK = SystemEnv()
 
 
@@ -54,7 +56,7 @@ class Demo:
     def write(self, name: str, months: Sequence[int], write: Callable[[Any], Any], rows: pa.Table) -> Any:  # noqa: ANN401
         """Do one write and remember when and how long."""
         start = _CLOCK.monotonic_s()
-        result = write(self.on.give(rows))
+        result = write(self.on.give(rows), options=_BY_HAND)
         step = Step(
             name=name,
             months=tuple(months),
@@ -87,7 +89,7 @@ def run_demo(*, engine: str, path: str, months: int = 12, as_json: bool = False)
         ready = _CLOCK.monotonic_s()
         demo = Demo(_create(path), on, load_flights(months), report)
         report.say(f"[bold]Flights out of New York, 2013[/], into a Hudi table by the {on.name} engine: {path}")
-        for part in (_load, _snapshot, _travel, _follow, _judge, _where_time_went):
+        for part in (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _where_time_went):
             part(demo)
         table_s = sum(step.seconds for step in demo.steps) + sum(seconds for _, seconds in demo.reads)
         checks_s = _CLOCK.monotonic_s() - ready - table_s
@@ -199,6 +201,25 @@ def _judge(demo: Demo) -> None:
     demo.report.claim("rows hudi-rs reads", theirs.num_rows, demo.flights.facts().flown)
     demo.report.claim("rows on which hudi-rs and pyhudi differ", differing_rows(theirs, ours), 0)
     demo.report.claim("rows on which hudi-rs and the source differ", differing_rows(theirs, demo.flights.flown()), 0)
+
+
+def _prune(demo: Demo) -> None:
+    month = demo.flights.months[-1]
+    demo.report.head(f"6. Read month {month} only: what is left out, and by what")
+    scan = demo.table.scan(columns=["month", "dep_time"], filter=f"month = {month}")
+    demo.report.say(scan.explain())
+    with demo.reading("one month"):
+        rows = demo.on.rows(scan)
+    demo.report.claim(f"flights of month {month}", rows.num_rows, demo.flights.facts([month]).flown)
+
+
+def _clean(demo: Demo) -> None:
+    demo.report.head("7. Clean: delete the older files that no reader is promised any more")
+    planned = demo.table.clean(dry_run=True)
+    demo.report.say(f"the plan: {len(planned.files)} files, {planned.bytes:,} bytes")
+    done = demo.table.clean()
+    demo.report.claim("files deleted", len(done.files), len(planned.files))
+    demo.report.claim("rows left", demo.table.scan(columns=["month"]).count(), demo.flights.facts().flown)
 
 
 def _where_time_went(demo: Demo) -> None:
