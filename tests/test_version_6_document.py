@@ -101,6 +101,7 @@ def written(tmp_path_factory):
             "hoodie.database.name": "spark_hudi_db",
             "hoodie.datasource.write.hive_style_partitioning": True,
             "hoodie.table.timeline.timezone": "LOCAL",
+            "hoodie.metadata.enable": False,
         },
         env=env,
     )

@@ -8,7 +8,15 @@ from pyhudi.table import create_table
 
 
 def make(path, fare):
-    table = create_table(str(path), TRIPS, name="trips", record_key=["uuid"], partition_by=["city"], ordering=["ts"])
+    table = create_table(
+        str(path),
+        TRIPS,
+        name="trips",
+        record_key=["uuid"],
+        partition_by=["city"],
+        ordering=["ts"],
+        options={"hoodie.metadata.enable": False},
+    )
     table.upsert(trips(trip("a", "sf", fare=1.0), trip("b", "oslo", fare=1.0)), options=TINY_FILTERS)
     table.upsert(trips(trip("a", "sf", ts=2, fare=fare)), options=TINY_FILTERS)
     return path

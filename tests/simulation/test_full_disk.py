@@ -11,10 +11,10 @@ from tests.simulation.own_disk import on_own_disk
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("what", "most_names"), [("room", 0), ("names", 400)])
+@pytest.mark.parametrize(("what", "most_names"), [("room", 0), ("names", 4000)])
 def test_a_write_on_a_full_disk_fails_whole_and_the_next_one_works(tmp_path, figure, what, most_names):
     child = [sys.executable, "-m", "tests.simulation.full_disk", str(tmp_path), what]
-    command, why_not = on_own_disk(child, tmp_path, 8, most_names)
+    command, why_not = on_own_disk(child, tmp_path, 24, most_names)
     if why_not:
         pytest.skip(f"no file system of our own can be mounted here: {why_not}")
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

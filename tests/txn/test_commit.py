@@ -30,7 +30,6 @@ from pyhudi.errors import (
     FileMissing,
     HeartbeatExpired,
     LockNotAcquired,
-    NotBuilt,
     PermissionDenied,
     PutUnknown,
     StorageFull,
@@ -343,10 +342,10 @@ def test_properties_that_change_during_a_write_stop_it(state):
     assert data_files(state) == []
 
 
-def test_a_metadata_table_that_appears_during_a_write_stops_it(state):
-    with pytest.raises((WriteConflict, NotBuilt)), begun(state) as txn:
+def test_another_name_that_comes_during_a_write_stops_it(state):
+    with pytest.raises(WriteConflict), begun(state) as txn:
         txn.start(None)
-        update_properties(state.storage, state.env, {"hoodie.table.metadata.partitions": "files"})
+        update_properties(state.storage, state.env, {"hoodie.table.name": "other"})
         txn.commit(proposal_of(write(txn)))
     assert completed_writes(load_timeline(state)) == ()
 
@@ -359,7 +358,7 @@ def test_a_property_that_means_nothing_may_change(state):
 
 
 def test_a_handle_that_is_out_of_date_does_not_begin(state):
-    update_properties(state.storage, state.env, {"hoodie.table.metadata.partitions": "files"})
+    update_properties(state.storage, state.env, {"hoodie.table.name": "other"})
     with pytest.raises(WriteConflict, match="open it again"):
         begun(state)
     assert timeline_files(state) == []

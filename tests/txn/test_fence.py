@@ -307,7 +307,8 @@ def test_a_fence_is_asked_for_once_and_stays(tmp_path):
 
 def test_a_write_may_put_a_fence_around_a_table_and_older_writers_learn_of_it(tmp_path):
     path = str(tmp_path / "trips")
-    older = create_table(path, pa.schema({"id": "string"}), record_key="id").state
+    off = {"hoodie.metadata.enable": False}
+    older = create_table(path, pa.schema({"id": "string"}), record_key="id", options=off).state
     txn = begun(older)
     open_table(path).upsert([{"id": "a"}], options={"pyhudi.fence": "on"})
     txn.start(None)

@@ -27,9 +27,16 @@ _SERVICES: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CL
 
 
 def rollback_instant(
-    state: TableState, time: InstantTime, settings: Settings, *, is_dry_run: bool = False
+    state: TableState,
+    time: InstantTime,
+    settings: Settings,
+    *,
+    is_dry_run: bool = False,
+    takes_completed: bool = True,
 ) -> RollbackPlan:
     """Roll back one instant by name; a dry run returns the plan only.
+
+    `takes_completed` is false where only a pending write is meant, which may be committed meanwhile.
 
     That is a pending write, whichever writer it belongs to, or the completed commit that became visible last. The
     latter is invisible from one delete on, before any of its files goes. A writer that has seen it cannot commit.
@@ -48,7 +55,7 @@ def rollback_instant(
         target = find_instant(timeline, time)
         if target is None:
             raise InstantNotFound("no such instant on the timeline", instant=time)
-        is_completed = target.is_completed and target.action in WRITE_ACTIONS
+        is_completed = takes_completed and target.is_completed and target.action in WRITE_ACTIONS
         if is_completed:
             _require_newest(state, timeline, target)
             state = state if is_dry_run else without_metadata_table(state)

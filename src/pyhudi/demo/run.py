@@ -53,7 +53,7 @@ class Demo:
     steps: list[Step] = field(default_factory=list)
     reads: list[tuple[str, float]] = field(default_factory=list)
 
-    def write(self, name: str, months: Sequence[int], write: Callable[[Any], Any], rows: pa.Table) -> Any:  # noqa: ANN401
+    def write(self, name: str, months: Sequence[int], write: Callable[..., Any], rows: pa.Table) -> Any:  # noqa: ANN401
         """Do one write and remember when and how long."""
         start = _CLOCK.monotonic_s()
         result = write(self.on.give(rows), options=_BY_HAND)

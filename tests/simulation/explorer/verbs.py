@@ -11,6 +11,8 @@ import pyarrow as pa
 from tests.building import trip
 from tests.simulation.explorer.scenario import Rows, Seat, Verb
 
+from pyhudi.actions.rollback import rollback_instant
+from pyhudi.options import Settings
 from pyhudi.table import Table
 
 Keys = dict[tuple[str, str], float]
@@ -183,7 +185,7 @@ def roll_back_pending() -> Verb:
     def do(seat: Seat) -> Any:
         table = seat.table()
         for one in [one for one in table.timeline.instants if not one.is_completed]:
-            table.rollback(one.requested_time, options=seat.options)
+            rollback_instant(table.state, one.requested_time, Settings.of(seat.options), takes_completed=False)
 
     return Verb(about="roll back what is pending", do=do)
 
