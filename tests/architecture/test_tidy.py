@@ -433,4 +433,5 @@ def test_there_is_something_to_judge():
 
 
 def test_no_test_leaves_a_table_in_the_repository():
-    assert [path.parent.name for path in ROOT.glob("*/.hoodie")] == []
+    left = {path.parent.name for path in ROOT.glob("*/.hoodie")} - {"demo-table"}  # which `make demo` leaves
+    assert left == set()
