@@ -1,0 +1,29 @@
+"""Changes to the rows of one file group: what a log holds, what a task writes.
+
+Pure values; `kernels.merge` puts them together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["RowChanges"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanges:
+    """Rows to be stored and keys to be deleted, in the order in which they count.   Spec: format/files 2, 6."""
+
+    keys: pa.ChunkedArray
+    """n texts: the record keys, never null."""
+    rows: pa.Table
+    """n rows. Of a delete only the ordering columns may have values: null in all of them is no ordering value."""
+    is_delete: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """n flags."""
+    is_unordered: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    """n flags: deletes that win whatever ordering value is stored."""
+    columns: tuple[str, ...] | None = None
+    """The columns that these rows set, of a partial update; None: all of them."""
+    positions: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
+    """n numbers: the row of the base file that each one replaces, from 0; None where they are not known."""
