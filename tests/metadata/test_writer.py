@@ -11,6 +11,7 @@ from tests.metadata.checking import listed_as_stored, metadata_of, new_table, ro
 from tests.txn.writing import through
 
 from pyhudi.errors import HudiError
+from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 
@@ -127,3 +128,40 @@ def test_logs_of_an_attempt_that_failed_are_deleted():
     with pytest.raises(HudiError):
         Table(through(table.state, FaultyStorage(table.state.storage, plan=[refused]))).upsert(rows("c"))
     assert {one.path for one in table.state.storage.list(".hoodie/metadata/files")} == before
+
+
+class _RacingBeforeCommit(FaultyStorage):
+    """Lets another writer work when our log files are written and the lock is not taken yet."""
+
+    def __init__(self, inner, race):
+        super().__init__(inner)
+        self._race, self._is_prepared = race, False
+
+    def put(self, path, *how):
+        self._is_prepared = self._is_prepared or ".log.1_" in path
+        super().put(path, *how)
+
+    def guard(self, path, *how):
+        if self._is_prepared and self._race is not None:
+            race, self._race = self._race, None
+            race()
+        return super().guard(path, *how)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("is_built_again", [True, False])
+def test_a_metadata_table_that_is_dropped_as_a_write_commits_leaves_no_file_out(version, is_built_again):
+    table = new_table(version)
+    other = Table(table.state)
+
+    def drop():
+        other.upsert(rows("e"), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
+        if is_built_again:
+            Table(open_state(table.state.storage, table.state.env)).upsert(
+                rows("f"), options={"hoodie.metadata.enable": True, **TINY_FILTERS}
+            )
+
+    mine = Table(through(table.state, _RacingBeforeCommit(table.state.storage, drop)))
+    mine.insert(rows("aa"), options=TINY_FILTERS)  # in another file group than the other writer's
+    assert listed_as_stored(table) == is_built_again
+    assert table.count() == 4 + is_built_again

@@ -10,12 +10,12 @@ Spec: format/metadata-table 7.1, 7.2, 7.5.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyhudi.errors import InternalError
+from pyhudi.errors import FileMissing, InternalError, WriteConflict
+from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
 from pyhudi.metadata.compaction import finish_compaction, is_compaction_due
 from pyhudi.metadata.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
-from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.table import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
 from pyhudi.options import Settings
@@ -41,6 +41,8 @@ class _Prepared:
     logs: tuple[GroupLog, ...]
     written: Mapping[str, tuple[WriteStat, ...]] | None
     """The log files, by partition; None where they are written under the lock."""
+    slices: Mapping[FileId, InstantTime]
+    """The file groups that there are, and the base instant of the slice that each log file belongs to."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class MetadataCommit:
             partitions=state.config.metadata_partitions,
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
+            slices=_slices(table, logs),
         )
 
     @property
@@ -88,8 +91,21 @@ class MetadataCommit:
         return self._prepared is None
 
     def fits(self, state: TableState) -> bool:
-        """Return whether the table still has the metadata table that was prepared for."""
-        return state.config.metadata_partitions == (self._prepared.partitions if self._prepared else ())
+        """Return whether the table still has the metadata table that was prepared for.
+
+        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours.
+
+        Cost: a look at each log file, several at once.
+        """
+        prepared = self._prepared
+        if prepared is None or state.config.metadata_partitions != prepared.partitions:
+            return prepared is None and not state.config.metadata_partitions
+        paths = [str(stat.path) for stats in (prepared.written or {}).values() for stat in stats]
+        try:
+            at_once(metadata_state(state).storage.head, paths)
+        except FileMissing:
+            return False
+        return True
 
     def publish(self, state: TableState, timeline: Timeline, completion_time: InstantTime) -> None:
         """Make the delta commit: requested, inflight, completed. It counts once the action itself is completed.
@@ -101,19 +117,30 @@ class MetadataCommit:
         """
         if self._prepared is None:
             return
-        table, written = open_metadata(state, timeline), self._prepared.written
+        table, written, slices = open_metadata(state, timeline), self._prepared.written, self._prepared.slices
         if written is None:
             if finish_compaction(table, self.settings, lambda: completion_time):
                 table = open_metadata(state, timeline)
+            slices = self._same_groups(_slices(table, self._prepared.logs))
             written = write_logs(table, self._prepared.logs, self.time, self._prepared.revision)
         operation = WriteOperation.UPSERT_PREPPED
         instant = Instant(requested_time=self.time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         self.is_compaction_due = is_compaction_due(table, self.settings)
         remove_instant(table, self.time)
-        started = request_commit(
-            table.state, instant, CommitMetadata(operation=operation, stats=_profile(table, written))
-        )
+        profile = CommitMetadata(operation=operation, stats=_profile(slices, written))
+        started = request_commit(table.state, instant, profile)
         complete_commit(table.state, started, CommitMetadata(operation=operation, stats=written), completion_time)
+
+    def _same_groups(self, slices: Mapping[FileId, InstantTime]) -> Mapping[FileId, InstantTime]:
+        """Check that keys are in the file groups that they were encoded for.
+
+        Raises: WriteConflict where the metadata table was built anew meanwhile with another number of groups.
+        """
+        if self._prepared is not None and slices.keys() != self._prepared.slices.keys():
+            raise WriteConflict(
+                "the metadata table was built anew as this write worked; write again", instant=self.time
+            )
+        return slices
 
     def withdraw(self, state: TableState) -> None:
         """Delete the log files of what is not going to be published."""
@@ -167,13 +194,16 @@ def remove_logs(state: TableState, time: InstantTime) -> None:
         own.storage.delete(path)
 
 
-def _profile(table: MetadataTable, written: Mapping[str, Sequence[WriteStat]]) -> dict[str, tuple[WriteStat, ...]]:
+def _slices(table: MetadataTable, logs: Sequence[GroupLog]) -> dict[FileId, InstantTime]:
+    """Return the base instant of each file group of the partitions that are written."""
+    partitions = dict.fromkeys(one.partition for one in logs)
+    return {one.group.file_id: one.base_instant for where in partitions for one in table.file_groups(where)}
+
+
+def _profile(
+    slices: Mapping[FileId, InstantTime], written: Mapping[str, Sequence[WriteStat]]
+) -> dict[str, tuple[WriteStat, ...]]:
     """Return what the inflight instant says: for each file group the slice and how many records it gets."""
-    slices = {
-        one.group.file_id: one.base_instant
-        for partition in written
-        for one in table.file_groups(MetadataPartition(partition))
-    }
     return {
         partition: tuple(
             WriteStat(

@@ -18,6 +18,7 @@ from typing import Final, Self
 from pyhudi.errors import (
     ClockBehindTimeline,
     CommitUnknown,
+    CorruptData,
     FileMissing,
     HeartbeatExpired,
     HudiError,
@@ -206,19 +207,21 @@ class Txn:
         reconcile(self.state, self.time, proposal.metadata)
         ours, seen = footprint(proposal.metadata), frozenset[InstantTime]()
         changes = MetadataCommit(self.time, proposal.records, self.settings)
-        changes.prepare(self.state, self.snapshot, revision=self.revision)
+        with suppress(CorruptData, FileMissing):  # where it is dropped just now, the lock's holder looks again
+            changes.prepare(self.state, self.snapshot, revision=self.revision)
         while True:
             with lock_for(self.state, self.settings).hold() as lease:
                 fence = fence_of(self.state)
                 now = load_timeline(self.state)
                 require_alive(self.state, self.time, self.snapshot, now)
                 table = require_same_table(self.state, self.time)
+                is_prepared = changes.fits(table)
                 concurrent = self._concurrent(now)
                 require_no_service(self.state, self.time, now, ours, self._rules)
                 overlaps = find_overlaps(self.time, ours, footprints(concurrent), self._rules)
                 unseen = {} if overlaps else {one: concurrent[one] for one in concurrent if one not in seen}
                 is_searched = bool(seen) or proposal.find_keys is None or not files_with_new_keys(unseen)
-                if not overlaps and is_searched and changes.fits(table):
+                if not overlaps and is_searched and is_prepared:
                     self._require_the_rest(proposal, now, unseen)
                     require_lease(lease)
                     require_heartbeat(self.time, self.heartbeat)
@@ -228,7 +231,7 @@ class Txn:
             if overlaps:
                 changes.withdraw(self.state)
                 return self._superseded(proposal, now, concurrent, overlaps)
-            if not changes.fits(table):
+            if not is_prepared:
                 changes.prepare(table, now, revision=self.revision)
                 continue
             assert proposal.find_keys is not None, "there was something to search for"
