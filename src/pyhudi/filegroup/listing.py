@@ -3,7 +3,7 @@
 Start at `partitions_below`; files are asked of `filegroup.file_index`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -23,7 +23,7 @@ __all__ = [
     "walk_directories",
 ]
 
-Place = TypeVar("Place", bound=str)
+Place = TypeVar("Place", bound=Hashable)
 Found = TypeVar("Found")
 
 _THREADS: Final = 16

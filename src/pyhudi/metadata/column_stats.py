@@ -5,9 +5,9 @@ Start at `read_column_stats`.
 Spec: format/metadata-table 5.2.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.engine.scanning import naming_file, read_columns
+from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.parquet import ColumnStats, Footer, read_footer, row_group_stats
 from pyhudi.metadata.stats_values import VALUE_TYPE, can_encode, encode_values, stats_type, value_type
@@ -24,6 +25,9 @@ __all__ = ["column_stats_schema", "deleted_stats", "read_column_stats"]
 
 _JAVA: Final = "parquet-mr"
 """Begins what writers say they are whose bounds of floats are NaN where a value is."""
+
+_Stats: TypeAlias = tuple[str, pa.DataType, tuple[Any, Any], tuple[int, int, int, int]]
+"""A column's name, type, bounds and counts: values, nulls, bytes, bytes before compression."""
 
 
 @dataclass(slots=True)
@@ -42,7 +46,7 @@ def column_stats_schema(table_version: int) -> pa.Schema:
 
 
 def read_column_stats(
-    storage: Storage, files: Iterable[tuple[PartitionPath, str]], columns: Sequence[str], table_version: int
+    storage: Storage, files: Sequence[tuple[PartitionPath, str]], columns: Sequence[str], table_version: int
 ) -> pa.Table:
     """Read the statistics of some columns from the footers of base files: partition path and name of each.
 
@@ -50,20 +54,23 @@ def read_column_stats(
     which then is the greatest. So bounds are null only where all values are, as readers that prune take them.
 
     Shape:  `column_stats_schema`; no row for a column that a file lacks, or of a type that has no statistics.
-    Cost:   two small reads a file; a column more for each that the footer does not tell.
+    Cost:   two small reads a file, several files at once; a column more for each that the footer does not tell.
     Raises: CorruptData, naming the file; what storage raises.
     """
     found: dict[tuple[str, pa.DataType], _Rows] = {}
-    for partition, name in files:
-        path = f"{partition}/{name}" if partition else name
+
+    def read(file: tuple[PartitionPath, str]) -> list[_Stats]:
+        path = "/".join(filter(None, file))
         with naming_file(path), storage.open_input(path) as source:
-            footer = read_footer(source)
-            for column, kind, bounds, counts in _of_file(source, footer, columns, table_version):
-                rows = found.setdefault((column, kind), _Rows())
-                rows.partitions.append(partition)
-                rows.files.append(name)
-                rows.bounds.append(bounds)
-                rows.counts.append(counts)
+            return list(_of_file(source, read_footer(source), columns, table_version))
+
+    for (partition, name), stats in at_once(read, files).items():
+        for column, kind, bounds, counts in stats:
+            rows = found.setdefault((column, kind), _Rows())
+            rows.partitions.append(partition)
+            rows.files.append(name)
+            rows.bounds.append(bounds)
+            rows.counts.append(counts)
     schema = column_stats_schema(table_version)
     tables = [_table(column, kind, rows, table_version) for (column, kind), rows in found.items()]
     return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
@@ -87,10 +94,8 @@ def deleted_stats(files: Sequence[tuple[str, str]], columns: Sequence[str], tabl
     return pa.table([filled.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
 
 
-def _of_file(
-    source: pa.NativeFile, footer: Footer, columns: Sequence[str], table_version: int
-) -> Iterator[tuple[str, pa.DataType, tuple[Any, Any], tuple[int, int, int, int]]]:
-    """Yield each column's name, type, bounds and counts: values, nulls, bytes, bytes before compression."""
+def _of_file(source: pa.NativeFile, footer: Footer, columns: Sequence[str], table_version: int) -> Iterator[_Stats]:
+    """Yield the statistics of each column that has some."""
     metadata = footer.metadata
     leaves = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
     for column in columns:
