@@ -7,7 +7,7 @@ Spec: format/metadata-table 2.3, 8.1, 8.2.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData
-from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.filegroup.log_scan import blocks_to_merge
+from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
-from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_blocks
+from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.metadata.files import FILE_ENTRIES
 from pyhudi.metadata.partitions import MetadataPartition, group_of_keys
 from pyhudi.metadata.records import FILES_FIELD
@@ -29,7 +29,7 @@ from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.storage.api import Storage
 
-__all__ = ["Entries", "Wanted", "file_entries_of", "log_blocks", "read_entries", "read_slice"]
+__all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "read_slice"]
 
 _SMALL_BYTES: Final = 1 << 20
 _SCHEMA: Final = "schema"
@@ -124,7 +124,7 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
         hfile = _open(storage, group.base.path, group.base.size_bytes)
         layers.append((_schema(hfile, group.base.path), _entries(hfile, wanted)))
     deleted: dict[int, pa.Array] = {}
-    for block in _valid(table, [block for _, block in log_blocks(table, group)]):
+    for block in blocks_to_merge(storage, group.logs, lambda _, block: table.is_valid(block.instant)):
         if block.kind is BlockKind.DELETE:
             deleted[len(layers)] = decode_deletes(block.read_content()).column("record_key")
         elif block.kind is BlockKind.HFILE:
@@ -138,33 +138,6 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
                 gone = pc.is_in(entries.column("key"), keys)
                 entries = entries.filter(pc.invert(gone))  # noqa: PLW2901 - the same layer with fewer entries
         yield schema, entries.append_column("layer", pa.repeat(pa.scalar(number, pa.int64()), entries.num_rows))
-
-
-def log_blocks(table: MetadataTable, group: FileSlice) -> list[tuple[LogFile, LogBlock]]:
-    """Read the blocks of a file group's logs, without their contents, torn ones left out; in merge order.
-
-    Cost: a read a log, several at once.
-    """
-    logs = {log.path: log for log in group.logs}
-    blocks = at_once(partial(_blocks, table.state.storage, logs), list(logs))
-    found = ((log, block) for path, log in logs.items() for block in blocks[path])
-    return [(log, block) for log, block in found if block.kind is not BlockKind.CORRUPT]
-
-
-def _blocks(storage: Storage, logs: Mapping[str, LogFile], path: str) -> list[LogBlock]:
-    return list(read_blocks(partial(storage.get_range, path), logs[path].size_bytes))
-
-
-def _valid(table: MetadataTable, blocks: Sequence[LogBlock]) -> list[LogBlock]:
-    """Leave out what instants wrote that do not count, and what commands took back."""
-    kept: list[LogBlock] = []
-    for block in blocks:
-        if block.kind is BlockKind.COMMAND:
-            target = block.header(HeaderKey.TARGET_INSTANT_TIME)
-            kept = [one for one in kept if one.instant != target]
-        elif table.is_valid(block.instant):
-            kept.append(block)
-    return kept
 
 
 def _open(storage: Storage, path: str, size_bytes: int) -> HFile:

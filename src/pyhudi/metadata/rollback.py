@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Final
 
 from pyhudi.errors import PreconditionFailed
+from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.formats.log import encode_blocks, rollback_block
 from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.reader import log_blocks
 from pyhudi.metadata.table import MetadataTable, open_metadata
 from pyhudi.metadata.writer import find_logs, remove_instant, remove_logs
 from pyhudi.state.model import TableState
@@ -99,7 +99,7 @@ def _requests_by_blocks(table: MetadataTable, target: InstantTime) -> list[Rollb
         for group in table.file_groups(partition):
             sizes = {
                 f"{where}/{log.path}": log.size_bytes
-                for log, block in log_blocks(table, group)
+                for log, block in log_blocks(table.state.storage, group.logs)
                 if block.instant == target
             }
             if sizes:

@@ -1,0 +1,127 @@
+"""Which blocks of a slice's logs count, and in which order they are merged.
+
+A command takes back blocks that come before it; the block that a log compaction made stands where the newest of its
+originals does; of a task that was tried several times one attempt counts. Start at `blocks_to_merge`.
+
+Spec: format/files 1.8; format/timeline 6.2.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyhudi.engine.scanning import naming_file
+from pyhudi.errors import CorruptData
+from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.model import LogFile
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["Counts", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
+
+Counts = Callable[[LogFile, LogBlock], bool]
+"""Returns whether the instant that wrote a block of rows or deletes is one that the reader sees."""
+_NO_ATTEMPT: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibleInstants:
+    """The instants that a reading of the timeline sees, for tasks, which have no timeline."""
+
+    completed: frozenset[str]
+    hidden: frozenset[str]
+    """Pending, or later than the moment that is read."""
+    first_write: str
+    """What is older was archived, hence completed; empty: nothing was."""
+    until: str
+    """What is later is not seen; empty: everything is."""
+    is_named: bool
+    """Log files are named by the instant that wrote them, and were chosen by it: layout 2."""
+
+    @staticmethod
+    def of(timeline: Timeline) -> "VisibleInstants":
+        """Read them off a timeline."""
+        return VisibleInstants(
+            completed=frozenset(timeline.completed),
+            hidden=frozenset(timeline.pending_times),
+            first_write=timeline.first_write or "",
+            until=timeline.until or "",
+            is_named=timeline.layout > 1,
+        )
+
+    def counts(self, log: LogFile, block: LogBlock) -> bool:
+        """Return whether a block was written by such an instant."""
+        time = block.instant
+        if time in self.completed or (self.is_named and time == log.instant):
+            return True
+        return time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
+
+
+def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts) -> list[LogBlock]:
+    """Read the blocks of a slice's logs that count, oldest first, without their contents.
+
+    Shape:  logs in merge order.
+    Cost:   as `log_blocks`.
+    Raises: CorruptData; Unsupported for a command that is not known.
+    """
+    return merge_order(log_blocks(storage, logs), counts)
+
+
+def log_blocks(storage: Storage, logs: Sequence[LogFile]) -> list[tuple[LogFile, LogBlock]]:
+    """Read the blocks of logs, without their contents, torn ones left out.
+
+    Cost:   a read a log, several at once; of logs larger than 1 MiB some a block.
+    Raises: CorruptData naming the file.
+    """
+    by_path = {log.path: log for log in logs}
+    blocks = at_once(partial(_blocks_of, storage, by_path), list(by_path))
+    found = ((log, block) for path, log in by_path.items() for block in blocks[path])
+    return [(log, block) for log, block in found if block.kind is not BlockKind.CORRUPT]
+
+
+def merge_order(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts) -> list[LogBlock]:
+    """Leave out blocks that do not count, and put the others in the order in which they are merged.
+
+    Shape:  blocks in the order of files and of places in them -> oldest first.
+    Raises: CorruptData; Unsupported for a command that is not known.
+    """
+    by_instant: dict[str, list[LogBlock]] = {}
+    for log, block in blocks:
+        if block.kind is BlockKind.COMMAND:
+            _ = block.command  # there is one
+            by_instant.pop(block.header(HeaderKey.TARGET_INSTANT_TIME), None)
+        elif block.kind is BlockKind.CDC:
+            raise CorruptData("a log of rows has a block of a change log", file=log.path, position=block.position)
+        elif counts(log, block):
+            by_instant.setdefault(block.instant, []).append(block)
+    newest_first: dict[str, None] = {}
+    became: dict[str, str] = {}
+    for instant, written in reversed(by_instant.items()):
+        originals = written[0].compacted_instants
+        became.update(dict.fromkeys(originals, became.get(instant, instant)))
+        if not originals:
+            newest_first.setdefault(became.get(instant, instant))
+    return [block for instant in reversed(newest_first) for block in _one_attempt(by_instant[instant])]
+
+
+def _blocks_of(storage: Storage, logs: Mapping[str, LogFile], path: str) -> list[LogBlock]:
+    with naming_file(path):
+        return list(read_blocks(partial(storage.get_range, path), logs[path].size_bytes))
+
+
+def _one_attempt(blocks: Sequence[LogBlock]) -> Sequence[LogBlock]:
+    """Keep the blocks of one attempt of the task that wrote them: of the one that wrote most, else of the last."""
+    attempts = [_attempt(block) for block in blocks]
+    counted = Counter(attempt for attempt in attempts if attempt != _NO_ATTEMPT)
+    if len(counted) < 2:
+        return blocks
+    kept = max(counted, key=lambda attempt: (counted[attempt], attempt))
+    return [block for block, attempt in zip(blocks, attempts, strict=True) if attempt in (kept, _NO_ATTEMPT)]
+
+
+def _attempt(block: LogBlock) -> int:
+    text = block.headers.get(HeaderKey.BLOCK_IDENTIFIER, "").partition(",")[0].strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else _NO_ATTEMPT

@@ -1,0 +1,159 @@
+"""Blocks of logs: which count, in which order."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from tests.fixed_env import FixedEnv
+
+from pyhudi.errors import CorruptData, Unsupported
+from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
+from pyhudi.filegroup.model import FileId, LogFile, PartitionPath
+from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, rollback_block
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.view import as_of, timeline_of
+
+
+def block(instant, content=b"", *, kind=BlockKind.AVRO, **headers):
+    said = {HeaderKey.INSTANT_TIME: instant} | {HeaderKey[name.upper()]: text for name, text in headers.items()}
+    return NewBlock(kind=kind, headers=said, content=content)
+
+
+def compacted(instant, *originals):
+    return block(instant, compacted_block_times=",".join(originals))
+
+
+def attempt(instant, number, sequence, content=b""):
+    return block(instant, content, block_identifier=f"{number},{sequence}")
+
+
+def scan(*logs, counts=lambda log, one: True):
+    """Write logs of some blocks each, and return instant and content of those that count."""
+    storage, files = MemoryStorage(env=FixedEnv()), []
+    for number, blocks in enumerate(logs, start=1):
+        data = b"".join(one if isinstance(one, bytes) else bytes(encode_blocks([one])) for one in blocks)
+        file = LogFile(
+            partition=PartitionPath("p"),
+            file_id=FileId("f-0"),
+            instant=InstantTime("100"),
+            version=number,
+            write_token="0-0-0",
+            suffix="",
+            size_bytes=len(data),
+        )
+        storage.put(file.path, data)
+        files.append(file)
+    return [(one.instant, one.read_content()) for one in blocks_to_merge(storage, files, counts)]
+
+
+def instants(*logs, **said):
+    return [instant for instant, _ in scan(*logs, **said)]
+
+
+def test_blocks_come_in_the_order_of_files_and_of_places_in_them():
+    found = scan([block("200", b"a"), block("200", b"b")], [block("150", b"c")])
+    assert found == [("200", b"a"), ("200", b"b"), ("150", b"c")]
+
+
+def test_blocks_of_one_instant_stand_where_its_first_one_does():
+    assert instants([block("200")], [block("300")], [block("200")]) == ["200", "200", "300"]
+
+
+def test_what_is_torn_is_passed_over():
+    whole = bytes(encode_blocks([block("200")]))
+    assert instants([whole[:-20], block("300")], [block("400")]) == ["300", "400"]
+
+
+def test_blocks_of_instants_that_do_not_count_are_left_out():
+    assert instants([block("200"), block("300")], counts=lambda log, one: one.instant != "200") == ["300"]
+
+
+def test_a_command_takes_back_what_comes_before_it_only():
+    found = scan([block("200", b"1"), block("300")], [rollback_block("400", "200")], [block("200", b"2")])
+    assert found == [("300", b""), ("200", b"2")]
+
+
+def test_a_command_counts_whichever_instant_gave_it():
+    found = instants([block("200")], [rollback_block("400", "200")], counts=lambda log, one: one.instant < "400")
+    assert found == []
+
+
+def test_a_command_of_a_later_release_is_refused():
+    with pytest.raises(Unsupported, match="command"):
+        scan([block("200", kind=BlockKind.COMMAND, command_block_type="7", target_instant_time="100")])
+
+
+def test_a_change_log_among_the_rows_is_refused_with_its_file():
+    with pytest.raises(CorruptData, match=r"change log.*\.f-0_100\.log\.1"):
+        scan([block("200", kind=BlockKind.CDC)])
+
+
+def test_what_a_log_compaction_made_stands_where_the_newest_of_its_originals_does():
+    logs = [block("200"), block("250"), block("300"), block("350")], [compacted("400", "200", "300")], [block("500")]
+    assert instants(*logs) == ["250", "400", "350", "500"]
+
+
+def test_log_compactions_of_log_compactions_are_followed():
+    logs = [
+        [block("200"), block("300")],
+        [compacted("400", "200", "300")],
+        [block("500")],
+        [compacted("600", "400", "500")],
+        [block("700")],
+    ]
+    assert instants(*logs) == ["600", "700"]
+
+
+def test_a_log_compaction_that_is_not_completed_leaves_its_originals():
+    logs = [block("200")], [block("300")], [compacted("400", "200", "300")]
+    assert instants(*logs, counts=lambda log, one: one.instant != "400") == ["200", "300"]
+
+
+def test_of_attempts_of_one_task_the_one_with_most_blocks_counts():
+    blocks = [attempt("200", 0, 0, b"0"), attempt("200", 1, 0, b"1"), attempt("200", 1, 1, b"2"), block("300")]
+    assert scan(blocks) == [("200", b"1"), ("200", b"2"), ("300", b"")]
+
+
+def test_of_attempts_alike_the_last_counts_and_so_do_blocks_that_do_not_say():
+    blocks = [attempt("200", 1, 0, b"1"), attempt("200", 0, 0, b"0"), block("200", b"x"), attempt("200", "?", 0, b"y")]
+    assert scan(blocks) == [("200", b"1"), ("200", b"x"), ("200", b"y")]
+
+
+def delta(time, done=None):
+    state = State.COMPLETED if done else State.INFLIGHT
+    return Instant(
+        requested_time=InstantTime(time),
+        action=Action.DELTACOMMIT,
+        state=state,
+        completion_time=None if done is None else InstantTime(done),
+    )
+
+
+def seen_by(timeline, *times, log_instant="100"):
+    visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline)))
+    log = [[block(time) for time in times]]
+    return instants(*log, counts=lambda file, one: visible.counts(replace(file, instant=InstantTime(log_instant)), one))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_blocks_count_that_are_completed_or_older_than_the_timeline(layout):
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], layout)
+    assert seen_by(timeline, "200", "300", "350", "400", "500", "600") == ["200", "300", "500"]
+
+
+def test_in_layout_2_a_log_that_was_chosen_by_its_name_counts():
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], 2)
+    assert seen_by(timeline, "350", log_instant="350") == ["350"]
+    assert seen_by(timeline, "400", log_instant="300") == []
+
+
+def test_in_layout_1_the_name_says_nothing_of_a_block():
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], 1)
+    assert seen_by(timeline, "400", log_instant="400") == []
+
+
+@pytest.mark.parametrize(("layout", "point"), [(1, "300"), (2, "310")])
+def test_blocks_behind_the_moment_that_is_read_do_not_count(layout, point):
+    timeline = as_of(timeline_of([delta("300", "310"), delta("500", "510")], layout), InstantTime(point))
+    assert seen_by(timeline, "200", "300", "500") == ["200", "300"]
