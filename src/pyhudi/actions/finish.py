@@ -27,7 +27,7 @@ from pyhudi.timeline.metadata import CommitMetadata, WriteStat
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import Committed
 
-__all__ = ["commit_schema", "finish"]
+__all__ = ["commit_schema", "finish", "stat_of"]
 
 _log = logging.getLogger("pyhudi.actions")
 
@@ -38,8 +38,8 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
     Raises: WriteConflict where the write has to start from the beginning; as `Txn.commit`.
     """
     written = [status for status in statuses if status.path]
-    _require_one_file_a_group(written)
-    for partition in sorted({status.partition for status in written if status.previous_instant == "null"}):
+    _require_one_base_file_a_group(written)
+    for partition in sorted({status.partition for status in written if status.is_new_group}):
         ensure_partition_metadata(write.call.state, PartitionPath(partition), write.time)
     left = write.call.settings.get(RETRIES)
     while True:
@@ -100,13 +100,14 @@ def _with(written: Sequence[WriteStatus], fresh: Sequence[WriteStatus]) -> list[
 def _stats(written: Sequence[WriteStatus]) -> dict[str, tuple[WriteStat, ...]]:
     stats: dict[str, list[WriteStat]] = defaultdict(list)
     for status in written:
-        stats[status.partition].append(_stat(status))
+        stats[status.partition].append(stat_of(status))
     return {partition: tuple(found) for partition, found in stats.items()}
 
 
-def _stat(status: WriteStatus) -> WriteStat:
-    """Fill a base-file write's stat with the literals real files have.   Spec: format/timeline 3.2."""
-    is_new = status.previous_instant == "null"
+def stat_of(status: WriteStatus) -> WriteStat:
+    """Fill a write's stat with the literals real files have.   Spec: format/timeline 3.2."""
+    is_log = bool(status.log_version)
+    is_created = status.previous_instant == "null"
     return WriteStat(
         file_id=status.file_id,
         path=status.path,
@@ -118,14 +119,20 @@ def _stat(status: WriteStatus) -> WriteStat:
         total_write_bytes=status.size_bytes,
         partition_path=status.partition,
         file_size_in_bytes=status.size_bytes,
-        prev_base_file=status.previous_name or None,
+        prev_base_file=None if is_log else status.previous_name or None,
+        base_file=status.previous_name if is_log else None,
+        log_files=status.log_files if is_log else None,
+        log_version=status.log_version if is_log else None,
+        log_offset=0 if is_log else None,
         scan_time_ms=0,
-        upsert_time_ms=0 if is_new else status.write_ms,
-        create_time_ms=status.write_ms if is_new else 0,
+        upsert_time_ms=0 if is_created else status.write_ms,
+        create_time_ms=status.write_ms if is_created else 0,
     )
 
 
-def _require_one_file_a_group(statuses: Sequence[WriteStatus]) -> None:
-    groups = {(status.partition, status.file_id) for status in statuses}
-    if len(groups) != len(statuses):
+def _require_one_base_file_a_group(statuses: Sequence[WriteStatus]) -> None:
+    """Logs of one group may be several, where they were rolled over, but a write has one sink for a group."""
+    groups = [(status.partition, status.file_id) for status in statuses if not status.log_version]
+    logged = {(status.partition, status.file_id) for status in statuses if status.log_version}
+    if len({*groups, *logged}) != len(groups) + len(logged):
         raise InternalError("two files were written for one file group", files=[status.path for status in statuses])

@@ -7,7 +7,8 @@ reports the stored one. Start at `merge_base_file` and `create_base_file`.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
-from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileId, LogFile, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
 from pyhudi.formats.bloom import BloomFilter
@@ -37,6 +38,7 @@ __all__ = [
     "WRITE_STATUS",
     "FileTask",
     "Rewritten",
+    "Sink",
     "WriteSpec",
     "WriteStatus",
     "create_base_file",
@@ -63,29 +65,51 @@ class WriteSpec:
         return replace(self, parquet=replace(self.parquet, threads=threads))
 
 
+class Sink(StrEnum):
+    """Where the changes of a file group go."""
+
+    BASE = "base"
+    """Its next base file."""
+    LOG = "log"
+    """A log file on top of its newest slice."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
-    """One base file to write."""
+    """One file group to write."""
 
     partition: PartitionPath
     file_id: FileId
     write_token: str
     base: BaseFile | None = None
-    """The base file to merge with; None for a new file group."""
+    """The base file of the newest slice; None for a new file group, and where there are only logs."""
     number: int = 0
     """The middle part of sequence numbers: unique within the instant."""
+    sink: Sink = Sink.BASE
+    logs: tuple[LogFile, ...] = ()
+    """The logs of the newest slice, in merge order."""
+    base_instant: InstantTime | None = None
+    """The base instant of the newest slice, which names its logs at table version 6; None for a new file group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStatus:
-    """What was written for one file group. Units: bytes, rows, ms."""
+    """One file that was written for a file group. Units: bytes, rows, ms."""
 
     partition: str
     file_id: str
     path: str
     """Empty when nothing changed and no file was written."""
     previous_instant: str
+    """As the stat's `prevCommit` has it."""
     previous_name: str
+    """The base file before this one; of a log file, the stat's `baseFile`."""
+    log_version: int = 0
+    """0 for a base file."""
+    log_files: tuple[str, ...] = ()
+    """Of a log file: the names that the stat's `logFiles` has."""
+    is_new_group: bool = False
+    """The file is the first of its file group."""
     rows_count: int = 0
     inserts_count: int = 0
     updates_count: int = 0
@@ -94,12 +118,13 @@ class WriteStatus:
     write_ms: int = 0
 
 
-WRITE_STATUS: Final = pa.schema(
-    [
-        (name, pa.int64() if name.endswith(("_count", "_bytes", "_ms")) else pa.string())
-        for name in WriteStatus.__dataclass_fields__
-    ]
-)
+_COLUMN_TYPES: Final[dict[object, pa.DataType]] = {
+    str: pa.string(),
+    int: pa.int64(),
+    bool: pa.bool_(),
+    tuple[str, ...]: pa.list_(pa.string()),
+}
+WRITE_STATUS: Final = pa.schema([(one.name, _COLUMN_TYPES[one.type]) for one in fields(WriteStatus)])
 
 
 class _NothingChangedError(Exception):
@@ -303,7 +328,7 @@ def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:
     with storage.open_input(file.path) as source:
         stored = read_footer(source).key_values.get(_STATUS_KEY, "")
     try:
-        status = WriteStatus(**parse_json(stored))
+        status = WriteStatus(**parse_json(stored) | {"log_files": ()})
     except (CorruptData, TypeError) as error:
         raise CorruptData("another attempt's file does not say what it wrote", path=file.path) from error
     return replace(status, size_bytes=storage.head(file.path).size_bytes)
@@ -316,6 +341,7 @@ def _status(spec: WriteSpec, task: FileTask, path: str, tally: _Tally) -> WriteS
         path=path,
         previous_instant=task.base.instant if task.base else "null",
         previous_name=task.base.name if task.base else "",
+        is_new_group=task.base is None,
         rows_count=tally.rows,
         inserts_count=tally.inserts,
         updates_count=tally.updates,

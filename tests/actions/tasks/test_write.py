@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,5 +51,9 @@ def test_statuses_survive_the_way_through_a_table():
         size_bytes=2**40,
     )
     other = WriteStatus(partition="a", file_id="z", path="", previous_instant="1", previous_name="n")
-    table = pa.Table.from_batches([status_batch(status), status_batch(other)])
-    assert to_statuses(table) == [other, status]
+    logs = [
+        replace(other, path=f"a/.z_7.log.{version}_0-0-0", log_version=version, log_files=("x", "y"), is_new_group=True)
+        for version in (2, 10)
+    ]
+    table = pa.Table.from_batches([status_batch(one) for one in (status, *reversed(logs), other)])
+    assert to_statuses(table) == [other, *logs, status]

@@ -139,6 +139,6 @@ def status_batch(status: WriteStatus) -> pa.RecordBatch:
 
 
 def to_statuses(table: pa.Table) -> list[WriteStatus]:
-    """Read collected status rows, in order of their file groups: one row a file group, never one a record."""
-    ordered = table.sort_by([("partition", "ascending"), ("file_id", "ascending")])
-    return [WriteStatus(**row) for row in ordered.to_pylist()]
+    """Read collected status rows, in order of their file groups: one row a file, never one a record."""
+    ordered = table.sort_by([(name, "ascending") for name in ("partition", "file_id", "log_version")])
+    return [WriteStatus(**row | {"log_files": tuple(row["log_files"])}) for row in ordered.to_pylist()]
