@@ -1,0 +1,113 @@
+"""Which file slices a compaction could take: the newest of each file group, where it has logs and nothing is planned.
+
+Reads listings, and decides. A plan names the log files that are committed when it is made: what is completed later
+belongs to the slice that the compaction makes. Start at `find_operations`.
+
+Spec: format/timeline 3.4, 10.5.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import date
+from functools import partial
+from typing import Final
+
+import pyarrow.compute as pc
+
+from pyhudi.actions.compaction_strategy import Metric, chosen_operations, chosen_partitions, compaction_rules
+from pyhudi.actions.write_plan import MAX_FILE_SIZE
+from pyhudi.filegroup.file_index import FileIndex
+from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
+from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
+from pyhudi.metadata.listing import file_index
+from pyhudi.options import Settings
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import read_commit_metadata, timeline_zone
+from pyhudi.timeline.clock import format_instant
+from pyhudi.timeline.codec import CompactionOperation
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import Timeline, pending_instants, replaced_file_groups
+from pyhudi.txn.checks import planned_groups
+
+__all__ = ["find_operations", "operation_of", "plan_compaction", "slices_with_logs"]
+
+_MB: Final = 1024 * 1024
+_log = logging.getLogger("pyhudi.actions")
+
+
+def plan_compaction(state: TableState, timeline: Timeline, settings: Settings) -> tuple[CompactionOperation, ...]:
+    """Choose what a compaction takes now; empty where there is nothing, or it has to wait.
+
+    In layout 1 a log belongs to the slice that its name says, so that a delta commit which began before a compaction
+    was planned, and is completed later, would be lost: no compaction is planned beside one.
+
+    Locks:  the table lock is held, or it is a dry run.
+    Cost:   a listing of each partition that the strategy looks into.
+    Raises: OptionError where the strategy does not fit the partitions.
+    """
+    rules = compaction_rules(settings, _today(state))
+    if _waits(timeline):
+        return ()
+    index = file_index(state, timeline)
+    partitions = chosen_partitions(index.partitions(), rules)
+    return chosen_operations(find_operations(index, partitions, settings), rules)
+
+
+def find_operations(
+    index: FileIndex, partitions: Iterable[PartitionPath], settings: Settings
+) -> list[CompactionOperation]:
+    """Return an operation for every file slice of some partitions that could be compacted."""
+    most_bytes = settings.get(MAX_FILE_SIZE)
+    return [operation_of(one, most_bytes) for one in slices_with_logs(index, partitions)]
+
+
+def slices_with_logs(index: FileIndex, partitions: Iterable[PartitionPath]) -> list[FileSlice]:
+    """Return the newest slices with logs of the file groups that no pending table service is going to read.
+
+    Cost: a listing of each partition, a read of each pending plan; microseconds for each such slice.
+    """
+    state, timeline = index.state, index.timeline
+    replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
+    slices = newest_slices(file_groups(index.files(partitions), timeline, replaced))
+    with_logs = as_file_slices(slices.filter(pc.greater(pc.list_value_length(slices["logs"]), 0)))
+    planned: frozenset[FileGroupId] = planned_groups(state, timeline)
+    return [one for one in with_logs if one.group not in planned]
+
+
+def operation_of(one: FileSlice, most_bytes: int) -> CompactionOperation:
+    """Describe what compacting a slice means; `most_bytes` is taken for the size of a base file that is not there yet.
+
+    Units: bytes, and whole MB.
+    """
+    log_bytes = sum(log.size_bytes for log in one.logs)
+    read_mb = ((one.base.size_bytes if one.base else 0) + log_bytes) // _MB
+    write_mb = (one.base.size_bytes if one.base else most_bytes) // _MB
+    return CompactionOperation(
+        partition=one.group.partition,
+        file_id=one.group.file_id,
+        base_instant=one.base_instant,
+        base=one.base.name if one.base else None,
+        logs=tuple(log.name for log in one.logs),
+        metrics={
+            Metric.LOG_FILES: float(len(one.logs)),
+            Metric.IO_MB: float(read_mb + write_mb),
+            Metric.READ_MB: float(read_mb),
+            Metric.LOG_BYTES: float(log_bytes),
+            Metric.WRITE_MB: float(write_mb),
+        },
+    )
+
+
+def _waits(timeline: Timeline) -> bool:
+    """Return whether a compaction cannot be planned now, and say why."""
+    if timeline.layout > 1:
+        return False
+    deltas = [one.requested_time for one in pending_instants(timeline) if one.action is Action.DELTACOMMIT]
+    if deltas:
+        _log.warning("a compaction of this table version waits for pending delta commits: %s", ", ".join(deltas))
+    return bool(deltas)
+
+
+def _today(state: TableState) -> date:
+    text = format_instant(state.env.now_ms(), timeline_zone(state))
+    return date(int(text[:4]), int(text[4:6]), int(text[6:8]))
