@@ -383,6 +383,20 @@ def test_a_footer_is_not_read_before_its_size_is_known_to_be_sane() -> None:
         read_footer(pa.PythonFile(Vast(), mode="r"))
 
 
+def test_a_footer_is_read_without_the_rows() -> None:
+    class Counted(io.BytesIO):
+        bytes_read = 0
+
+        def read(self, count: int | None = -1) -> bytes:
+            data = super().read(count)
+            self.bytes_read += len(data)
+            return data
+
+    file = Counted(written(numbers(100_000)))
+    assert read_footer(pa.PythonFile(file, mode="r")).rows_count == 100_000
+    assert file.bytes_read < len(file.getvalue()) // 10
+
+
 def test_two_columns_of_one_name_are_damage() -> None:
     sink = io.BytesIO()
     pq.write_table(pa.table([[1], [2]], names=["n", "n"]), sink)

@@ -121,6 +121,7 @@ def open_file(
         read_dictionary=list(read_dictionary) or None,
         coerce_int96_timestamp_unit="us",
         buffer_size=buffer_size,
+        pre_buffer=not buffer_size,  # it would read what is to be streamed
     )
 
 
