@@ -25,8 +25,8 @@ from pyhudi.storage.checks import check_file, check_range, require_length, requi
 from pyhudi.storage.credentials import Credentials
 from pyhudi.storage.object_store.errors import error_of_store
 from pyhudi.storage.object_store.handles import open_handle
-from pyhudi.storage.object_store.input import BLOCK_BYTES, ObjectInput
 from pyhudi.storage.object_store.settle import ConditionalPut, settle
+from pyhudi.storage.ranged_input import BLOCK_BYTES, RangedInput
 from pyhudi.storage.sinks import MemorySink
 
 __all__ = ["CREATE_LIMIT_BYTES", "SETTLE_S", "ObjectStorage", "object_storage"]
@@ -168,7 +168,7 @@ class ObjectStorage:
             size_bytes, tail = self.head(path).size_bytes, b""
         else:
             size_bytes, tail = self._tail(path, BLOCK_BYTES)
-        return pa.PythonFile(ObjectInput(path, lambda at, length: self._fetch(path, at, length), size_bytes, tail), "r")
+        return pa.PythonFile(RangedInput(path, lambda at, length: self._fetch(path, at, length), size_bytes, tail), "r")
 
     def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> AbstractContextManager[IO[bytes]]:
         """Stream an object: parts for OVERWRITE, memory and one conditional put for CREATE.

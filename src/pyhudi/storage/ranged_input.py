@@ -1,6 +1,6 @@
 """Random reads over ranged requests, for Arrow: few requests for many small reads.
 
-Holds one block ahead and the file's tail, where Parquet keeps its footer. Start at `ObjectInput`.
+Holds one block ahead and the file's tail, where Parquet keeps its footer. Start at `RangedInput`.
 """
 
 import io
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyhudi.errors import CorruptData
 
-__all__ = ["BLOCK_BYTES", "ObjectInput"]
+__all__ = ["BLOCK_BYTES", "RangedInput"]
 
 BLOCK_BYTES = 1 << 20
 """What a small read fetches ahead, and what is read from the end of a file when it is opened."""
@@ -28,7 +28,7 @@ class _Block:
         return self.data[start - self.start : start - self.start + length] if inside else None
 
 
-class ObjectInput(io.RawIOBase):
+class RangedInput(io.RawIOBase):
     """A read-only file of known size; one reader at a time (Arrow takes turns)."""
 
     def __init__(self, path: str, fetch: RangeReader, size_bytes: int, tail: bytes) -> None:

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData
-from pyhudi.storage.object_store import input as object_input
-from pyhudi.storage.object_store.input import ObjectInput
+from pyhudi.storage import ranged_input
+from pyhudi.storage.ranged_input import RangedInput
 
 DATA = bytes(range(256)) * 4
 
 
-def opened(tail_bytes: int) -> tuple[ObjectInput, list[tuple[int, int]]]:
+def opened(tail_bytes: int) -> tuple[RangedInput, list[tuple[int, int]]]:
     asked: list[tuple[int, int]] = []
 
     def fetch(start: int, length: int) -> bytes:
         asked.append((start, length))
         return DATA[start : start + length]
 
-    return ObjectInput("p", fetch, len(DATA), DATA[len(DATA) - tail_bytes :]), asked
+    return RangedInput("p", fetch, len(DATA), DATA[len(DATA) - tail_bytes :]), asked
 
 
 @given(st.lists(st.tuples(st.integers(0, 1100), st.integers(-1, 300)), max_size=20), st.integers(0, 1024))
@@ -35,7 +35,7 @@ def test_any_reads_give_the_bytes_of_the_file(reads, tail_bytes: int):
 
 
 def test_small_reads_fetch_ahead_and_large_ones_do_not(monkeypatch):
-    monkeypatch.setattr(object_input, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(ranged_input, "BLOCK_BYTES", 100)
     file, asked = opened(100)
     for _ in range(10):
         file.read(10)
@@ -58,6 +58,6 @@ def test_seeking_works_from_each_end_and_buffers_are_filled():
 
 
 def test_a_short_answer_is_corrupt_data():
-    file = ObjectInput("p", lambda start, length: b"x", 1000, b"")
+    file = RangedInput("p", lambda start, length: b"x", 1000, b"")
     with pytest.raises(CorruptData):
         file.read(100)
