@@ -1,0 +1,111 @@
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.errors import CorruptData, SchemaMismatch
+from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
+from pyhudi.formats.log import DELETES
+
+UNION = DELETES.field("ordering").type
+INSTANT = datetime(2026, 1, 2, 3, 4, 5, 6000, UTC)
+MICROS = 1_767_323_045_006_000
+DAY = date(2026, 1, 2)
+DAYS = 20455
+
+
+def wrapped(*values):
+    """Return ordering values as a delete block has them: None, (wrapper, value) or a list of these."""
+
+    def one(value):
+        if isinstance(value, list):
+            return {"ArrayWrapper": {"wrappedValues": [one(inner) for inner in value]}}
+        return None if value is None else {value[0]: {"value": value[1]}}
+
+    return pa.array([one(value) for value in values], UNION)
+
+
+def columns_of(union, *types):
+    fields = [pa.field(f"c{place}", kind) for place, kind in enumerate(types)]
+    columns, lacks = ordering_columns(union, fields)
+    assert [column.type for column in columns] == list(types)
+    return [column.to_pylist() for column in columns], lacks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "value", "kind", "expected"),
+    [
+        ("IntWrapper", 7, pa.int32(), 7),
+        ("IntWrapper", 7, pa.int64(), 7),
+        ("IntWrapper", 7, pa.string(), "7"),
+        ("IntWrapper", DAYS, pa.date32(), DAY),
+        ("LongWrapper", 0, pa.int64(), 0),
+        ("LongWrapper", 2**60 + 1, pa.float64(), float(2**60)),
+        ("LongWrapper", MICROS, pa.timestamp("us", "UTC"), INSTANT),
+        ("LongWrapper", MICROS // 1000, pa.timestamp("ms", "UTC"), INSTANT),
+        ("FloatWrapper", 1.5, pa.float64(), 1.5),
+        ("DoubleWrapper", 1.5, pa.float64(), 1.5),
+        ("BooleanWrapper", True, pa.bool_(), True),
+        ("StringWrapper", "x", pa.string(), "x"),
+        ("BytesWrapper", b"x", pa.binary(), b"x"),
+        ("DateWrapper", DAYS, pa.date32(), DAY),
+        ("DecimalWrapper", Decimal("1.250000000000000"), pa.decimal128(9, 2), Decimal("1.25")),
+        ("TimestampMicrosWrapper", MICROS, pa.timestamp("us", "UTC"), INSTANT),
+        ("TimestampMicrosWrapper", MICROS, pa.timestamp("ms", "UTC"), INSTANT),
+        ("TimestampMicrosWrapper", MICROS, pa.timestamp("us"), INSTANT.replace(tzinfo=None)),
+        ("TimestampMicrosWrapper", MICROS, pa.int64(), MICROS),
+    ],
+)
+def test_wrappers_become_values_of_the_column(wrapper, value, kind, expected):
+    assert columns_of(wrapped((wrapper, value), None), kind) == ([[expected, None]], [False, True])
+
+
+def test_deletes_of_one_block_may_have_wrappers_of_several_kinds():
+    union = wrapped(("IntWrapper", 3), ("LongWrapper", 4), None, ("IntWrapper", 0), [("LongWrapper", 5)])
+    assert columns_of(union, pa.int64()) == ([[3, 4, None, None, 5]], [False, False, True, True, False])
+
+
+def test_the_integer_zero_is_no_ordering_value_and_other_zeros_are():
+    union = wrapped(("IntWrapper", 0), ("LongWrapper", 0))
+    assert columns_of(union, pa.int64()) == ([[None, 0]], [True, False])
+    assert columns_of(union, pa.int32()) == ([[None, 0]], [True, True])
+
+
+def test_a_table_without_ordering_columns_has_none():
+    assert columns_of(wrapped(("LongWrapper", 5), None)) == ([], [True, True])
+
+
+def test_several_ordering_columns_come_out_of_arrays():
+    union = wrapped(
+        [("LongWrapper", 5), ("StringWrapper", "a")], None, ("IntWrapper", 0), [("IntWrapper", 0), ("IntWrapper", 0)]
+    )
+    found, lacks = columns_of(union, pa.int64(), pa.string())
+    assert found == [[5, None, None, None], ["a", None, None, None]]
+    assert lacks == [False, True, True, False]
+
+
+def test_dates_of_arrays_may_be_java_s_local_dates():
+    union = wrapped([("LocalDateWrapper", DAYS), ("LongWrapper", 1)])
+    assert columns_of(union, pa.date32(), pa.int64()) == ([[DAY], [1]], [False])
+
+
+@pytest.mark.parametrize("union", [wrapped([("LongWrapper", 5)]), wrapped(("LongWrapper", 5))])
+def test_another_number_of_ordering_values_is_corrupt(union):
+    with pytest.raises(CorruptData, match="ordering value"):
+        columns_of(union, pa.int64(), pa.string())
+
+
+def test_a_value_that_does_not_fit_its_column_is_refused_by_name():
+    with pytest.raises(SchemaMismatch, match="does not fit its column") as error:
+        columns_of(wrapped(("StringWrapper", "x")), pa.int64())
+    assert error.value.values["column"] == "c0"
+    with pytest.raises(SchemaMismatch):
+        columns_of(wrapped(("BytesWrapper", b"x")), pa.decimal128(9, 2))
+
+
+def test_rows_lack_an_ordering_value_by_the_same_rule():
+    assert lacks_ordering([pa.array([0, None, 1], pa.int32())], 3).tolist() == [True, True, False]
+    assert lacks_ordering([pa.array([0, None, 1], pa.int64())], 3).tolist() == [False, True, False]
+    assert lacks_ordering([], 2).tolist() == [True, True]
+    assert lacks_ordering([pa.array([None], pa.int64()), pa.array([None], pa.int64())], 1).tolist() == [False]

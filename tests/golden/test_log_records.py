@@ -1,0 +1,91 @@
+"""Log blocks of golden tables: read as fastavro and pyarrow read them."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.formats.avro_rows.reference import inlined, plain, rows_of, shown
+from tests.golden.catalogue import kept_tables
+
+from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.formats.hfile import open_hfile
+from pyhudi.formats.log import BlockKind, LogBlock, decode_deletes, read_blocks, split_rows
+from pyhudi.formats.properties import parse_properties
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.schema.meta_fields import RECORD_KEY
+from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.config import TableConfig, key_spec
+
+TABLES = [pytest.param(one, id=one.name) for one in kept_tables() if one.name.startswith("mor_")]
+
+
+def log_blocks(path: Path) -> Iterator[LogBlock]:
+    """Yield the blocks of a table's logs; change logs are left out."""
+    for file in sorted(path.rglob(".*.log.*")):
+        if ".hoodie" not in file.parts and file.suffix != ".cdc":
+            data = file.read_bytes()
+            yield from read_blocks(lambda offset, length, data=data: data[offset : offset + length], len(data))
+
+
+def read_spec(path: Path, schema: pa.Schema) -> ReadSpec:
+    config = TableConfig.of(parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()))
+    merge = MergeSpec(ordering=config.ordering_fields, is_event_time=bool(config.ordering_fields))
+    return ReadSpec(schema=schema, key_spec=key_spec(config), merge=merge, has_meta_values=config.populates_meta_fields)
+
+
+def one_batch(rows: pa.Table) -> pa.RecordBatch:
+    [batch] = rows.combine_chunks().to_batches()
+    return batch
+
+
+def rows_by_fastavro(values: pa.Array, schema: str) -> list[object]:
+    parsed = json.loads(schema)
+    reference = fastavro.parse_schema(plain(parsed))
+    read = [fastavro.schemaless_reader(io.BytesIO(one), reference, None, return_record_name=True) for one in values]
+    return [shown(row, inlined(parsed)) for row in read]
+
+
+def stored_rows(block: LogBlock) -> list[dict[str, object]]:
+    content = block.read_content()
+    if block.kind is BlockKind.PARQUET:
+        return rows_of(one_batch(pq.read_table(pa.BufferReader(content))))
+    if block.kind is BlockKind.AVRO:
+        return rows_by_fastavro(split_rows(content).to_pylist(), block.schema)
+    entries = open_hfile(lambda offset, length: content[offset : offset + length], len(content)).read()
+    rows = rows_by_fastavro(entries["value"].to_pylist(), block.schema)
+    keys = [key.decode() for key in entries["key"].to_pylist()]
+    # 1.0.2 numbers its entries and leaves the keys in the rows
+    return [{**row, RECORD_KEY: row[RECORD_KEY] or key} for row, key in zip(rows, keys, strict=True)]
+
+
+@pytest.mark.parametrize("golden", TABLES)
+def test_blocks_are_read_as_other_libraries_read_them(unpacked, golden):
+    path = unpacked(golden)
+    for block in log_blocks(path):
+        if block.kind is BlockKind.COMMAND:
+            continue
+        spec = read_spec(path, avro_to_arrow(block.schema))
+        changes = read_changes(block, spec)
+        assert changes.rows.schema.equals(spec.schema)
+        assert changes.columns is None
+        if block.kind is BlockKind.DELETE:
+            assert changes.keys.to_pylist() == decode_deletes(block.read_content())["record_key"].to_pylist()
+            assert changes.is_delete.all()
+            assert changes.is_unordered.all()
+            assert all(column.null_count == len(column) for column in changes.rows.columns)
+            continue
+        expected = stored_rows(block)
+        assert str(rows_of(one_batch(changes.rows))) == str(expected)
+        keys = [row[RECORD_KEY] or row["id"] for row in expected]
+        assert changes.keys.to_pylist() == keys
+        assert not changes.is_delete.any()
+        narrow = replace(spec, schema=pa.schema([spec.schema.field("id"), *spec.ordering]))
+        found = read_changes(block, narrow)
+        assert found.rows.equals(changes.rows.select(narrow.schema.names))
+        assert found.keys.equals(changes.keys)
