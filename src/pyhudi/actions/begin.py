@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.call import DELETE_FIELD, Phases, WriteCall
+from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.create import keep_metadata_table, make_table
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.actions.key_encoding import stored_key_encoding
@@ -32,6 +32,7 @@ from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig
+from pyhudi.state.merging import DELETE_FIELD
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state

@@ -21,12 +21,12 @@ from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
-from pyhudi.kernels.merge import MergeSpec
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
-from pyhudi.state.config import MergeMode, key_spec
+from pyhudi.state.config import key_spec
+from pyhudi.state.merging import merge_spec
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import InstantTime
@@ -34,7 +34,6 @@ from pyhudi.timeline.view import Timeline, completed_writes
 from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = [
-    "DELETE_FIELD",
     "ISOLATION",
     "OPERATION",
     "RETRIES",
@@ -47,8 +46,6 @@ __all__ = [
     "write_spec",
 ]
 
-DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
-DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
 ISOLATION: Final = option(
     "pyhudi.isolation",
     "write_serializable",
@@ -175,16 +172,10 @@ def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> Writ
     layout = RowLayout(
         schema=schema, key_spec=call.keys(instant), has_meta_values=config.populates_meta_fields, dropped=dropped
     )
-    merge = MergeSpec(
-        ordering=config.ordering_fields,
-        is_event_time=config.merge_mode is MergeMode.EVENT_TIME_ORDERING,
-        delete_field=call.settings.get(DELETE_FIELD),
-        delete_marker=call.settings.get(DELETE_MARKER),
-    )
     return WriteSpec(
         instant=instant,
         layout=layout,
-        merge=merge,
+        merge=merge_spec(config, call.settings),
         parquet=parquet_options(call.settings),
         bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
     )

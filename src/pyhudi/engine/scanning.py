@@ -24,7 +24,7 @@ from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, fi
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
-__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file"]
+__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file", "stored_columns"]
 
 
 def scan_file(
@@ -40,7 +40,7 @@ def scan_file(
     with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
         groups = None if predicate is None else groups_matching(footer, predicate, wanted)
-        for batch in _batches(source, wanted, footer, groups):
+        for batch in stored_columns(source, wanted, footer, groups):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
                 rows = rows.filter(mask(predicate, rows))
@@ -82,13 +82,13 @@ def read_columns(
     source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None
 ) -> pa.Table:
     """Read columns of some row groups, or all, in the types of a schema; a column that the file lacks is null."""
-    return pa.Table.from_batches(_batches(source, wanted, footer, groups), schema=wanted)
+    return pa.Table.from_batches(stored_columns(source, wanted, footer, groups), schema=wanted)
 
 
-def _batches(
+def stored_columns(
     source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Read columns in the types of a schema; absent ones are null."""
+    """Read columns of some row groups, or all, batch by batch in the types of a schema; absent ones are null."""
     present = [name for name in wanted.names if name in footer.schema.names]
     coded = [name for name in footer.dictionary_columns if name in present]
     spelled: dict[str | bytes, pa.Array] = {}
