@@ -17,6 +17,7 @@ from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.key_filter import BloomSpec
+from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.formats.parquet import parquet_options
@@ -178,6 +179,7 @@ def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> Writ
         merge=merge_spec(config, call.settings),
         parquet=parquet_options(call.settings),
         bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
+        logs=log_spec(call.settings, call.state.layout, layout, config.name),
     )
 
 

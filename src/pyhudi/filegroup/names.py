@@ -18,6 +18,7 @@ __all__ = [
     "PARTITION_METADATA",
     "MarkerKind",
     "is_partition_metadata",
+    "log_token",
     "marker_path",
     "markers_directory",
     "parse_base_file",
@@ -30,6 +31,7 @@ __all__ = [
 BASE_EXTENSIONS: Final = frozenset({".parquet", ".orc", ".hfile", ".lance"})
 PARTITION_METADATA: Final = ".hoodie_partition_metadata"
 _LOG: Final = re.compile(r"\.([^._]+)_([^._]*)\.log\.(\d{1,18})(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
+_DATE: Final = len("yyyyMMdd")
 _NATIVE_LOG: Final = re.compile(r"[^._]+_\d+-\d+-\d+_\d+_\d+\.(?:log|deletes|cdc)\.[a-z]+", re.ASCII)
 
 
@@ -103,6 +105,14 @@ def refuse_native_log(name: str) -> None:
 def write_token(bucket: int, plan_revision: int) -> str:
     """Format the write token of a bucket: the same for every attempt, so that only one attempt's file can exist."""
     return f"{bucket}-{plan_revision}-0"
+
+
+def log_token(token: str, instant: InstantTime) -> str:
+    """Format the write token of a log whose name has no instant: date and time of day stand in the token.
+
+    Two writers that want the same version of a log then never want the same name.
+    """
+    return f"{token.partition('-')[0]}-{instant[:_DATE]}-{instant[_DATE:]}"
 
 
 def markers_directory(instant: InstantTime) -> str:

@@ -68,14 +68,16 @@ class StoredBatches:
 
 
 def base_file_rows(
-    rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file_name: str, *, first_row: int = 0
+    rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file_name: str | None, *, first_row: int = 0
 ) -> pa.Table:
     """Arrange rows as the base file has them, with their meta columns; sequence numbers count from `first_row`.
+
+    Rows of a log are the same, with the file id for a name, and none where keys are virtual.
 
     Shape:  n rows with the table's columns, KEY and PARTITION -> n rows in `layout.file_schema`.
     """
     schema = layout.file_schema
-    columns = {FILE_NAME: _constant(file_name, rows.num_rows).cast(pa.string())}
+    columns = {} if file_name is None else {FILE_NAME: _constant(file_name, rows.num_rows).cast(pa.string())}
     if layout.has_meta_values:
         columns[COMMIT_TIME] = _constant(instant, rows.num_rows).cast(pa.string())
         columns[COMMIT_SEQNO] = seqno(instant, number, first_row, rows.num_rows)

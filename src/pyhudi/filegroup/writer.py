@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
+from pyhudi.filegroup.log_spec import LogSpec
 from pyhudi.filegroup.model import BaseFile, FileId, LogFile, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
@@ -59,6 +60,8 @@ class WriteSpec:
     parquet: ParquetOptions
     bloom: BloomSpec | None
     """None: no bloom filter and no key range in the footer (virtual keys)."""
+    logs: LogSpec | None = None
+    """None for a write that has no log files."""
 
     def with_threads(self, threads: int) -> "WriteSpec":
         """Allow a task to read and write the columns of its files with several threads."""
