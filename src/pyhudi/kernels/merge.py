@@ -1,6 +1,7 @@
 """Merge new rows into stored ones: precombine, deletes, commit-time and event-time order.
 
-Pure Arrow kernels. Decide on narrow columns, touch wide rows once. Start at `probe`, then `merge_batch`.
+Pure Arrow kernels. Decide on narrow columns, touch wide rows once. Start at `probe` (or `fold.fold`, for the blocks of
+a log), then `merge_batch`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,17 @@ from pyhudi.errors import SchemaMismatch
 
 __all__ = [
     "DELETE_COLUMNS",
+    "Deletes",
+    "Indices",
     "MergeSpec",
     "Merged",
     "Probe",
+    "decisive_columns",
     "deleted_rows",
+    "key_codes",
     "merge_batch",
     "newer_rows",
+    "newest_rows",
     "probe",
     "replace_rows",
 ]
@@ -60,6 +66,8 @@ class Probe:
     """Deletes without an ordering value: they win whatever is stored."""
     ordering: tuple[pa.Array, ...]
     """Empty for commit-time order."""
+    positions: Indices | None = None
+    """The row of the base file that each update meets; None where they are not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,17 @@ def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
     return deleted
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletes:
+    """Which of n rows are deletes, and of what kind."""
+
+    flags: Bools
+    unordered: Bools | None = None
+    """Deletes that have no ordering value, whatever their row says; beside those whose row has none."""
+    by_key: Bools | None = None
+    """Deletes that are a key only, as delete blocks have them."""
+
+
 def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], deletes: Bools) -> Indices | None:
     """Precombine: choose one row a key; None when every key is there once.
 
@@ -96,14 +115,29 @@ def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], delet
     Cost:   one hash of n keys; sorts only the rows of keys that are there more than once.
     Spec:   format/files 6.2, 6.3.
     """
-    codes = _codes(keys)
-    distinct = int(codes.max()) + 1 if len(codes) else 0
-    if distinct == len(codes):
+    return newest_rows(key_codes(keys), ordering, Deletes(flags=deletes))
+
+
+def newest_rows(codes: Indices, ordering: Sequence[pa.ChunkedArray], deletes: Deletes) -> Indices | None:
+    """Choose one row a key, as `newer_rows`, where keys are numbered.
+
+    A delete by key is passed over where the newest before it is a delete without ordering value.
+
+    Shape:  n numbers below n or so, the same for the same key; ordering columns -> indices into them, ascending.
+    Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
+    Cost:   sorts only the rows of keys that are there more than once.
+    Spec:   format/files 6.2, 6.3.
+    """
+    counts = np.bincount(codes)
+    if not len(counts) or counts.max() == 1:
         return None
-    repeated = np.bincount(codes, minlength=distinct)[codes] > 1
+    repeated = counts[codes] > 1
     rows = np.flatnonzero(repeated)
-    if deletes.any() and len(ordering):
-        rows = _after_last_unordered_delete(rows, codes, _defaults(ordering) & deletes)
+    if deletes.flags.any() and len(ordering):
+        unordered = _defaults(ordering) & deletes.flags
+        if deletes.unordered is not None:
+            unordered |= deletes.unordered
+        rows = _after_last_unordered_delete(rows, codes, unordered, deletes.by_key)
     ranks = [_ranks(column.take(pa.array(rows))) for column in reversed([_filled(column) for column in ordering])]
     order = np.lexsort((rows, *ranks, codes[rows]))
     sorted_codes = codes[rows][order]
@@ -111,6 +145,14 @@ def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], delet
     kept = ~repeated
     kept[rows[order[last]]] = True
     return np.flatnonzero(kept)
+
+
+def decisive_columns(rows: pa.Table, spec: MergeSpec) -> tuple[pa.ChunkedArray, ...]:
+    """Return the columns whose values decide which row is newer.
+
+    Shape: n rows -> a column of n values for each ordering field; none in commit-time order.
+    """
+    return tuple(_column(rows, name) for name in spec.ordering) if spec.is_event_time else ()
 
 
 def probe(
@@ -122,8 +164,7 @@ def probe(
 
     Shape: rows, their keys and delete flags, one a key.
     """
-    no_ordering = not (spec.is_event_time and spec.ordering)
-    ordering = () if no_ordering else tuple(_column(rows, name) for name in spec.ordering)
+    ordering = decisive_columns(rows, spec)
     without_value = deletes & _defaults(ordering) if ordering else deletes
     return Probe(
         keys=_one_array(keys),
@@ -134,13 +175,21 @@ def probe(
     )
 
 
-def merge_batch(batch: pa.RecordBatch, keys: pa.Array, updates: Probe, spec: MergeSpec) -> Merged:
+def merge_batch(
+    batch: pa.RecordBatch,
+    keys: pa.Array | None,
+    updates: Probe,
+    spec: MergeSpec,
+    *,
+    positions: Indices | None = None,
+) -> Merged:
     """Replace the rows of one base-file batch whose key has a newer row among the updates.
 
     Order is kept, so row groups stay clustered. Rows that the probe deletes are dropped. Rows of the probe that no
-    batch hits are its inserts: the caller collects `hits`.
+    batch hits are its inserts: the caller collects `hits`. Where the updates know positions and the caller says which
+    rows of the file these are, rows meet by number, and keys are not looked at.
 
-    Shape:  batch (n rows), its n record keys -> at most n rows, same schema.
+    Shape:  batch (n rows), its n record keys, its n row numbers, ascending -> at most n rows, same schema.
     Nulls:  a null ordering value counts as 0, the epoch, or the empty text; a tie goes to the update.
     Cost:   one hash look-up of n keys, one mask per column that changes.
     Raises: SchemaMismatch if batch and updates differ.
@@ -148,9 +197,10 @@ def merge_batch(batch: pa.RecordBatch, keys: pa.Array, updates: Probe, spec: Mer
     """
     if batch.schema.names != updates.rows.schema.names:
         raise SchemaMismatch("base file and updates differ", base=batch.schema.names, updates=updates.rows.schema.names)
-    found = pc.index_in(keys, value_set=updates.keys)
-    rows = np.flatnonzero(_bools(found.is_valid()))
-    hits = found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    if positions is not None and updates.positions is not None:
+        rows, hits = _meet_by_position(positions, updates.positions)
+    else:
+        rows, hits = _meet_by_key(keys, updates.keys)
     if not len(hits):
         return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
     wins = _wins(batch, rows, hits, updates, spec)
@@ -175,6 +225,25 @@ def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[s
         for name, stored in zip(batch.schema.names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _meet_by_key(keys: pa.Array | None, updates: pa.Array) -> tuple[Indices, Indices]:
+    """Return the rows that meet an update, and the updates they meet."""
+    assert keys is not None, "without positions rows meet by key"
+    found = pc.index_in(keys, value_set=updates)
+    rows = np.flatnonzero(_bools(found.is_valid()))
+    return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _meet_by_position(rows: Indices, updates: Indices) -> tuple[Indices, Indices]:
+    """Return the same by row numbers."""
+    if not len(rows):
+        return rows, rows
+    places = np.searchsorted(rows, updates)
+    places[places == len(rows)] = 0
+    hits = np.flatnonzero(rows[places] == updates)
+    hits = hits[np.argsort(places[hits])]
+    return places[hits], hits
 
 
 def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:
@@ -241,17 +310,26 @@ def _replace_dictionary(stored: pa.DictionaryArray, places: _Places, fresh: pa.A
     return pa.DictionaryArray.from_arrays(indices, left.dictionary)
 
 
-def _after_last_unordered_delete(rows: Indices, codes: Indices, unordered: Bools) -> Indices:
-    """Drop rows that a later delete without ordering value beats, and such deletes where a later row follows."""
+def _after_last_unordered_delete(rows: Indices, codes: Indices, unordered: Bools, by_key: Bools | None) -> Indices:
+    """Drop rows that a later delete without ordering value beats, and such deletes where a later row follows.
+
+    Deletes by key that follow such a delete directly are dropped too.
+    """
     if not unordered[rows].any():
         return rows
     last_delete = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
     np.maximum.at(last_delete, codes[rows[unordered[rows]]], rows[unordered[rows]])
-    last_row = np.full_like(last_delete, -1)
-    np.maximum.at(last_row, codes[rows], rows)
-    is_final = last_row == last_delete
-    kept = np.where(is_final[codes[rows]], rows == last_delete[codes[rows]], rows > last_delete[codes[rows]])
-    return rows[kept]
+    follows = rows[rows > last_delete[codes[rows]]]
+    if by_key is not None and by_key.any():
+        wakes = follows[~by_key[follows]]
+        first = np.full_like(last_delete, len(codes))
+        np.minimum.at(first, codes[wakes], wakes)
+        first[last_delete < 0] = -1
+        follows = follows[follows >= first[codes[follows]]]
+    is_final = last_delete >= 0
+    is_final[codes[follows]] = False
+    finals = rows[is_final[codes[rows]] & (rows == last_delete[codes[rows]])]
+    return np.sort(np.concatenate([follows, finals]))
 
 
 def _defaults(ordering: Sequence[pa.ChunkedArray]) -> Bools:
@@ -287,7 +365,11 @@ def _ranks(column: pa.ChunkedArray) -> Indices:
     return ranks
 
 
-def _codes(keys: pa.ChunkedArray) -> Indices:
+def key_codes(keys: pa.ChunkedArray) -> Indices:
+    """Number keys, the same ones by the same number.
+
+    Shape: n keys -> n numbers, from 0 on without a gap.
+    """
     encoded = _one_array(keys.dictionary_encode())
     codes: Indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
