@@ -3,6 +3,7 @@ import random
 import struct
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from pyhudi.errors import CorruptData, InternalError, SchemaMismatch, Unsupported
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.formats.avro_rows import encode_rows
+from pyhudi.formats.bitmap import encode_positions
 from pyhudi.formats.hfile import write_hfile
 from pyhudi.formats.log import (
     DELETES,
@@ -221,6 +223,24 @@ def test_by_order_of_commits_every_delete_wins():
 
 def test_an_empty_delete_block_has_no_changes():
     assert len(read_changes(deletes_block(), SPEC).keys) == 0
+
+
+def test_positions_count_only_where_they_are_of_the_same_base_file():
+    block = {"RECORD_POSITIONS": encode_positions(np.array([7, 70_000])), "IS_PARTIAL": "false"}
+    base = "BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS"
+    for make in (lambda more: rows_block(ROWS, **more), lambda more: deletes_block(("x", None), ("y", None), **more)):
+        known = make({**block, base: "20260101"})
+        assert read_changes(known, replace(SPEC, base_instant="20260101")).positions.tolist() == [7, 70_000]
+        assert read_changes(known, replace(SPEC, base_instant="20260102")).positions is None
+        assert read_changes(known, SPEC).positions is None
+        assert read_changes(make(block), replace(SPEC, base_instant="20260101")).positions is None
+
+
+def test_more_positions_than_records_are_corrupt():
+    text = encode_positions(np.array([7, 8, 9]))
+    block = rows_block(ROWS, RECORD_POSITIONS=text, BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS="20260101")
+    with pytest.raises(CorruptData, match="positions"):
+        read_changes(block, replace(SPEC, base_instant="20260101"))
 
 
 def test_a_record_without_a_key_is_corrupt():

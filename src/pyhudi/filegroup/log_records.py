@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData, InternalError, Unsupported
 from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
 from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
-from pyhudi.formats.log import BlockKind, LogBlock, decode_deletes, split_rows
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, split_rows
 from pyhudi.formats.parquet import iter_batches, read_footer
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.keys import KeySpec, record_keys
@@ -27,6 +28,8 @@ from pyhudi.storage.ranged_input import RangedInput
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = ["ReadSpec", "read_changes"]
+
+Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _WHOLE_BYTES: Final = 1 << 20
 """Parquet blocks up to this size are read in one request."""
@@ -97,6 +100,7 @@ def _changed_rows(block: LogBlock, spec: ReadSpec) -> RowChanges:
         is_delete=is_delete,
         is_unordered=is_delete & unordered,
         columns=columns,
+        positions=_positions(block, rows.num_rows, spec),
     )
 
 
@@ -111,6 +115,7 @@ def _deletes(block: LogBlock, spec: ReadSpec) -> RowChanges:
         rows=pa.Table.from_arrays(columns, schema=spec.schema),
         is_delete=np.ones(count, dtype=np.bool_),
         is_unordered=is_unordered,
+        positions=_positions(block, count, spec),
     )
 
 
@@ -177,6 +182,15 @@ def _keys(stored: pa.Table, rows: pa.Table, spec: ReadSpec, block: LogBlock) -> 
         stored = stored if at < 0 else stored.set_column(at, name, rows.column(name))
     without_meta = [name for name in stored.column_names if name != RECORD_KEY]
     return record_keys(spec.key_spec, stored.select(without_meta))
+
+
+def _positions(block: LogBlock, count: int, spec: ReadSpec) -> Positions | None:
+    """Return the rows of the base file that the records replace; None where they are of another base file."""
+    text = block.headers.get(HeaderKey.RECORD_POSITIONS)
+    base = block.headers.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)
+    if not text or spec.base_instant is None or base != spec.base_instant:
+        return None
+    return decode_positions(text, count)
 
 
 def _required(keys: pa.ChunkedArray, block: LogBlock) -> pa.ChunkedArray:
