@@ -1,7 +1,7 @@
 """The shape of a service, on one that keeps a list of what it did in a file."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
@@ -11,8 +11,8 @@ from tests.new_states import new_state
 from tests.simulation.world import FarStorage
 from tests.txn.writing import begun, committed, leftovers, states_of, through
 
-from pyhudi.actions.service import ServiceCall, plan_service, run_service, schedule_service, service_call
-from pyhudi.errors import StorageUnavailable
+from pyhudi.actions.service import plan_service, run_service, schedule_service, service_call
+from pyhudi.errors import HeartbeatExpired, StorageUnavailable
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -53,6 +53,10 @@ class Noting:
 
     def _encode(self, done, nonce):
         return json.dumps([done, nonce.hex()]).encode()
+
+    def take_back(self, call, instant, completed):
+        if completed is None and not self.is_shareable:
+            call.state.storage.delete_tree("notes")
 
 
 @pytest.fixture(params=[6, 8, 9])
@@ -203,6 +207,68 @@ def test_an_old_plan_of_another_program_is_run_though_two_must_not(state):
     assert at_rest(state)
 
 
+def test_what_two_must_not_run_is_taken_back_where_it_fails_and_the_plan_may_be_started_anew(state):
+    broken = FaultyStorage(state.storage, plan=[Fault(kind=FaultKind.ERROR_BEFORE, path="notes/two")])
+    with pytest.raises(StorageUnavailable):
+        run_service(call_of(through(state, broken)), Noting(is_shareable=False))
+    assert states_of(state) == [("clean", "requested")]
+    assert notes(state) == leftovers(state) == []
+    assert len(run_service(call_of(state), Noting(names=(), is_shareable=False))) == 1
+    assert at_rest(state)
+
+
+def test_what_failed_while_it_was_completed_stays_for_the_next_process_to_complete(state):
+    """Nothing is taken back: it may be completed, and storage did not say so."""
+
+    class Failing(Noting):
+        def commit(self, call, instant, plan, done):
+            raise StorageUnavailable("no reply")
+
+    with pytest.raises(StorageUnavailable):
+        run_service(call_of(state), Failing(is_shareable=False))
+    assert states_of(state) == [("clean", "inflight")]
+    assert len(notes(state)) == 2
+    state.env.sleep(121)
+    assert len(run_service(call_of(state), Noting(names=(), is_shareable=False))) == 1
+    assert at_rest(state)
+
+
+def test_a_plan_that_another_program_only_requested_is_run_by_the_process_that_starts_it(state):
+    recent = committed(state)
+    foreign = Instant(requested_time=_next(recent.requested_time), action=Action.CLEAN, state=State.REQUESTED)
+    requested = request(state, foreign, b'["one", "two"]')
+
+    class Slower(Noting):
+        def decode_plan(self, data, file_name):
+            start(state, requested)
+            return super().decode_plan(data, file_name)
+
+    slower = Slower(names=(), is_shareable=False)
+    assert run_service(call_of(state), slower) == []
+    assert slower.ran == []
+    assert states_of(state)[-1] == ("clean", "inflight")
+
+
+@VERSIONS
+def test_what_two_must_not_run_is_not_completed_by_a_process_that_was_taken_for_dead(version):
+    env = FixedEnv()
+    state = new_state(version, FarStorage("memory://far", env=env), env)
+    schedule_service(call_of(state), Noting())
+
+    class Overtaken(Noting):
+        def run(self, call, instant, plan):
+            done = super().run(call, instant, plan)
+            state.env.sleep(121)
+            return done
+
+    with pytest.raises(HeartbeatExpired):
+        run_service(call_of(state), Overtaken(names=(), is_shareable=False))
+    assert states_of(state) == [("clean", "inflight")]
+    assert len(notes(state)) == 2
+    assert len(run_service(call_of(state), Noting(names=(), is_shareable=False))) == 1
+    assert at_rest(state)
+
+
 def test_a_plan_without_content_is_taken_away(state):
     request(state, FOREIGN, b"")
     assert run_service(call_of(state), Noting(names=())) == []
@@ -229,7 +295,7 @@ def test_a_lock_that_the_caller_holds_is_not_taken_again(state):
             def __exit__(self, *error):
                 return None
 
-        inner = ServiceCall(state=state, settings=outer.settings, hold=Held, times=outer.times)
+        inner = replace(outer, hold=Held)
         assert len(run_service(inner, Noting())) == 1
     assert at_rest(state)
 

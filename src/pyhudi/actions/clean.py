@@ -149,6 +149,9 @@ class Cleaning:
         )
         return partial(encode_clean_metadata, metadata)
 
+    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+        """Do nothing: a clean writes no file, and what it deleted is to be deleted."""
+
 
 def clean_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planned: bool = False) -> CleanResult:
     """Clean a table now, whether that is due or not: what is planned already is finished first.

@@ -142,6 +142,9 @@ class _Restore:
         )
         return partial(encode_restore_metadata, metadata)
 
+    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+        """Do nothing: a restore writes no file."""
+
 
 def _target(state: TableState, timeline: Timeline, moment: Moment) -> Instant:
     """Find the commit that a moment means, as `as_of` does."""

@@ -11,22 +11,23 @@ Spec: reliability 1.2, 1.5; format/timeline 2.6.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
+from pyhudi.engine.api import Engine, engine_for
 from pyhudi.errors import FileMissing, HudiError, InstantNotFound, PreconditionFailed
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_plan, remove_pending, start
+from pyhudi.timeline.active import load_timeline, read_plan, remove_pending, return_to_requested, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, find_action, newest_time, pending_instants
-from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.checks import require_heartbeat, require_same_table
 from pyhudi.txn.completion import complete_once
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import Lease, lock_for, require_lease
 from pyhudi.txn.recovery.announce import announce
-from pyhudi.txn.recovery.heartbeat import Liveness, is_abandoned, liveness, run_heartbeat, stop_heartbeat
+from pyhudi.txn.recovery.heartbeat import Heartbeat, Liveness, is_abandoned, liveness, run_heartbeat, stop_heartbeat
 from pyhudi.txn.times import Times, times_for
 
 __all__ = ["Service", "ServiceCall", "ServiceRun", "plan_service", "run_service", "schedule_service", "service_call"]
@@ -51,6 +52,8 @@ class ServiceCall:
     settings: Settings
     hold: Callable[[], AbstractContextManager[Lease]]
     times: Times
+    engine: Engine
+    """Where the work on files is done."""
 
 
 class Service(Protocol[Plan, Done]):
@@ -65,7 +68,8 @@ class Service(Protocol[Plan, Done]):
     def is_shareable(self) -> bool:
         """Return whether two processes may run one plan at once, so that a plan without a heartbeat is not waited for.
 
-        Of a service that is not, a plan without a heartbeat is left to its writer as a failed write is.
+        Of a service that is not, one that was only requested is taken by the process that starts it, and one that was
+        started is left to its writer as a failed write is.
         """
         ...
 
@@ -96,6 +100,13 @@ class Service(Protocol[Plan, Done]):
         """
         ...
 
+    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+        """Remove what this process wrote for a plan that it did not complete; `completed` if another process did.
+
+        Nothing, where others may run the plan at the same time.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRun(Generic[Plan]):
@@ -103,15 +114,20 @@ class ServiceRun(Generic[Plan]):
 
     instant: Instant
     plan: Plan
+    heartbeat: Heartbeat | None = field(default=None, repr=False, compare=False)
 
 
-def service_call(state: TableState, settings: Settings) -> ServiceCall:
-    """Make the call of a table with a lock of its own.
+def service_call(state: TableState, settings: Settings, engine: Engine | None = None) -> ServiceCall:
+    """Make the call of a table with a lock of its own; without an engine the work is done in this process.
 
     Raises: as `lock_for`.
     """
     return ServiceCall(
-        state=state, settings=settings, hold=lock_for(state, settings).hold, times=times_for(state, settings)
+        state=state,
+        settings=settings,
+        hold=lock_for(state, settings).hold,
+        times=times_for(state, settings),
+        engine=engine or engine_for(None, state.storage),
     )
 
 
@@ -174,7 +190,7 @@ def _request(call: ServiceCall, service: Service[Plan, Done], alive: ExitStack) 
             wanted = Instant(requested_time=newest, action=service.action, state=State.REQUESTED)
             announced = announce(call.state, wanted, data, call.settings, alive)
         call.times.settle(announced[0].requested_time)
-        return ServiceRun(instant=announced[0], plan=plan)
+        return ServiceRun(instant=announced[0], plan=plan, heartbeat=announced[1])
 
 
 def _adopt(
@@ -197,20 +213,21 @@ def _adopt(
         stop_heartbeat(state, time)
         if not data:
             return None
-        alive.enter_context(run_heartbeat(state, time, call.settings))
-    return ServiceRun(instant=found[0], plan=service.decode_plan(data, found[0].file_name))
+        heartbeat = alive.enter_context(run_heartbeat(state, time, call.settings))
+    plan = service.decode_plan(data, found[0].file_name)
+    return ServiceRun(instant=found[0], plan=plan, heartbeat=heartbeat)
 
 
 def _left(call: ServiceCall, service: Service[Plan, Done], timeline: Timeline) -> list[Instant]:
     """Return the pending instants of a service that may be adopted, oldest first."""
     pending = [one for one in pending_instants(timeline) if one.action is service.action]
-    return [one for one in pending if _is_left(call, service, one.requested_time)]
+    return [one for one in pending if _is_left(call, service, one)]
 
 
-def _is_left(call: ServiceCall, service: Service[Plan, Done], time: InstantTime) -> bool:
-    if service.is_shareable:
-        return liveness(call.state, time, call.settings) is not Liveness.ALIVE
-    return is_abandoned(call.state, time, call.settings)
+def _is_left(call: ServiceCall, service: Service[Plan, Done], one: Instant) -> bool:
+    if service.is_shareable or one.state is State.REQUESTED:
+        return liveness(call.state, one.requested_time, call.settings) is not Liveness.ALIVE
+    return is_abandoned(call.state, one.requested_time, call.settings)
 
 
 def _run(
@@ -219,19 +236,23 @@ def _run(
     """Carry a plan out and complete it; None if another process completed it first, or took it away."""
     state, instant = call.state, planned.instant
     inflight = replace(instant, state=State.INFLIGHT)
-    with _ending(call, alive, instant):
+    with _ending(call, service, instant, alive):
         try:
             start(state, instant, _inflight_data(state, instant))
         except InstantNotFound:
             return None
         except PreconditionFailed:  # started before
-            pass
-        done = service.run(call, inflight, planned.plan)
+            if not service.is_shareable and instant.state is State.REQUESTED:
+                return None  # by another process, since it was looked at
+        done = _carry_out(call, service, planned, inflight)
         with call.hold() as lease:
             require_lease(lease)
             there = find_action(load_timeline(state), instant.requested_time, instant.comparable_action)
             if there is None or there.is_completed:
+                service.take_back(call, inflight, there)
                 return None
+            if not service.is_shareable and planned.heartbeat is not None:
+                require_heartbeat(instant.requested_time, planned.heartbeat)
             encode = service.commit(call, inflight, planned.plan, done)
             completed = complete_once(state, inflight, encode, partial(_issue, call.times), lease)
             if completed.completion_time is not None and state.layout.has_completion_times:
@@ -257,14 +278,35 @@ def _stored_plan(state: TableState, instant: Instant) -> bytes:
         return b""
 
 
+def _carry_out(call: ServiceCall, service: Service[Plan, Done], planned: ServiceRun[Plan], inflight: Instant) -> Done:
+    """Run a plan. One that fails is made to look as if it had only been requested, so that any process may start it.
+
+    One that another process took over, because our beats did not get through, is that process's.
+    """
+    try:
+        return service.run(call, inflight, planned.plan)
+    except Exception:
+        if not (service.is_shareable or planned.heartbeat is None or planned.heartbeat.is_expired()):
+            with suppress(HudiError):
+                service.take_back(call, inflight, None)
+                return_to_requested(call.state, inflight)
+        raise
+
+
 @contextmanager
-def _ending(call: ServiceCall, alive: ExitStack, instant: Instant) -> Iterator[None]:
-    """End the heartbeat, also where a service fails: then the next process adopts the plan."""
+def _ending(call: ServiceCall, service: Service[Plan, Done], instant: Instant, alive: ExitStack) -> Iterator[None]:
+    """End the heartbeat, also where a service fails: then the next process adopts the plan.
+
+    Of a plan that stays started its file stays: without beats it says that no process runs it.
+    """
     try:
         yield
     except Exception:
         with suppress(HudiError):
-            _let_go(call, alive, instant)
+            there = find_action(load_timeline(call.state), instant.requested_time, instant.comparable_action)
+            if service.is_shareable or there is None or there.state is not State.INFLIGHT:
+                _let_go(call, alive, instant)
+        alive.close()
         raise
     _let_go(call, alive, instant)
 

@@ -54,6 +54,7 @@ __all__ = [
     "remove_pending",
     "request",
     "restore_plan",
+    "return_to_requested",
     "rollback_target",
     "start",
     "start_savepoint",
@@ -296,6 +297,12 @@ def remove_pending(state: TableState, instant: Instant) -> None:
     for pending in (State.INFLIGHT, State.REQUESTED):
         name = file_name(replace(instant, state=pending, completion_time=None), state.layout.timeline_layout)
         state.storage.delete(_path(state, name))
+
+
+def return_to_requested(state: TableState, instant: Instant) -> None:
+    """Take a started instant back to its request, so that it can be started anew; a service's plan stays."""
+    name = file_name(replace(instant, state=State.INFLIGHT, completion_time=None), state.layout.timeline_layout)
+    state.storage.delete(_path(state, name))
 
 
 def remove_completed(state: TableState, instant: Instant) -> None:
