@@ -1,11 +1,12 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from pyhudi.errors import CorruptData, SchemaMismatch
-from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
+from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns, ordering_union
 from pyhudi.formats.log import DELETES
 
 UNION = DELETES.field("ordering").type
@@ -44,6 +45,7 @@ def columns_of(union, *types):
         ("LongWrapper", 2**60 + 1, pa.float64(), float(2**60)),
         ("LongWrapper", MICROS, pa.timestamp("us", "UTC"), INSTANT),
         ("LongWrapper", MICROS // 1000, pa.timestamp("ms", "UTC"), INSTANT),
+        ("LongWrapper", MICROS, pa.timestamp("ms", "UTC"), INSTANT),
         ("FloatWrapper", 1.5, pa.float64(), 1.5),
         ("DoubleWrapper", 1.5, pa.float64(), 1.5),
         ("BooleanWrapper", True, pa.bool_(), True),
@@ -109,3 +111,64 @@ def test_rows_lack_an_ordering_value_by_the_same_rule():
     assert lacks_ordering([pa.array([0, None, 1], pa.int64())], 3).tolist() == [False, True, False]
     assert lacks_ordering([], 2).tolist() == [True, True]
     assert lacks_ordering([pa.array([None], pa.int64()), pa.array([None], pa.int64())], 1).tolist() == [False]
+
+
+def unwrapped(union):
+    """Return each ordering value as `wrapped` takes it."""
+
+    def one(value):
+        if value is None:
+            return None
+        [(name, inner)] = [(name, inner) for name, inner in value.items() if inner is not None]
+        return [one(item) for item in inner["wrappedValues"]] if name == "ArrayWrapper" else (name, inner["value"])
+
+    return [one(value) for value in union.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([7], pa.int32()), ("IntWrapper", 7)),
+        (pa.array([7], pa.int64()), ("LongWrapper", 7)),
+        (pa.array([1.5], pa.float32()), ("FloatWrapper", 1.5)),
+        (pa.array([1.5], pa.float64()), ("DoubleWrapper", 1.5)),
+        (pa.array([True]), ("BooleanWrapper", True)),
+        (pa.array(["x"]), ("StringWrapper", "x")),
+        (pa.array([b"x"]), ("BytesWrapper", b"x")),
+        (pa.array([DAY]), ("IntWrapper", DAYS)),
+        (pa.array([MICROS], pa.timestamp("us", "UTC")), ("LongWrapper", MICROS)),
+        (pa.array([MICROS], pa.timestamp("us")), ("LongWrapper", MICROS)),
+        (pa.array([MICROS // 1000], pa.timestamp("ms", "UTC")), ("LongWrapper", MICROS // 1000)),
+        (pa.array([Decimal("1.25")], pa.decimal128(9, 2)), ("DecimalWrapper", Decimal("1.250000000000000"))),
+    ],
+)
+def test_values_are_wrapped_as_spark_wraps_them_and_read_back(values, expected):
+    column = pa.concat_arrays([values, values, pa.nulls(1, values.type)])
+    union = ordering_union([column], np.array([False, True, False]))
+    assert unwrapped(union) == [expected, ("IntWrapper", 0), ("IntWrapper", 0)]
+    [found], lacks = ordering_columns(union, [pa.field("c", values.type)])
+    assert found.equals(pa.concat_arrays([values, pa.nulls(2, values.type)]))
+    assert lacks.tolist() == [False, True, True]
+
+
+def test_several_ordering_values_are_wrapped_in_an_array():
+    columns = [pa.array([5, 6, None]), pa.array(["a", None, None]), pa.array([DAY, DAY, None])]
+    union = ordering_union(columns, np.array([False, True, False]))
+    none = ("IntWrapper", 0)
+    assert unwrapped(union) == [[("LongWrapper", 5), ("StringWrapper", "a"), ("IntWrapper", DAYS)], none, [none] * 3]
+    fields = [pa.field(f"c{place}", column.type) for place, column in enumerate(columns)]
+    found, lacks = ordering_columns(union, fields)
+    assert [column.to_pylist() for column in found] == [[5, None, None], ["a", None, None], [DAY, None, None]]
+    assert lacks.tolist() == [False, True, False]
+
+
+def test_a_table_without_ordering_columns_writes_none():
+    assert unwrapped(ordering_union([], np.array([True, True]))) == [("IntWrapper", 0)] * 2
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array([Decimal(10**16)], pa.decimal128(38, 0)), pa.array([[1]], pa.list_(pa.int32()))]
+)
+def test_ordering_values_that_no_delete_can_have_are_refused(column):
+    with pytest.raises(SchemaMismatch, match="delete block"):
+        ordering_union([column], np.array([False]))

@@ -1,4 +1,4 @@
-"""Log blocks of golden tables: read as fastavro and pyarrow read them."""
+"""Log blocks of golden tables: read as fastavro and pyarrow read them, and written to the same bytes."""
 
 import io
 import json
@@ -13,14 +13,23 @@ import pytest
 from tests.formats.avro_rows.reference import inlined, plain, rows_of, shown
 from tests.golden.catalogue import kept_tables
 
+from pyhudi.filegroup.log_blocks import encode_changes
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_spec import log_spec
+from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
+from pyhudi.filegroup.rows import RowLayout
+from pyhudi.filegroup.writer import FileTask, WriteSpec
 from pyhudi.formats.hfile import open_hfile
-from pyhudi.formats.log import BlockKind, LogBlock, decode_deletes, read_blocks, split_rows
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_blocks, split_rows
+from pyhudi.formats.parquet import ParquetOptions
 from pyhudi.formats.properties import parse_properties
 from pyhudi.kernels.merge import MergeSpec
-from pyhudi.schema.meta_fields import RECORD_KEY
+from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import RECORD_KEY, without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig, key_spec
+from pyhudi.state.layout import LAYOUTS
+from pyhudi.timeline.instant import InstantTime
 
 TABLES = [pytest.param(one, id=one.name) for one in kept_tables() if one.name.startswith("mor_")]
 
@@ -89,3 +98,42 @@ def test_blocks_are_read_as_other_libraries_read_them(unpacked, golden):
         found = read_changes(block, narrow)
         assert found.rows.equals(changes.rows.select(narrow.schema.names))
         assert found.keys.equals(changes.keys)
+
+
+@pytest.mark.parametrize("golden", TABLES)
+def test_what_was_read_is_written_to_the_same_blocks(unpacked, golden):
+    path = unpacked(golden)
+    for block in log_blocks(path):
+        if block.kind not in (BlockKind.AVRO, BlockKind.DELETE):
+            continue
+        base = block.headers.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS)
+        spec = replace(read_spec(path, avro_to_arrow(block.schema)), base_instant=base)
+        changes = read_changes(block, spec)
+        again = encode_changes(changes, *as_written(block, spec, base))
+        assert again.kind is block.kind
+        assert again.headers == block.headers
+        assert bytes(again.content) == block.read_content()
+
+
+def as_written(block: LogBlock, spec: ReadSpec, base: str | None) -> tuple[WriteSpec, FileTask]:
+    """Return the write that a block comes from."""
+    rows = RowLayout(
+        schema=without_meta_fields(spec.schema), key_spec=spec.key_spec, has_meta_values=spec.has_meta_values
+    )
+    logs = log_spec(Settings.of({"hoodie.logfile.data.block.format": "avro"}), LAYOUTS[9], rows, "t")
+    group = {"partition": PartitionPath(partition_of(block)), "file_id": FileId("f"), "write_token": "0-0-0"}
+    file = BaseFile(**group, instant=InstantTime(base), extension=".parquet", size_bytes=0) if base else None
+    write = WriteSpec(
+        instant=InstantTime(block.instant),
+        layout=rows,
+        merge=spec.merge,
+        parquet=ParquetOptions(),
+        bloom=None,
+        logs=replace(logs, schema=block.schema),
+    )
+    return write, FileTask(**group, base=file)
+
+
+def partition_of(block: LogBlock) -> str:
+    paths = decode_deletes(block.read_content())["partition_path"] if block.kind is BlockKind.DELETE else [""]
+    return str(paths[0])

@@ -1,68 +1,83 @@
 """Changes of rows into log blocks. Start at `encode_changes`."""
 
 import io
-from typing import Final
+import json
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.errors import InternalError
+from pyhudi.filegroup.log_ordering import ordering_union
 from pyhudi.filegroup.writer import FileTask, WriteSpec
 from pyhudi.formats.avro_rows import encode_rows
-from pyhudi.formats.log import (
-    DELETES,
-    BlockKind,
-    HeaderKey,
-    NewBlock,
-    encode_deletes,
-    join_rows,
-)
+from pyhudi.formats.bitmap import encode_positions
+from pyhudi.formats.log import DELETES, BlockKind, HeaderKey, NewBlock, encode_deletes, join_rows
 from pyhudi.formats.parquet import write_base_file
 from pyhudi.kernels.changes import RowChanges
+from pyhudi.schema.meta_fields import META_FIELDS
 
 __all__ = ["encode_changes"]
 
-_WRAPPERS: Final = {
-    pa.bool_(): "BooleanWrapper",
-    pa.int32(): "IntWrapper",
-    pa.int64(): "LongWrapper",
-    pa.float32(): "FloatWrapper",
-    pa.float64(): "DoubleWrapper",
-    pa.binary(): "BytesWrapper",
-    pa.string(): "StringWrapper",
-    pa.date32(): "DateWrapper",
-}
+Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def encode_changes(part: RowChanges, spec: WriteSpec, task: FileTask) -> NewBlock:
-    """Return the block of changes that are all rows, or all deletes."""
+    """Return the block of changes that are all rows, or all deletes.
+
+    Where the rows of the base file are known that they replace, they are stored in its order, with their positions;
+    where some are not, there are none. Partial updates store their columns and the meta columns only.
+
+    Shape:  rows of `layout.file_schema`, meta columns as they are to be stored: the caller sets them.
+    Raises: SchemaMismatch for rows that do not fit the schema, and for ordering values that no delete can have.
+    Spec:   format/files 2, 3.
+    """
     if spec.logs is None:
         raise InternalError("a write without log files was to write one")
-    schema, kind = spec.logs.schema, spec.logs.kind
-    headers = {HeaderKey.INSTANT_TIME: spec.instant, HeaderKey.SCHEMA: schema}
+    headers = {HeaderKey.INSTANT_TIME: str(spec.instant), HeaderKey.SCHEMA: spec.logs.schema}
+    keys, rows, is_unordered = part.keys, part.rows, part.is_unordered
+    positions = _known_positions(part) if spec.logs.has_positions and task.base else None
+    if positions is not None and task.base:
+        order = np.argsort(positions, kind="stable")
+        headers |= _position_headers(positions[order], task.base.instant)
+        keys, rows, is_unordered = keys.take(pa.array(order)), rows.take(pa.array(order)), is_unordered[order]
     if part.is_delete.any():
-        return NewBlock(kind=BlockKind.DELETE, headers=headers, content=_deletes(part, spec, task.partition))
-    if kind is BlockKind.AVRO:
-        return NewBlock(kind=kind, headers=headers, content=join_rows(encode_rows(part.rows, schema).cast(pa.binary())))
+        columns = [rows.column(name).combine_chunks() for name in spec.merge.ordering]
+        content = _deletes(keys, ordering_union(columns, is_unordered), task.partition)
+        return NewBlock(kind=BlockKind.DELETE, headers=headers, content=content)
+    if part.columns is not None:
+        rows = rows.select([name for name in rows.column_names if name in (*META_FIELDS, *part.columns)])
+        headers |= {HeaderKey.SCHEMA: _part_of(spec.logs.schema, rows.column_names), HeaderKey.IS_PARTIAL: "true"}
+    content = _rows(rows, headers[HeaderKey.SCHEMA], spec)
+    return NewBlock(kind=spec.logs.kind, headers=headers, content=content)
+
+
+def _known_positions(part: RowChanges) -> Positions | None:
+    positions = part.positions
+    return None if positions is None or not len(positions) or positions.min() < 0 else positions
+
+
+def _position_headers(positions: Positions, base_instant: str) -> dict[HeaderKey, str]:
+    """Return what says where sorted positions count, and them; none where one is there twice."""
+    headers = {HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: str(base_instant)}
+    if (np.diff(positions) > 0).all():
+        headers[HeaderKey.RECORD_POSITIONS] = encode_positions(positions)
+    return headers
+
+
+def _part_of(schema: str, names: list[str]) -> str:
+    record = json.loads(schema)
+    record["fields"] = [one for one in record["fields"] if one["name"] in names]
+    return json.dumps(record, separators=(",", ":"))
+
+
+def _rows(rows: pa.Table, schema: str, spec: WriteSpec) -> bytes:
+    if spec.logs and spec.logs.kind is BlockKind.AVRO:
+        return join_rows(encode_rows(rows, schema).cast(pa.binary()))
     sink = io.BytesIO()
-    write_base_file(sink, part.rows.to_batches(), spec.layout.file_schema, spec.parquet, dict)
-    return NewBlock(kind=kind, headers=headers, content=sink.getvalue())
+    write_base_file(sink, rows.to_batches(), rows.schema, spec.parquet, dict)
+    return sink.getvalue()
 
 
-def _deletes(part: RowChanges, spec: WriteSpec, partition: str) -> bytes:
-    kind, names = DELETES.field("ordering").type, spec.merge.ordering
-    has_none = pa.array(part.is_unordered | (len(names) != 1))
-    columns = {field.name: pa.nulls(len(part.keys), field.type) for field in kind}
-    if len(names) == 1:
-        value = part.rows.column(names[0]).combine_chunks()
-        has_none = pc.or_(has_none, value.is_null())
-        name = _WRAPPERS.get(value.type, "TimestampMicrosWrapper")
-        inner = value.cast(kind.field(name).type.field(0).type)
-        columns[name] = pa.StructArray.from_arrays([inner], ["value"], mask=has_none)
-    zero = pa.array(np.zeros(len(part.keys), np.int32))
-    none = pa.StructArray.from_arrays([zero], ["value"], mask=pc.invert(has_none))
-    columns["IntWrapper"] = pc.if_else(has_none, none, columns["IntWrapper"])
-    paths = pa.array([partition], pa.string()).take(zero)
-    ordering = pa.StructArray.from_arrays(list(columns.values()), fields=list(kind))
-    return encode_deletes(pa.table([part.keys.combine_chunks(), paths, ordering], schema=DELETES))
+def _deletes(keys: pa.ChunkedArray, ordering: pa.StructArray, partition: str) -> bytes:
+    paths = pa.repeat(pa.scalar(partition, pa.string()), len(keys))
+    return encode_deletes(pa.table([keys.combine_chunks(), paths, ordering], schema=DELETES))

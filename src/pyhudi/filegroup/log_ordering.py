@@ -1,9 +1,10 @@
 """Ordering values of deletes: Apache Hudi's wrappers on one side, a table's ordering columns on the other.
 
-A delete block holds its ordering values as a union of wrappers, one a Java type. Start at `ordering_columns`.
+A delete block holds its ordering values as a union of wrappers, one a Java type. Start at `ordering_columns`, then
+`ordering_union`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, SchemaMismatch
+from pyhudi.formats.log import DELETES
 
-__all__ = ["lacks_ordering", "ordering_columns"]
+__all__ = ["lacks_ordering", "ordering_columns", "ordering_union"]
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -20,6 +22,22 @@ _ARRAY: Final = "ArrayWrapper"
 _NO_VALUE: Final = "IntWrapper"
 _DAYS: Final = ("DateWrapper", "LocalDateWrapper")
 _MICROS: Final = "TimestampMicrosWrapper"
+_LAST_MILLIS: Final = 9_999_999_999_999
+"""Beyond this, in the year 2286, Apache Hudi takes a number in a column of milliseconds for one of microseconds."""
+_UNION: Final = DELETES.field("ordering").type
+_ITEM: Final = _UNION.field(_ARRAY).type.field("wrappedValues").type.value_type
+_WRAPPERS: Final = {
+    pa.bool_(): "BooleanWrapper",
+    pa.int32(): "IntWrapper",
+    pa.int64(): "LongWrapper",
+    pa.float32(): "FloatWrapper",
+    pa.float64(): "DoubleWrapper",
+    pa.binary(): "BytesWrapper",
+    pa.string(): "StringWrapper",
+    pa.date32(): "IntWrapper",
+}
+"""Dates and times are numbers in Spark's rows, and so in its delete blocks: dates and instants of Java would lose
+against nothing there, as values of another class are not compared."""
 
 
 def ordering_columns(ordering: pa.StructArray, fields: Sequence[pa.Field]) -> tuple[list[pa.Array], Bools]:
@@ -51,6 +69,66 @@ def lacks_ordering(columns: Sequence[pa.Array | pa.ChunkedArray], count: int) ->
         lacks = pc.or_(lacks, pc.fill_null(pc.equal(columns[0], 0), fill_value=False))
     flags: Bools = np.asarray(lacks, np.bool_)
     return flags
+
+
+def ordering_union(columns: Sequence[pa.Array], is_unordered: Bools) -> pa.StructArray:
+    """Write ordering values of deletes as Apache Hudi on Spark does.
+
+    Shape:  any number of columns of n values, n flags -> n unions, as `formats.log.DELETES` has them.
+    Nulls:  a null, and a delete without ordering value, is the 32-bit integer 0.
+    Raises: SchemaMismatch for a type that no wrapper holds, and a decimal beyond 15 digits before or behind the point.
+    Spec:   format/files 2.4, 6.2.
+    """
+    has_value = pa.array(~is_unordered)
+    if len(columns) < 2:
+        return _wrapped(columns[0] if columns else pa.nulls(len(is_unordered), pa.int32()), has_value, _UNION)
+    rows = np.flatnonzero(~is_unordered)
+    every = pa.repeat(pa.scalar(value=True), len(rows))
+    wrapped = [_wrapped(column.take(pa.array(rows)), every, _ITEM) for column in columns]
+    order = np.arange(len(rows) * len(columns)).reshape(len(columns), -1).T.ravel()
+    items = pa.concat_arrays(wrapped).take(pa.array(order))
+    edges = np.append(0, np.cumsum(~is_unordered) * len(columns)).astype(np.int32)
+    lists = pa.ListArray.from_arrays(edges, items, mask=pc.invert(has_value))
+    arrays = pa.StructArray.from_arrays([lists], fields=list(_UNION.field(_ARRAY).type), mask=pc.invert(has_value))
+    return _union({_ARRAY: arrays, _NO_VALUE: _zeros(has_value)}, len(has_value), _UNION)
+
+
+def _wrapped(column: pa.Array, has_value: pa.BooleanArray, union: pa.StructType) -> pa.StructArray:
+    """Wrap the values of a column; null, and what is not to have a value, is the 32-bit integer 0."""
+    name = _wrapper_of(column.type)
+    lacks = pc.invert(pc.and_(has_value, column.is_valid()))
+    if name == _NO_VALUE:
+        zeros = pc.if_else(lacks, pa.scalar(0, pa.int32()), column.cast(pa.int32()))
+        return _union(
+            {name: pa.StructArray.from_arrays([zeros], fields=list(union.field(name).type))}, len(column), union
+        )
+    inner = union.field(name).type.field(0).type
+    try:
+        values = (column.cast(pa.int64()) if pa.types.is_temporal(column.type) else column).cast(inner)
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatch("an ordering value is too large for a delete block", type=str(column.type)) from error
+    value = pa.StructArray.from_arrays([values], fields=list(union.field(name).type), mask=lacks)
+    return _union({name: value, _NO_VALUE: _zeros(pc.invert(lacks))}, len(column), union)
+
+
+def _zeros(without: pa.BooleanArray) -> pa.StructArray:
+    """Return the wrapper that stands for no value; null where there is one."""
+    zeros = pa.array(np.zeros(len(without), np.int32))
+    return pa.StructArray.from_arrays([zeros], fields=list(_UNION.field(_NO_VALUE).type), mask=without)
+
+
+def _wrapper_of(kind: pa.DataType) -> str:
+    if pa.types.is_decimal(kind):
+        return "DecimalWrapper"
+    name = "LongWrapper" if pa.types.is_timestamp(kind) else _WRAPPERS.get(kind)
+    if name is None:
+        raise SchemaMismatch("a delete block cannot hold ordering values of this type", type=str(kind))
+    return name
+
+
+def _union(known: Mapping[str, pa.Array], count: int, kind: pa.StructType) -> pa.StructArray:
+    children = [known.get(field.name, pa.nulls(count, field.type)) for field in kind]
+    return pa.StructArray.from_arrays(children, fields=list(kind))
 
 
 def _several(ordering: pa.StructArray, fields: Sequence[pa.Field]) -> tuple[list[pa.Array], Bools]:
@@ -104,9 +182,11 @@ def _cast(values: pa.Array, wrapper: str, field: pa.Field) -> pa.Array:
 
 
 def _of_wrapper(values: pa.Array, wrapper: str, kind: pa.DataType) -> pa.Array:
-    """Return days as dates and microseconds as instants, where Arrow shall know what they are."""
+    """Return numbers as dates and instants, where that is what they are."""
     if wrapper in _DAYS:
         return values.cast(pa.date32())
     if wrapper == _MICROS and pa.types.is_timestamp(kind):
         return values.cast(pa.timestamp("us", kind.tz))
+    if pa.types.is_timestamp(kind) and kind.unit == "ms" and pa.types.is_int64(values.type):
+        return pc.if_else(pc.greater(values, _LAST_MILLIS), pc.divide(values, 1000), values)
     return values
