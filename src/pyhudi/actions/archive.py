@@ -15,9 +15,12 @@ from typing import Final
 from pyhudi.actions.clean_plan import HELD
 from pyhudi.actions.clean_scope import earliest_for
 from pyhudi.actions.retention import retention_of
-from pyhudi.actions.service import ServiceCall
+from pyhudi.actions.service import ServiceCall, require_unchanged
+from pyhudi.metadata.compaction import DELTA_COMMITS
+from pyhudi.metadata.table import metadata_state
 from pyhudi.options import MOST, between, option
 from pyhudi.queries.display import facts_html
+from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
 from pyhudi.timeline.archiving import archive_instants
@@ -25,12 +28,11 @@ from pyhudi.timeline.cleaning import CleanMetadata
 from pyhudi.timeline.cleans import last_clean
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.pins import pinned_points
-from pyhudi.timeline.view import Timeline, completed_writes
-from pyhudi.txn.checks import require_same_table
+from pyhudi.timeline.view import Timeline, completed_writes, pending_instants
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
 
-__all__ = ["ArchiveResult", "archive_bounds", "archive_table", "is_archive_due"]
+__all__ = ["KEEP_LEAST", "KEEP_MOST", "ArchiveResult", "archive_bounds", "archive_table", "is_archive_due"]
 
 AUTOMATIC: Final = option(
     "hoodie.archive.automatic",
@@ -90,7 +92,7 @@ def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResu
         return _result(plan_archive(timeline, archive_bounds(call, timeline)))
     with call.hold() as lease:
         require_lease(lease)
-        require_same_table(call.state)
+        require_unchanged(call)
         timeline = decided_timeline(call.state)
         chosen = plan_archive(timeline, archive_bounds(call, timeline))
         archive_instants(call.state, chosen, call.settings, partial(require_lease, lease))
@@ -98,7 +100,11 @@ def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResu
 
 
 def archive_bounds(call: ServiceCall, timeline: Timeline) -> ArchiveBounds:
-    """Find out what has to stay on the active timeline.   Cost: a listing of pins, and a read of the last clean."""
+    """Find out what has to stay on the active timeline.
+
+    Cost: a listing of pins, and a read of the last clean; a listing of the metadata table's timeline, where there is
+          one, or of the timeline of the table that a metadata table belongs to.
+    """
     state, settings = call.state, call.settings
     last = last_clean(state, timeline)
     earliest = earliest_for(state, timeline, retention_of(settings), last)
@@ -109,9 +115,26 @@ def archive_bounds(call: ServiceCall, timeline: Timeline) -> ArchiveBounds:
         is_beyond_savepoint=settings.get(BEYOND_SAVEPOINT),
         retained=None if earliest is None else earliest.requested_time,
         replaced_since=_replaced_since(timeline, last),
+        deltas_to_compact=None if call.owner is None else settings.get(DELTA_COMMITS),
         has_metadata_table=bool(state.config.metadata_partitions),
+        metadata_compacted=_metadata_compacted(state),
+        data_timeline_from=None if call.owner is None else _begin_of(load_timeline(call.owner)),
         pinned=min(pinned_points(state), default=None),
     )
+
+
+def _metadata_compacted(state: TableState) -> InstantTime | None:
+    """Return the last compaction of the metadata table: what its logs tell counts by the timeline of the table."""
+    if not state.config.metadata_partitions:
+        return None
+    done = load_timeline(metadata_state(state)).completed.values()
+    return max((one.requested_time for one in done if one.action is Action.COMMIT), default=None)
+
+
+def _begin_of(timeline: Timeline) -> InstantTime | None:
+    """Return the first commit of a timeline, or an earlier pending instant."""
+    pending = (one.requested_time for one in pending_instants(timeline))
+    return min((one for one in (timeline.first_write, *pending) if one is not None), default=None)
 
 
 def _replaced_since(timeline: Timeline, last: CleanMetadata | None) -> InstantTime | None:

@@ -15,7 +15,9 @@ from pyhudi.timeline.view import Timeline, completed_writes, pending_instants
 
 __all__ = [
     "INCREMENTAL",
+    "POLICY",
     "TRIGGER_COMMITS",
+    "VERSIONS",
     "Retention",
     "commits_since",
     "earliest_retained",

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from pyhudi.engine.api import Engine, engine_for
-from pyhudi.errors import FileMissing, HudiError, InstantNotFound, PreconditionFailed
+from pyhudi.errors import FileMissing, HudiError, InstantNotFound, PreconditionFailed, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_plan, remove_pending, return_to_requested, start
@@ -30,7 +30,16 @@ from pyhudi.txn.recovery.announce import announce
 from pyhudi.txn.recovery.heartbeat import Heartbeat, Liveness, is_abandoned, liveness, run_heartbeat, stop_heartbeat
 from pyhudi.txn.times import Times, times_for
 
-__all__ = ["Service", "ServiceCall", "ServiceRun", "plan_service", "run_service", "schedule_service", "service_call"]
+__all__ = [
+    "Service",
+    "ServiceCall",
+    "ServiceRun",
+    "plan_service",
+    "require_unchanged",
+    "run_service",
+    "schedule_service",
+    "service_call",
+]
 
 Plan = TypeVar("Plan")
 Done = TypeVar("Done")
@@ -54,6 +63,8 @@ class ServiceCall:
     times: Times
     engine: Engine
     """Where the work on files is done."""
+    owner: TableState | None = None
+    """Of a metadata table: the table that it belongs to."""
 
 
 class Service(Protocol[Plan, Done]):
@@ -131,6 +142,17 @@ def service_call(state: TableState, settings: Settings, engine: Engine | None = 
     )
 
 
+def require_unchanged(call: ServiceCall) -> None:
+    """Check that a table is still what it was opened as; of a metadata table, the table that it belongs to.
+
+    Locks:  the table lock is held.
+    Raises: WriteConflict; NotBuilt for a table that is not written.
+    """
+    fresh = require_same_table(call.owner or call.state)
+    if call.owner is not None and not fresh.config.metadata_partitions:
+        raise WriteConflict("the table's metadata table was dropped meanwhile", path=call.state.storage.url)
+
+
 def plan_service(call: ServiceCall, service: Service[Plan, Done]) -> Plan | None:
     """Return what a service would do now; changes nothing."""
     return service.plan(call, load_timeline(call.state))
@@ -177,7 +199,7 @@ def _request(call: ServiceCall, service: Service[Plan, Done], alive: ExitStack) 
     """Plan under the lock, and store the plan as a requested instant with a heartbeat that ends with `alive`."""
     with call.hold() as lease:
         require_lease(lease)
-        require_same_table(call.state)
+        require_unchanged(call)
         timeline = decided_timeline(call.state)
         plan = service.plan(call, timeline)
         if plan is None:
@@ -203,7 +225,7 @@ def _adopt(
     state = call.state
     with call.hold() as lease:
         require_lease(lease)
-        require_same_table(state)
+        require_unchanged(call)
         found = [one for one in _left(call, service, decided_timeline(state)) if one.requested_time == time]
         if not found:
             return None

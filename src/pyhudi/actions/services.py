@@ -14,15 +14,13 @@ from typing import Final
 from pyhudi.actions.archive import archive_table, is_archive_due
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
+from pyhudi.actions.metadata_services import run_metadata_services
 from pyhudi.actions.service import ServiceCall, run_service, service_call
 from pyhudi.errors import HudiError
-from pyhudi.metadata.compaction import compact_metadata
 from pyhudi.options import Option, option
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.view import Timeline, newest_time, with_completed
-from pyhudi.txn.checks import require_same_table
+from pyhudi.timeline.view import Timeline, with_completed
 from pyhudi.txn.commit import Committed
-from pyhudi.txn.locks import require_lease
 
 __all__ = ["run_after_commit", "run_due_services"]
 
@@ -74,19 +72,11 @@ def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
     """
     done = {}
     if call.state.config.metadata_partitions:
-        _compact_metadata_table(call)
+        run_metadata_services(call)
     for one in _SERVICES:
         if one.is_due(call, load_timeline(call.state)):
             done[one.name] = tuple(one.run(call))
     return done
-
-
-def _compact_metadata_table(call: ServiceCall) -> None:
-    """Compact the metadata table under the table lock, if that is due; another process may have done it."""
-    with call.hold() as lease:
-        require_lease(lease)
-        state, timeline = require_same_table(call.state), load_timeline(call.state)
-        compact_metadata(state, timeline, call.settings, lambda: call.times.issue(newest_time(timeline)))
 
 
 def run_after_commit(write: WriteContext, done: Committed) -> None:
@@ -96,8 +86,8 @@ def run_after_commit(write: WriteContext, done: Committed) -> None:
     """
     try:
         if done.is_compaction_due:
-            with write.phases.step("compact metadata table"):
-                _compact_metadata_table(service_call(write.call.state, write.call.settings))
+            with write.phases.step("keep metadata table"):
+                run_metadata_services(service_call(write.call.state, write.call.settings))
         _run_due(write, with_completed(write.txn.snapshot, done.instant))
     except HudiError as error:
         _log.warning("%s is committed; a table service failed: %s", done.instant.requested_time, error)
