@@ -153,10 +153,10 @@ class _OursBlock(_Ours):
         self.content = join_rows(self.values)
 
     def run(self) -> object:
-        from pyhudi.formats.avro_rows import decode_rows
+        from pyhudi.formats.avro_rows import decode_batches
         from pyhudi.formats.log import split_rows
 
-        return {"rows": decode_rows(split_rows(self.content), self.text).num_rows}
+        return {"rows": pa.Table.from_batches(decode_batches(split_rows(self.content), self.text)).num_rows}
 
 
 class _FastavroBlock(_Fastavro):
