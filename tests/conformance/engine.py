@@ -239,6 +239,11 @@ class EngineTests:
         kept = engine.newest(frame, MergeSpec(ordering=("fare",)))
         assert rows_of(engine, kept, "id", "city", "fare") == [("a", "rome", 9), ("b", "rome", None)]
 
+    def test_of_several_ordering_fields_nulls_are_a_value(self, engine):
+        table = pa.table({KEY: ["a", "a"], "x": [1, None], "y": [1, None], "_hoodie_is_deleted": [False, True]})
+        kept = engine.newest(engine.frame(table), MergeSpec(ordering=("x", "y")))
+        assert rows_of(engine, kept, "x") == [(1,)]
+
     @pytest.mark.parametrize(
         ("fares", "kept"), [([7, None, 3], "2"), ([7, 8, None], "2"), ([None, 3, 7], "2"), ([7, 3, 4], "0")]
     )

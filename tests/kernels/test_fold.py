@@ -9,109 +9,226 @@ from hypothesis import strategies as st
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
-from pyhudi.kernels.merge import MergeSpec, merge_batch
+from pyhudi.kernels.merge import merge_batch
+from pyhudi.kernels.rules import Fill, LogRule, MergeSpec
 
 EVENT = MergeSpec(ordering=("ts",), is_event_time=True)
 COMMIT = MergeSpec(ordering=("ts",))
+SPECS = [replace(spec, log_rule=rule) for spec in (EVENT, COMMIT) for rule in LogRule]
+FILLS = [replace(spec, fill=fill, unavailable="?") for spec in SPECS for fill in (Fill.NULLS, Fill.UNAVAILABLE)]
 SCHEMA = pa.schema(
-    [("key", pa.string()), ("ts", pa.int64()), ("value", pa.string()), ("_hoodie_is_deleted", pa.bool_())]
+    [
+        ("key", pa.string()),
+        ("ts", pa.int64()),
+        ("note", pa.string()),
+        ("count", pa.int64()),
+        ("_hoodie_is_deleted", pa.bool_()),
+    ]
 )
+CELLS = ("note", "count")
 BASE_KEYS = "cbad"
 
 stamp = st.sampled_from([None, 1, 2, 3])
-kind = st.sampled_from(["row", "flagged", "delete", "delete anyway"])
-change = st.tuples(st.sampled_from("abe"), stamp, kind)
+kind = st.sampled_from(["row", "row", "flagged", "delete", "delete anyway"])
+change = st.tuples(st.sampled_from("abe"), stamp, kind, st.sampled_from([None, "?", "x", "y"]))
 log = st.lists(change, min_size=4, max_size=12).map(lambda rows: [rows[at : at + 3] for at in range(0, len(rows), 3)])
-stored = st.lists(stamp, min_size=len(BASE_KEYS), max_size=len(BASE_KEYS))
+stored = st.lists(st.tuples(stamp, st.sampled_from([None, "?", "z"])), min_size=len(BASE_KEYS), max_size=len(BASE_KEYS))
 
 
-def changes(rows, number=0, *, has_positions=False):
-    """Make a part of (key, ts, kind); what a row holds says where it comes from."""
+def changes(rows, number=0, *, columns=None, has_positions=False):
+    """Make a part of (key, ts, kind, note); the count says where a row comes from."""
     fields = [
         {
             "key": key,
             "ts": ts,
-            "value": None if kind.startswith("delete") else f"{number}.{index}",
+            "note": note if kind == "row" and "note" in (columns or CELLS) else None,
+            "count": 10 * number + index if kind == "row" and "count" in (columns or CELLS) else None,
             "_hoodie_is_deleted": kind == "flagged" or None,
         }
-        for index, (key, ts, kind) in enumerate(rows)
+        for index, (key, ts, kind, note) in enumerate(rows)
     ]
-    positions = np.array([BASE_KEYS.find(key) for key, _, _ in rows], dtype=np.int64)
+    kinds = [kind for _, _, kind, _ in rows]
     return RowChanges(
-        keys=pa.chunked_array([pa.array([key for key, _, _ in rows], pa.string())]),
+        keys=pa.chunked_array([pa.array([row[0] for row in rows], pa.string())]),
         rows=pa.Table.from_pylist(fields, schema=SCHEMA),
-        is_delete=np.array([kind.startswith("delete") for _, _, kind in rows], dtype=np.bool_),
-        is_unordered=np.array([kind == "delete anyway" for _, _, kind in rows], dtype=np.bool_),
-        positions=positions if has_positions else None,
+        is_delete=np.array([kind.startswith("delete") for kind in kinds], dtype=np.bool_),
+        is_unordered=np.array([kind == "delete anyway" for kind in kinds], dtype=np.bool_),
+        is_by_key=True,
+        columns=None if columns is None else ("key", "ts", *columns),
+        positions=np.array([BASE_KEYS.find(row[0]) for row in rows], dtype=np.int64) if has_positions else None,
     )
 
 
 def merged(parts, base, spec, *, has_positions=False):
-    """Merge parts into a base file of two batches: key -> (ts, value)."""
-    updates = fold([changes(part, number, has_positions=has_positions) for number, part in enumerate(parts)], spec)
-    fields = [{"key": key, "ts": ts, "value": key} for key, ts in zip(BASE_KEYS, base, strict=True)]
-    table = pa.Table.from_pylist(fields, schema=SCHEMA)
+    """Merge parts into a base file of two batches: key -> (ts, cells)."""
+    updates = fold(parts, spec)
+    fields = [
+        {"key": key, "ts": ts, "note": note, "count": -1} for key, (ts, note) in zip(BASE_KEYS, base, strict=True)
+    ]
     seen, got, first = np.zeros(len(updates.keys), dtype=np.bool_), [], 0
-    for batch in table.to_batches(max_chunksize=3):
+    for batch in pa.Table.from_pylist(fields, schema=SCHEMA).to_batches(max_chunksize=3):
         numbers = np.arange(first, first + batch.num_rows)
         done = merge_batch(batch, batch["key"], updates, spec, positions=numbers if has_positions else None)
         seen[done.hits] = True
         got.append(pa.table(done.batch))
         first += batch.num_rows
     got.append(updates.rows.filter(pa.array(~seen & ~updates.is_delete)))
-    return {row["key"]: (row["ts"], row["value"]) for row in pa.concat_tables(got).to_pylist()}
+    return {row["key"]: (row["ts"], row["note"], row["count"]) for row in pa.concat_tables(got).to_pylist()}
+
+
+class Row(dict):
+    """One change, or what changes became: its cells, but those that are not set."""
+
+    def __init__(self, key, ts, kind, cells):
+        super().__init__(cells)
+        self.key, self.kind = key, kind
+        self.ts = None if kind == "delete anyway" else ts
+        self.is_delete, self.by_key = kind != "row", kind.startswith("delete")
+        self.is_unordered = self.is_delete and self.ts is None
+
+
+def later_wins(new, old, spec):
+    """Return whether the later of two changes in a log wins: format/files 6.3, 6.6."""
+    is_newer = (new.ts or 0) >= (old.ts or 0)
+    if spec.log_rule is LogRule.PRECOMBINED:
+        return is_newer or (new.is_unordered if new.by_key else old.by_key)
+    is_by_time = spec.is_event_time or (spec.log_rule is LogRule.ORDERED_DELETES and (new.is_delete or old.is_delete))
+    if not is_by_time:
+        return True
+    if new.by_key and old.is_unordered:
+        return False
+    return new.is_unordered or old.is_unordered or is_newer
+
+
+def change_wins(change, stored, spec):
+    """Return whether a change wins against the stored row."""
+    if spec.log_rule is LogRule.PRECOMBINED and change.by_key:
+        return True
+    is_by_time = spec.is_event_time or (spec.log_rule is LogRule.ORDERED_DELETES and change.is_delete)
+    return not is_by_time or change.is_unordered or (change.ts or 0) >= (stored.ts or 0)
+
+
+def is_empty(cells, name, spec):
+    return name not in cells or (
+        spec.fill is not Fill.NOTHING and cells[name] == (None if spec.fill is Fill.NULLS else "?")
+    )
+
+
+def with_cells(high, low, spec):
+    """Fill the cells of the newer row from the older one, unless one of them is a delete."""
+    cells = dict(high)
+    if not high.is_delete and not low.is_delete:
+        cells |= {name: low[name] for name in low if is_empty(high, name, spec)}
+    return Row(high.key, high.ts, high.kind, cells)
 
 
 def merged_row_by_row(parts, base, spec):
-    """The rules of format/files 6.3 as they are written there."""
-    kept = {}
-    for number, part in enumerate(parts):
-        for index, (key, ts, kind) in enumerate(part):
-            old_ts, old_is_unordered, _ = kept.get(key, (None, False, None))
-            ordered = ts is not None and kind != "delete anyway"
-            is_unordered = kind != "row" and not ordered
-            if key in kept and spec.is_event_time:
-                if kind.startswith("delete") and old_is_unordered:
-                    continue
-                if not is_unordered and not old_is_unordered and (ts or 0) < (old_ts or 0):
-                    continue
-            kept[key] = (ts if ordered else None, is_unordered, f"{number}.{index}" if kind == "row" else None)
-    result = {key: (ts, key) for key, ts in zip(BASE_KEYS, base, strict=True)}
-    for key, (ts, is_unordered, value) in kept.items():
-        is_older = key in result and (result[key][0] or 0) > (ts or 0)
-        if not (spec.is_event_time and is_older and not is_unordered):
-            result[key] = (ts, value)
-    return {key: (ts, value) for key, (ts, value) in result.items() if value is not None}
+    """Let one change after the other meet those before it, and what is left meet the stored rows."""
+    log = {}
+    for new in (row for part in parts for row in part):
+        old = log.get(new.key)
+        if old is not None:
+            high, low = (new, old) if later_wins(new, old, spec) else (old, new)
+            new = with_cells(high, low, spec) if spec.fills_log else high
+        log[new.key] = new
+    rows = {
+        key: Row(key, ts, "row", {"note": note, "count": -1}) for key, (ts, note) in zip(BASE_KEYS, base, strict=True)
+    }
+    for key, change in log.items():
+        stored = rows.get(key)
+        if stored is None:
+            rows[key] = change
+        else:
+            high, low = (change, stored) if change_wins(change, stored, spec) else (stored, change)
+            rows[key] = with_cells(high, low, spec)
+    return {key: (row.ts, row.get("note"), row.get("count")) for key, row in rows.items() if not row.is_delete}
 
 
-@settings(max_examples=400)
-@given(log, stored, st.sampled_from([EVENT, COMMIT]))
+def as_rows(part, number, columns=CELLS):
+    counted = [
+        (key, ts, kind, {"note": note, "count": 10 * number + i}) for i, (key, ts, kind, note) in enumerate(part)
+    ]
+    return [Row(key, ts, kind, {name: cells[name] for name in columns}) for key, ts, kind, cells in counted]
+
+
+def without_ts(rows):
+    return {key: cells for key, (_, *cells) in rows.items()}
+
+
+@settings(max_examples=200)
+@given(log, stored, st.sampled_from(SPECS))
 def test_a_folded_log_merges_as_its_changes_do_one_by_one(parts, base, spec):
-    assert merged(parts, base, spec) == merged_row_by_row(parts, base, spec)
+    folded = merged([changes(part, number) for number, part in enumerate(parts)], base, spec)
+    expected = merged_row_by_row([as_rows(part, number) for number, part in enumerate(parts)], base, spec)
+    assert folded == expected
 
 
-@settings(max_examples=400)
-@given(log, stored, st.sampled_from([EVENT, COMMIT]))
+@settings(max_examples=200)
+@given(log, stored, st.sampled_from(FILLS), st.booleans())
+def test_cells_are_filled_as_they_are_one_by_one(parts, base, spec, fills_log):
+    spec = replace(spec, fills_log=fills_log, ordering=("ts",))
+    folded = merged([changes(part, number) for number, part in enumerate(parts)], base, spec)
+    expected = merged_row_by_row([as_rows(part, number) for number, part in enumerate(parts)], base, spec)
+    assert without_ts(folded) == without_ts(expected)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.lists(change, min_size=1, max_size=3), st.sampled_from([None, ("note",), ("count",)]))),
+    stored,
+    st.sampled_from([EVENT, COMMIT]),
+)
+def test_partial_blocks_set_their_columns_only(parts, base, spec):
+    if not parts:
+        return
+    folded = merged([changes(part, n, columns=columns) for n, (part, columns) in enumerate(parts)], base, spec)
+    rows = [as_rows(part, n, columns or CELLS) for n, (part, columns) in enumerate(parts)]
+    assert folded == merged_row_by_row(rows, base, spec)
+
+
+@given(log, stored, st.sampled_from([*SPECS, *FILLS]))
 def test_rows_meet_by_position_as_they_meet_by_key(parts, base, spec):
-    known = [[("d" if key == "e" else key, ts, kind) for key, ts, kind in part] for part in parts]
-    assert merged(known, base, spec, has_positions=True) == merged(known, base, spec)
+    known = [[("d" if row[0] == "e" else row[0], *row[1:]) for row in part] for part in parts]
+    by_key = [changes(part, number) for number, part in enumerate(known)]
+    by_position = [changes(part, number, has_positions=True) for number, part in enumerate(known)]
+    assert merged(by_position, base, spec, has_positions=True) == merged(by_key, base, spec)
 
 
 def test_a_row_after_a_delete_without_ordering_value_meets_the_base_file_by_its_own():
-    back = [[("a", 5, "row")], [("a", None, "delete anyway")], [("a", 1, "row")]]
-    assert merged(back, [5, 5, 5, 5], EVENT)["a"] == (5, "a")
-    assert merged(back, [5, 5, 1, 5], EVENT)["a"] == (1, "2.0")
+    back = [changes([("a", 5, "row", "x")]), changes([("a", None, "delete anyway", None)])]
+    back.append(changes([("a", 1, "row", "back")]))
+    assert merged(back, [(5, "z")] * 4, EVENT)["a"] == (5, "z", -1)
+    assert merged(back, [(1, "z")] * 4, EVENT)["a"] == (1, "back", 0)
+
+
+def test_a_delete_that_the_reader_of_blocks_found_is_no_delete_by_key():
+    found = replace(changes([("a", 2, "delete", None)]), is_by_key=False)
+    parts = [changes([("a", None, "delete anyway", None)]), found, changes([("a", 1, "row", "x")])]
+    assert fold(parts, EVENT).is_delete.tolist() == [True]
+    assert fold([parts[0], replace(found, is_by_key=True), parts[2]], EVENT).is_delete.tolist() == [False]
+
+
+def test_a_delete_by_key_beats_any_stored_row_where_the_log_is_precombined():
+    old = [changes([("a", 1, "delete", None)])]
+    assert "a" in merged(old, [(3, "z")] * 4, EVENT)
+    assert "a" not in merged(old, [(3, "z")] * 4, replace(EVENT, log_rule=LogRule.PRECOMBINED))
+
+
+def test_several_ordering_fields_order_a_log():
+    spec = MergeSpec(ordering=("ts", "count"), is_event_time=True)
+    parts = [changes([("a", 2, "row", "first")], 2), changes([("a", 2, "row", "second")], 1)]
+    assert fold(parts, spec).rows["note"].to_pylist() == ["first"]
 
 
 def test_without_every_position_rows_meet_by_key():
-    known, unknown = changes([("a", 1, "row")], has_positions=True), changes([("b", 1, "row")])
+    known, unknown = changes([("a", 1, "row", "x")], has_positions=True), changes([("b", 1, "row", "x")])
     assert fold([known], EVENT).positions.tolist() == [2]
     assert fold([known, unknown], EVENT).positions is None
-    assert fold([changes([("e", 1, "row")], has_positions=True)], EVENT).positions is None
+    assert fold([changes([("e", 1, "row", "x")], has_positions=True)], EVENT).positions is None
 
 
 def test_blocks_with_different_columns_are_refused():
-    one = changes([("a", 1, "row")])
-    other = replace(one, rows=one.rows.drop(["value"]))
+    one = changes([("a", 1, "row", "x")])
+    other = replace(one, rows=one.rows.drop(["note"]))
     with pytest.raises(SchemaMismatch):
         fold([one, other], EVENT)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, merge_batch, newer_rows, probe
+from pyhudi.kernels.rules import Fill
 
 EVENT = MergeSpec(ordering=("ts",), is_event_time=True)
 COMMIT = MergeSpec()
@@ -148,7 +150,9 @@ def test_nested_and_dictionary_columns_are_replaced_in_place():
 
 def test_a_delete_marker_column_deletes():
     spec = MergeSpec(delete_field="op", delete_marker="D")
-    assert deleted_rows(pa.table({"op": ["I", "D", None]}), spec).tolist() == [False, True, False]
+    rows = pa.table({"op": ["I", "D", "d", None]})
+    assert deleted_rows(rows, spec).tolist() == [False, True, False, False]
+    assert deleted_rows(rows, replace(spec, ignores_case=True)).tolist() == [False, True, True, False]
 
 
 def test_updates_in_another_layout_are_refused():
@@ -160,3 +164,39 @@ def test_updates_in_another_layout_are_refused():
             probe(new, new["key"], np.array([False]), COMMIT),
             COMMIT,
         )
+
+
+def test_a_stored_row_that_takes_cells_counts_as_updated_and_may_say_by_which_write():
+    spec = MergeSpec(ordering=("ts",), is_event_time=True, fill=Fill.NULLS)
+    schema = pa.schema(
+        [("_hoodie_commit_time", pa.string()), ("key", pa.string()), ("ts", pa.int64()), ("value", pa.string())]
+    )
+    base = pa.RecordBatch.from_pylist(
+        [
+            {"_hoodie_commit_time": "1", "key": "a", "ts": 5, "value": None},
+            {"_hoodie_commit_time": "1", "key": "b", "ts": 5, "value": None},
+            {"_hoodie_commit_time": "1", "key": "c", "ts": 5, "value": "kept"},
+        ],
+        schema=schema,
+    )
+    new = pa.Table.from_pylist(
+        [
+            {"_hoodie_commit_time": "2", "key": "a", "ts": 3, "value": "filled"},
+            {"_hoodie_commit_time": "2", "key": "b", "ts": 3, "value": None},
+            {"_hoodie_commit_time": "2", "key": "c", "ts": 3, "value": "too late"},
+        ],
+        schema=schema,
+    )
+    for marks, time in ((False, "1"), (True, "2")):
+        spec = replace(spec, marks_filled=marks)
+        merged = merge_batch(base, base["key"], probe(new, new["key"], np.zeros(3, bool), spec), spec)
+        assert merged.batch["value"].to_pylist() == ["filled", None, "kept"]
+        assert merged.batch["_hoodie_commit_time"].to_pylist() == [time, "1", "1"]
+        assert merged.updated_count == 1
+
+
+def test_several_ordering_fields_that_are_null_are_a_value():
+    spec = MergeSpec(ordering=("a", "b"), is_event_time=True)
+    table = pa.table({"key": ["k"], "a": pa.array([None], pa.int64()), "b": pa.array([None], pa.string())})
+    assert probe(table, table["key"], np.array([True]), spec).wins_always.tolist() == [False]
+    assert probe(table, table["key"], np.array([True]), replace(spec, ordering=("a",))).wins_always.tolist() == [True]

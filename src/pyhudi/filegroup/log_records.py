@@ -133,6 +133,7 @@ def _deletes(block: LogBlock, spec: ReadSpec) -> RowChanges:
         rows=pa.Table.from_arrays(columns, schema=spec.schema),
         is_delete=np.ones(count, dtype=np.bool_),
         is_unordered=is_unordered,
+        is_by_key=True,
         positions=_positions(block, count, spec),
     )
 

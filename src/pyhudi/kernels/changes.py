@@ -23,6 +23,8 @@ class RowChanges:
     """n flags."""
     is_unordered: np.ndarray[tuple[int], np.dtype[np.bool_]]
     """n flags: deletes that win whatever ordering value is stored."""
+    is_by_key: bool = False
+    """The deletes among these have no row, as those of a delete block."""
     columns: tuple[str, ...] | None = None
     """The columns that these rows set, of a partial update; None: all of them."""
     positions: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None

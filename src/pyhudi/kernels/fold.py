@@ -3,24 +3,26 @@
 Pure Arrow kernels. Start at `fold`; `merge.merge_batch` takes what it makes.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.merge import (
-    Deletes,
+from pyhudi.kernels.merge import Probe, probe
+from pyhudi.kernels.precombine import key_codes, order_ranks
+from pyhudi.kernels.rules import (
+    Bools,
+    Fill,
     Indices,
+    LogRule,
     MergeSpec,
-    Probe,
-    decisive_columns,
     deleted_rows,
-    key_codes,
-    newest_rows,
-    probe,
+    empty_cells,
+    named_columns,
+    without_value,
 )
 
 __all__ = ["fold"]
@@ -31,29 +33,124 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
 
     In commit-time order the last change of a key counts, in event-time order the one with the greatest ordering value
     and of equal ones the last. A delete without ordering value beats every earlier change and loses to every later row;
-    of the base file it beats any row, but a row that follows it meets the base file by its own ordering value.
+    of the base file it beats any row, but a row that follows it meets the base file by its own ordering value. Cells
+    that a newer change does not set are those of the older one, or stay unset for the base file to fill.
 
     Shape:  at least one part, oldest first, with the same columns in `rows` -> rows in the order of the input.
     Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
-    Cost:   one hash of all keys; one gather of the rows, none where no key is there twice.
+    Cost:   one hash of all keys; one gather of the rows, none where no key is there twice. A round of narrow work for
+            each time that a key is there.
     Raises: SchemaMismatch if the columns of the parts differ.
-    Spec:   format/files 6.2-6.4.
+    Spec:   format/files 6.2-6.6.
     """
     rows = _concatenated(parts)
     keys = pa.chunked_array([chunk for part in parts for chunk in part.keys.chunks], pa.string())
-    positions = _positions(parts)
-    by_key = np.concatenate([part.is_delete for part in parts])
-    unordered = np.concatenate([part.is_unordered for part in parts])
-    flagged = deleted_rows(rows, spec)
-    deletes = Deletes(flags=by_key | flagged, unordered=unordered, by_key=by_key & ~flagged)
-    kept = newest_rows(key_codes(keys), decisive_columns(rows, spec), deletes)
-    is_delete = deletes.flags
-    if kept is not None:
-        taken = pa.array(kept)
-        rows, keys = rows.take(taken), keys.take(taken)
-        is_delete, unordered = is_delete[kept], unordered[kept]
-        positions = None if positions is None else positions[kept]
-    return replace(probe(rows, keys, is_delete, spec, unordered=unordered), positions=positions)
+    changes = _Changes.of(parts, rows, spec)
+    cells = _unset_cells(parts, rows, spec)
+    folded = _folded(key_codes(keys), changes, cells, spec)
+    unordered = changes.by_key if spec.log_rule is LogRule.PRECOMBINED else changes.is_unordered
+    if folded is None:
+        found = probe(rows, keys, changes.is_delete, spec, unordered=unordered)
+        return replace(found, positions=changes.positions, unset=cells)
+    kept = folded.rows
+    narrow = rows.select(spec.ordering).take(kept) if spec.orders_stored else rows.select([])
+    found = probe(narrow, keys.take(pa.array(kept)), changes.is_delete[kept], spec, unordered=unordered[kept])
+    unset = {name: flags[folded.sources.get(name, kept)] for name, flags in cells.items()}
+    return replace(
+        found,
+        rows=folded.take(rows),
+        unset={name: flags for name, flags in unset.items() if flags.any()},
+        positions=None if changes.positions is None else changes.positions[kept],
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changes:
+    """What decides between n changes, one after the other."""
+
+    is_delete: Bools
+    is_unordered: Bools
+    """Deletes without ordering value."""
+    by_key: Bools
+    """Deletes that have no row."""
+    ordering: tuple[pa.ChunkedArray, ...]
+    positions: Indices | None
+    """The base-file row of every change; None unless all are known."""
+
+    @staticmethod
+    def of(parts: Sequence[RowChanges], rows: pa.Table, spec: MergeSpec) -> "_Changes":
+        by_part = np.concatenate([part.is_delete for part in parts])
+        by_key = by_part & np.repeat([part.is_by_key for part in parts], [part.rows.num_rows for part in parts])
+        is_delete = by_part | deleted_rows(rows, spec)
+        ordering = named_columns(rows, spec.ordering) if spec.orders_log else ()
+        unordered = is_delete & without_value(ordering, rows.num_rows)
+        unordered |= np.concatenate([part.is_unordered for part in parts])
+        known = [part.positions for part in parts if part.positions is not None]
+        positions = np.concatenate(known) if len(known) == len(parts) else None
+        if positions is not None and len(positions) and positions.min() < 0:
+            positions = None
+        return _Changes(
+            is_delete=is_delete, is_unordered=unordered, by_key=by_key, ordering=ordering, positions=positions
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folded:
+    """Which changes are left, one a key, ascending, and where the cells of some columns come from instead."""
+
+    rows: Indices
+    sources: Mapping[str, Indices]
+
+    def take(self, rows: pa.Table) -> pa.Table:
+        """Gather each column once."""
+        whole = pa.array(self.rows)
+        columns = [
+            rows.column(name).take(pa.array(self.sources[name]) if name in self.sources else whole)
+            for name in rows.column_names
+        ]
+        return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec: MergeSpec) -> _Folded | None:
+    """Let the changes of each key meet one after the other, all keys at once; None where each key is there once."""
+    counts = np.bincount(codes)
+    if not len(counts) or counts.max() == 1:
+        return None
+    order = np.argsort(codes, kind="stable")
+    starts = np.cumsum(counts) - counts
+    ranks = np.zeros(len(codes), dtype=np.int64)
+    if changes.ordering:
+        repeated = np.flatnonzero(counts[codes] > 1)
+        ranks[repeated] = order_ranks(changes.ordering, repeated)
+    heads = order[starts].copy()
+    sources = {name: heads.copy() for name in cells} if spec.fills_log else {}
+    for number in range(1, int(counts.max())):
+        met = np.flatnonzero(counts > number)
+        new, old = order[starts[met] + number], heads[met]
+        takes = _takes(new, old, changes, ranks, spec)
+        both_rows = ~(changes.is_delete[new] | changes.is_delete[old])
+        for name, source in sources.items():
+            empty, current = cells[name], source[met]
+            takes_cell = np.where(both_rows, np.where(takes, ~empty[new], empty[current]), takes)
+            source[met] = np.where(takes_cell, new, current)
+        heads[met] = np.where(takes, new, old)
+    ascending = np.argsort(heads)
+    return _Folded(rows=heads[ascending], sources={name: source[ascending] for name, source in sources.items()})
+
+
+def _takes(new: Indices, old: Indices, changes: _Changes, ranks: Indices, spec: MergeSpec) -> Bools:
+    """Return which of two changes of a key is the newer one: true where the later is."""
+    is_newer: Bools = ranks[new] >= ranks[old]
+    unordered, by_key = changes.is_unordered, changes.by_key
+    if not spec.orders_log:
+        return np.ones(len(new), dtype=np.bool_)
+    if spec.log_rule is LogRule.PRECOMBINED:
+        return np.where(by_key[new], unordered[new], by_key[old]) | is_newer
+    takes = is_newer | unordered[new] | unordered[old]
+    takes &= ~(by_key[new] & unordered[old])
+    if spec.log_rule is LogRule.ORDERED_DELETES and not spec.is_event_time:
+        takes |= ~(changes.is_delete[new] | changes.is_delete[old])
+    return takes
 
 
 def _concatenated(parts: Sequence[RowChanges]) -> pa.Table:
@@ -64,10 +161,13 @@ def _concatenated(parts: Sequence[RowChanges]) -> pa.Table:
     return pa.concat_tables([part.rows for part in parts])
 
 
-def _positions(parts: Sequence[RowChanges]) -> Indices | None:
-    """Return the base-file row of every change; None unless all are known."""
-    known = [part.positions for part in parts if part.positions is not None]
-    if len(known) < len(parts):
-        return None
-    positions = np.concatenate(known)
-    return positions if not len(positions) or positions.min() >= 0 else None
+def _unset_cells(parts: Sequence[RowChanges], rows: pa.Table, spec: MergeSpec) -> dict[str, Bools]:
+    """Return the cells that an older row fills; where blocks set some columns only, just the others."""
+    if all(part.columns is None for part in parts):
+        return empty_cells(rows, spec) if spec.fill is not Fill.NOTHING else {}
+    counts = [part.rows.num_rows for part in parts]
+    found = {
+        name: np.repeat([part.columns is not None and name not in part.columns for part in parts], counts)
+        for name in rows.column_names
+    }
+    return {name: flags for name, flags in found.items() if flags.any()}

@@ -57,9 +57,7 @@ def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
     ordering = [_filled(named(name), frame.schema[name].dataType) for name in spec.ordering]
     is_final = F.lit(False)
     if ordering:
-        unordered = _is_delete(frame, spec)
-        for name in spec.ordering:
-            unordered = unordered & _is_default(named(name), frame.schema[name].dataType)
+        unordered = _is_delete(frame, spec) & _has_no_value(frame, spec)
         last_delete = F.max(F.when(unordered, F.col(_PLACE))).over(by_key)
         placed = placed.withColumns({_LAST_DELETE: last_delete, _LAST: F.max(_PLACE).over(by_key)})
         is_final = F.col(_LAST) == F.col(_LAST_DELETE)
@@ -117,13 +115,18 @@ def _is_delete(frame: DataFrame, spec: MergeSpec) -> Column:
     if _OPERATION in frame.columns:
         flags = flags | named(_OPERATION).isin("D", "-U")
     if spec.delete_field and spec.delete_field in frame.columns:
-        flags = flags | (named(spec.delete_field).cast("string") == spec.delete_marker)
+        text, marker = named(spec.delete_field).cast("string"), spec.delete_marker
+        flags = flags | (F.lower(text) == marker.lower() if spec.ignores_case else text == marker)
     return F.coalesce(flags, F.lit(False))
 
 
-def _is_default(value: Column, kind: spark.DataType) -> Column:
-    """Return where there is no ordering value: null, or, as in Java, the 32-bit integer 0."""
-    return value.isNull() | (value == 0) if isinstance(kind, spark.IntegerType) else value.isNull()
+def _has_no_value(frame: DataFrame, spec: MergeSpec) -> Column:
+    """Return where there is no ordering value: null, or, as in Java, the 32-bit integer 0; of several never."""
+    if len(spec.ordering) > 1:
+        return F.lit(False)
+    value = named(spec.ordering[0])
+    is_int = isinstance(frame.schema[spec.ordering[0]].dataType, spark.IntegerType)
+    return value.isNull() | (value == 0) if is_int else value.isNull()
 
 
 def _filled(value: Column, kind: spark.DataType) -> Column:
