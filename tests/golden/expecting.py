@@ -17,7 +17,7 @@ import pytest
 
 from pyhudi import errors
 
-__all__ = ["Refused", "cases", "differing", "listed", "refusing"]
+__all__ = ["Difference", "Refused", "cases", "differing", "listed", "refusing"]
 
 LISTS = Path(__file__).parent / "not_yet"
 DIFFERENCES = Path(__file__).parent / "differences.toml"
@@ -45,11 +45,23 @@ def listed(kind: str) -> dict[str, Refused]:
     return found
 
 
+@dataclass(frozen=True)
+class Difference:
+    """In what a read is not what Apache Hudi gives."""
+
+    column: str = ""
+    """The one column that differs."""
+    rows_as: str = ""
+    """Or the read of another table whose rows, but for meta columns, it has."""
+
+
 @cache
-def differing() -> dict[str, str]:
-    """Return the reads in which one column is not what Apache Hudi gives, and that column."""
+def differing() -> dict[str, Difference]:
+    """Return the reads that are not what Apache Hudi gives, and what they are."""
     listed_here = tomllib.loads(DIFFERENCES.read_text(encoding="utf-8"))["reads"]
-    return {case: one["column"] for one in listed_here for case in one["cases"]}
+    return {
+        case: Difference(one.get("column", ""), one.get("rows_as", "")) for one in listed_here for case in one["cases"]
+    }
 
 
 def cases(kind: str, ids: Iterable[str], *values: Iterable[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from tests.metadata.checking import metadata_of, new_table, rows
 from pyhudi.metadata.folding import folded_records, folded_stats
 from pyhudi.metadata.listing import read_files
 from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.reader import Wanted, read_entries, read_slice
+from pyhudi.metadata.reader import Wanted, read_entries, slice_entries
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
@@ -16,7 +16,7 @@ def test_files_fold_to_what_a_reader_finds(version):
     table.upsert(rows("a", "c", ts=4), options=TINY_FILTERS)
     opened = metadata_of(table)
     (group,) = opened.file_groups(MetadataPartition.FILES)
-    records = folded_records(MetadataPartition.FILES, read_slice(opened, group), version)
+    records = folded_records(MetadataPartition.FILES, slice_entries(opened, group), version)
     told = read_files(opened)
     assert records.keys.to_pylist() == sorted(set(told.column("key").to_pylist()))
     assert len(records.values.items) == told.num_rows

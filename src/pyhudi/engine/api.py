@@ -164,6 +164,10 @@ class Engine(Protocol):
         """
         ...
 
+    def union(self, frames: Sequence[Frame]) -> Frame:
+        """Put frames with the same columns together. Shape: all rows of each; at least one frame."""
+        ...
+
     def frame(self, rows: Any) -> Frame:  # noqa: ANN401 - whatever speaks Arrow
         """Take rows in: an Arrow table or batch, a reader, anything with `__arrow_c_stream__`, this engine's frame.
 

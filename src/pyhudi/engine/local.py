@@ -130,6 +130,13 @@ class LocalEngine:
         read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
         return self.rows(read, files, pa.schema([schema.field(name) for name in names]))
 
+    def union(self, frames: Sequence[LocalFrame]) -> LocalFrame:
+        """Put the frames' rows one behind the other, when they are first needed."""
+        if len(frames) == 1:
+            return frames[0]
+        source = Once(lambda: pa.concat_tables([frame.table() for frame in frames]))
+        return LocalFrame(schema=frames[0].schema, source=source)
+
     def frame(self, rows: object) -> LocalFrame:
         """Take Arrow rows in without copying them; a reader is read to its end."""
         return rows if isinstance(rows, LocalFrame) else LocalFrame.of(arrow_table(rows))

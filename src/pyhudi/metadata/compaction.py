@@ -20,7 +20,7 @@ from pyhudi.metadata.base_files import base_file, base_file_content
 from pyhudi.metadata.folding import folded_records
 from pyhudi.metadata.logs import BLOCK_BYTES
 from pyhudi.metadata.partitions import MetadataPartition, group_number
-from pyhudi.metadata.reader import read_slice
+from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.table import MetadataTable, complete_commit, open_metadata, request_commit
 from pyhudi.options import Settings, option
@@ -176,7 +176,7 @@ def _compact(
     """Write the base file of one file group; None where it has no records and no release would write one."""
     partition = MetadataPartition(operation.partition)
     chosen, version = _slice(table, operation), table.state.config.table_version
-    entries = encode_records(folded_records(partition, read_slice(table, chosen), version), version)
+    entries = encode_records(folded_records(partition, slice_entries(table, chosen), version), version)
     if not entries.num_rows and version < _EMPTY_FILES:
         return None
     content = base_file_content(entries, version, settings.get(BLOCK_BYTES))

@@ -29,7 +29,7 @@ from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.storage.api import Storage
 
-__all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "read_slice"]
+__all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "slice_entries"]
 
 _SMALL_BYTES: Final = 1 << 20
 _SCHEMA: Final = "schema"
@@ -84,7 +84,7 @@ def read_entries(table: MetadataTable, partition: MetadataPartition, wanted: Wan
     return found
 
 
-def read_slice(table: MetadataTable, group: FileSlice) -> Entries:
+def slice_entries(table: MetadataTable, group: FileSlice) -> Entries:
     """Read all entries of one file slice.   Cost: its base file and its logs."""
     found = Entries()
     for schema, part in _of_group(table, group, Wanted()):

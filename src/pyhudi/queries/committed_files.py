@@ -168,7 +168,9 @@ def _refuse_missing(index: FileIndex, partition: PartitionPath, wanted: _Committ
         _refuse_partition(partition)
     now = load_timeline(state)
     is_gone = wanted.instant not in now.completed
-    is_cleaned = name in cleaned_since(state, timeline).get(partition, ())
+    cleaned = cleaned_since(state, timeline)
+    may_be_cleaned = not cleaned.is_all_known and wanted.instant <= (timeline.first_write or "")
+    is_cleaned = may_be_cleaned or name in cleaned.files.get(partition, ())
     if is_gone or (is_cleaned and not _cleans(now) <= _cleans(timeline)):
         raise SnapshotExpired("a file was taken away since the timeline was read; read again", file=wanted.path)
     if not is_cleaned:

@@ -15,6 +15,7 @@ from pyhudi.errors import InvalidInput
 from pyhudi.index.bloom import prune_file
 from pyhudi.predicate import column, literal
 from pyhudi.predicate.model import InList
+from pyhudi.queries.slice_rows import scan_file_of
 from pyhudi.queries.snapshot import ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
@@ -28,7 +29,7 @@ def plan_lookup(
     """Plan the read of the rows that have one of these record keys, in whatever partition.
 
     Cost:   one listing a partition and one footer a file; rows only of files whose key range and bloom filter let a
-            key be there.
+            key be there, and of file slices with logs.
     Raises: InvalidInput for keys that are no texts, or a table whose keys are virtual.
     """
     keys = as_texts("keys", keys)
@@ -40,5 +41,5 @@ def plan_lookup(
         return replace(plan, slices=())
     sought = pa.table({KEY: pa.array(keys, pa.string()), PARTITION: pa.nulls(len(keys), pa.string())})
     may_hold = engine.run(partial(prune_file, storage=state.storage, keys=sought, by_partition=False), plan.files)
-    kept = tuple(one for one, is_candidate in zip(plan.slices, may_hold, strict=True) if is_candidate)
-    return replace(plan, slices=kept)
+    kept = {file.path for file, is_candidate in zip(plan.files, may_hold, strict=True) if is_candidate}
+    return replace(plan, slices=tuple(one for one in plan.slices if one.logs or scan_file_of(one).path in kept))

@@ -1,23 +1,20 @@
 """Partition columns that are only in the path: rows get them back as they are read.
 
-Start at `values_in_paths`; `scan_beside_path` runs in tasks.
+Start at `values_in_paths`; `rows_beside_path` runs in tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import ScanFile
-from pyhudi.engine.scanning import scan_file
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.predicate import Expression, fields_of, mask
 from pyhudi.queries.pruning import partition_values
 from pyhudi.schema.meta_fields import FILE_NAME, PARTITION_PATH
 from pyhudi.state.config import TableConfig
-from pyhudi.storage.api import Storage
 
-__all__ = ["scan_beside_path", "values_in_paths", "with_path_values"]
+__all__ = ["rows_beside_path", "values_in_paths", "with_path_values"]
 
 
 def values_in_paths(config: TableConfig, schema: pa.Schema, partitions: Sequence[PartitionPath]) -> pa.Table | None:
@@ -46,23 +43,26 @@ def with_path_values(batch: pa.RecordBatch, values: pa.Table | None, partition: 
     return batch
 
 
-def scan_beside_path(
-    file: ScanFile,
+def rows_beside_path(
+    read: Callable[[tuple[str, ...], Expression | None], Iterator[pa.RecordBatch]],
     *,
-    storage: Storage,
     schema: pa.Schema,
     columns: tuple[str, ...],
     predicate: Expression | None,
-    values: pa.Table,
+    path: tuple[pa.Table, str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one base file as `engine.scanning.scan_file` does, with the path's columns beside them."""
+    """Yield the rows that `read` gives for stored columns and a filter, with the path's columns beside them.
+
+    `path` is the values of all partitions, and the path of this one.
+    """
+    values, partition = path
     told = {name for name in values.column_names if name != PARTITION_PATH}
     filtered = set() if predicate is None else set(fields_of(predicate, schema))
     stored = [name for name in schema.names if name in {*columns, *filtered} - told] or [FILE_NAME]
     pushed = None if filtered & told else predicate
     wanted = pa.schema([schema.field(name) for name in columns])
-    for batch in scan_file(file, storage=storage, schema=schema, columns=tuple(stored), predicate=pushed):
-        rows = with_path_values(batch, values, file.partition)
+    for batch in read(tuple(stored), pushed):
+        rows = with_path_values(batch, values, partition)
         if predicate is not None and pushed is None:
             rows = rows.filter(mask(predicate, rows))
         yield rows.select(columns).cast(wanted)

@@ -75,7 +75,7 @@ class Scan:
         return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Read one base file after the other: memory holds one file's rows."""
+        """Read one file slice after the other: memory holds one slice's rows."""
         left = self.limit
         for index in range(len(self.plan.slices)):
             if left == 0:
@@ -85,12 +85,12 @@ class Scan:
             yield from rows.to_batches()
 
     def head(self, rows: int = 5) -> pa.Table:
-        """Read the first rows that come, of as few files as hold them."""
+        """Read the first rows that come, of as few file slices as hold them."""
         rows = as_count("rows", rows)
         return replace(self, limit=rows if self.limit is None else min(rows, self.limit)).to_arrow()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export the rows as an Arrow stream, read one base file after the other as it is consumed."""
+        """Export the rows as an Arrow stream, read one file slice after the other as it is consumed."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -102,8 +102,8 @@ class Scan:
     def to_pyarrow_dataset(self) -> "ds.Dataset":
         """Return a dataset of Arrow: duckdb, polars and pyarrow read from it the columns and rows they need.
 
-        Base files are read when the dataset is. Where pyhudi itself has to filter, limit or convert, rows are read now
-        and kept in memory: give the filter to what reads the dataset.
+        Base files are read when the dataset is. Where pyhudi itself has to merge, filter, limit or convert, rows are
+        read now and kept in memory: give the filter to what reads the dataset.
 
         Cost: one footer a file.
         """
@@ -117,7 +117,7 @@ class Scan:
         with self._kept():
             is_lazy = is_stored_as_shown(self.plan, self.schema, self.engine)
         lazy = [file for file, stays in zip(self.plan.files, is_lazy, strict=True) if stays]
-        rest = tuple(one for one, stays in zip(self.plan.slices, is_lazy, strict=True) if not stays)
+        rest = (*(one for one, stays in zip(self.plan.plain, is_lazy, strict=True) if not stays), *self.plan.merged)
         files = base_file_dataset(self.plan, self.schema, lazy)
         if not rest:
             return files
@@ -154,11 +154,10 @@ class Scan:
     def explain(self) -> str:
         """Return which partitions and files are read, what was left out and why."""
         plan = self.plan
-        size_bytes = sum(file.size_bytes for file in plan.files)
         lines = [
             f"snapshot at {plan.completion_time or 'the beginning'} (instant {plan.instant or 'none'})",
             _partitions_text(plan),
-            f"{_file_groups_text(plan)}; {size_bytes} bytes in base files",
+            f"{_file_groups_text(plan)}; {_bytes_text(plan)}",
             f"columns: {', '.join(plan.columns)}",
             f"filter: {to_sql(plan.predicate) if plan.predicate is not None else 'none'}",
             f"limit: {'none' if self.limit is None else self.limit}",
@@ -199,6 +198,15 @@ def _partitions_text(plan: ReadPlan) -> str:
 def _file_groups_text(plan: ReadPlan) -> str:
     by_statistics = plan.slices_count - plan.slices_left
     return f"file groups: {len(plan.slices)} of {plan.slices_count} read, {by_statistics} left out by statistics"
+
+
+def _bytes_text(plan: ReadPlan) -> str:
+    bases = sum(one.base.size_bytes for one in plan.slices if one.base is not None)
+    if not plan.merged:
+        return f"{bases} bytes in base files"
+    logs = [log.size_bytes for one in plan.merged for log in one.logs]
+    merged = f"{len(plan.merged)} with logs to merge, {sum(logs)} bytes in {len(logs)} logs"
+    return f"{bases} bytes in base files; {merged}"
 
 
 def _import(module: str, extra: str) -> Any:  # noqa: ANN401 - a module

@@ -15,15 +15,17 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
-from pyhudi.engine.scanning import scan_file
-from pyhudi.errors import ExpressionError, InvalidInput, NotBuilt, OptionError
+from pyhudi.errors import ExpressionError, InvalidInput, OptionError
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.metadata.listing import file_index
+from pyhudi.options import Settings
 from pyhudi.predicate import Expression, check
 from pyhudi.queries.choosing import choose_slices
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
-from pyhudi.queries.path_values import scan_beside_path, values_in_paths
+from pyhudi.queries.path_values import values_in_paths
+from pyhudi.queries.slice_rows import Merging, merging_of, read_planned, scan_file_of
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_meta_fields
 from pyhudi.state.model import TableState
@@ -32,7 +34,7 @@ from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time, parse_time
 from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "file_reader", "pin", "pin_requested", "plan_snapshot", "run_read"]
+__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "run_read", "slice_reader"]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -50,6 +52,7 @@ class ReadPlan:
     columns: tuple[str, ...]
     predicate: Expression | None
     slices: tuple[FileSlice, ...]
+    """By partition and file id; each has a base file or logs."""
     partitions_count: int
     partitions_by_path: int
     """How many partitions their paths left, before statistics were looked at."""
@@ -59,17 +62,25 @@ class ReadPlan:
     slices_left: int
     """How many statistics left."""
     storage: Storage
+    merging: Merging | None = None
+    """How logs are merged; None where no slice has logs."""
     path_values: pa.Table | None = None
     """Values of the columns that base files do not have, by partition; None where they have all."""
 
     @property
+    def plain(self) -> tuple[FileSlice, ...]:
+        """Return the slices that are a base file and nothing else."""
+        return tuple(one for one in self.slices if not one.logs)
+
+    @property
+    def merged(self) -> tuple[FileSlice, ...]:
+        """Return the slices whose logs are merged."""
+        return tuple(one for one in self.slices if one.logs)
+
+    @property
     def files(self) -> tuple[ScanFile, ...]:
-        """Return the base files, by partition and file id."""
-        return tuple(
-            ScanFile(path=one.base.path, size_bytes=one.base.size_bytes, partition=one.group.partition)
-            for one in self.slices
-            if one.base is not None
-        )
+        """Return the base files that are read as they are, by partition and file id."""
+        return tuple(map(scan_file_of, self.plain))
 
     def showing(self, named: Sequence[str] | None, *, has_meta: bool) -> "ReadPlan":
         """Return the plan of what a user sees: named columns, else the table's own; the meta columns before them."""
@@ -120,17 +131,15 @@ def plan_snapshot(
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None = None,
     is_read_optimized: bool = False,
-    is_checked: bool = True,
+    settings: Settings | None = None,
 ) -> ReadPlan:
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
 
-    `is_checked` says whether files are looked for that commits name: `pyhudi.check.files`.
-
     Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match. One
             more of the timeline.
-    Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for file slices with logs;
-            SnapshotExpired for a moment of which a clean took files, or a commit was taken back meanwhile; CorruptData
-            naming a file that is not there.
+    Raises: InvalidInput for a column the table has not; ExpressionError; NotBuilt for logs whose merge rules are not
+            built; SnapshotExpired for a moment of which a clean took files, or a commit was taken back meanwhile;
+            CorruptData naming a file that is not there.
     """
     with standing(state, timeline):
         return _plan(
@@ -140,7 +149,7 @@ def plan_snapshot(
             predicate=predicate,
             partitions=partitions,
             is_read_optimized=is_read_optimized,
-            is_checked=is_checked,
+            settings=settings or Settings(),
         )
 
 
@@ -152,15 +161,15 @@ def _plan(
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None,
     is_read_optimized: bool,
-    is_checked: bool,
+    settings: Settings,
 ) -> ReadPlan:
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
-    index = file_index(state, timeline, is_checked=is_checked)
+    index = file_index(state, timeline, is_checked=settings.get(CHECK_FILES))
     chosen = choose_slices(index, schema, predicate, partitions=partitions)
     slices = as_file_slices(chosen.slices)
-    if not is_read_optimized:
-        _require_no_logs(slices)
+    if is_read_optimized:
+        slices = [replace(one, logs=()) for one in slices if one.base is not None]
     newest = latest_write(timeline)
     return ReadPlan(
         instant=newest.requested_time if newest else "",
@@ -168,30 +177,41 @@ def _plan(
         schema=schema,
         columns=wanted,
         predicate=predicate,
-        slices=tuple(one for one in slices if one.base is not None),
+        slices=tuple(slices),
         partitions_count=chosen.partitions_count,
         partitions_by_path=chosen.partitions_by_path,
         partitions_read=len(chosen.partitions),
         slices_count=chosen.slices_count,
         slices_left=chosen.slices.num_rows,
         storage=state.storage,
+        merging=merging_of(state.config, schema, timeline, settings) if any(one.logs for one in slices) else None,
         path_values=values_in_paths(state.config, schema, chosen.partitions),
     )
 
 
 def run_read(plan: ReadPlan, engine: Engine) -> Frame:
-    """Read what was planned."""
-    if plan.path_values is None:
-        return engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
-    return engine.rows(file_reader(plan), plan.files, pa.schema([plan.schema.field(name) for name in plan.columns]))
+    """Read what was planned: base files by the engine's own scan, and beside them what has to be merged."""
+    schema = pa.schema([plan.schema.field(name) for name in plan.columns])
+    if plan.path_values is not None:
+        return engine.rows(slice_reader(plan), plan.slices, schema)
+    plain = engine.scan(plan.files, plan.schema, plan.columns, plan.predicate)
+    if not plan.merged:
+        return plain
+    merged = engine.rows(slice_reader(plan), plan.merged, schema)
+    return engine.union([plain, merged]) if plan.plain else merged
 
 
-def file_reader(plan: ReadPlan) -> Callable[[ScanFile], Iterator[pa.RecordBatch]]:
-    """Return what reads one of the planned files, in a task."""
-    found = {"storage": plan.storage, "schema": plan.schema, "columns": plan.columns, "predicate": plan.predicate}
-    if plan.path_values is None:
-        return partial(scan_file, **found)
-    return partial(scan_beside_path, values=plan.path_values, **found)
+def slice_reader(plan: ReadPlan) -> Callable[[FileSlice], Iterator[pa.RecordBatch]]:
+    """Return what reads one of the planned slices, in a task."""
+    return partial(
+        read_planned,
+        storage=plan.storage,
+        schema=plan.schema,
+        columns=plan.columns,
+        predicate=plan.predicate,
+        merging=plan.merging,
+        values=plan.path_values,
+    )
 
 
 def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:
@@ -205,9 +225,3 @@ def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expres
     if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
         raise ExpressionError("a filter is true or false", type=str(kind))
     return tuple(names)
-
-
-def _require_no_logs(slices: Sequence[FileSlice]) -> None:
-    for one in slices:
-        if one.logs:
-            raise NotBuilt("pyhudi does not merge log files yet; read it in mode read_optimized", file=one.logs[0].path)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from pyhudi.engine.api import ScanFile
+    from pyhudi.filegroup.model import FileSlice
     from pyhudi.queries.snapshot import ReadPlan
 
 __all__ = ["HudiReader", "HudiSource"]
@@ -25,10 +25,10 @@ _INSTALL = "call pyhudi.spark.install(spark) first, or use pyhudi.spark.write(df
 
 
 @dataclass
-class _File(InputPartition):
-    """One task of a read: one base file."""
+class _Slice(InputPartition):
+    """One task of a read: one file slice."""
 
-    file: "ScanFile | None"
+    slice: "FileSlice | None"
 
 
 class HudiSource(DataSource):
@@ -84,20 +84,20 @@ class HudiReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """Make one task a base file; Spark wants one task at least."""
-        return [_File(file) for file in self._plan.files] or [_File(None)]
+        """Make one task a file slice; Spark wants one task at least."""
+        return [_Slice(one) for one in self._plan.slices] or [_Slice(None)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """Yield the rows of one file."""
+        """Yield the rows of one file slice."""
         from pyhudi.engine.frames import select_and_cast
-        from pyhudi.queries.snapshot import file_reader
+        from pyhudi.queries.snapshot import slice_reader
         from pyhudi.spark.types import from_spark
 
-        file = getattr(partition, "file", None)
-        if file is None:
+        task = getattr(partition, "slice", None)
+        if task is None:
             return
         target = from_spark(self._schema)
-        for batch in file_reader(self._plan)(file):
+        for batch in slice_reader(self._plan)(task):
             yield select_and_cast(batch, target)
 
 

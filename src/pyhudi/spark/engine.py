@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import TypeVar
 
 import pyarrow as pa
@@ -182,6 +182,11 @@ class SparkEngine:
                 self._spark, self._storage, files, pa.schema([*wanted, *(schema.field(name) for name in extra)])
             )
             return (rows if predicate is None else rows.where(to_sql(predicate))).select(*map(named, names))
+
+    def union(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """Put DataFrames with the same columns together; nothing moves."""
+        with spark_errors():
+            return reduce(DataFrame.union, frames)
 
     def frame(self, rows: object) -> DataFrame:
         """Take a DataFrame as it is, or send Arrow rows to Spark."""

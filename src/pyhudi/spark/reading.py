@@ -14,7 +14,6 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.options import Settings, one_of, option
 from pyhudi.predicate import Expression, to_expression
-from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.incremental import Window, plan_between
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.snapshot import ReadPlan, pin, pin_requested, plan_snapshot
@@ -132,7 +131,7 @@ def plan_read(state: TableState, settings: Settings, predicate: Expression | Non
         columns=columns,
         predicate=predicate,
         is_read_optimized=kind == "read_optimized",
-        is_checked=settings.get(CHECK_FILES),
+        settings=settings,
     )
 
 
@@ -143,12 +142,12 @@ def _incremental(
         raise OptionError("time travel and incremental exclude each other", key=AS_OF.key)
     if not settings.get(BEGIN):
         raise OptionError("an incremental read needs its begin; `earliest` is before the first commit", key=BEGIN.key)
-    timeline, is_checked = load_timeline(state), settings.get(CHECK_FILES)
+    timeline = load_timeline(state)
     after, until = _bound(state, settings.get(BEGIN)), _bound(state, settings.get(END))
     if after is None and until is None:
-        return plan_snapshot(state, timeline, columns=columns, predicate=predicate, is_checked=is_checked)
+        return plan_snapshot(state, timeline, columns=columns, predicate=predicate, settings=settings)
     window = Window(after=after, until=until, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
-    return plan_between(state, timeline, window, columns=columns, predicate=predicate, is_checked=is_checked)
+    return plan_between(state, timeline, window, columns=columns, predicate=predicate, settings=settings)
 
 
 def _bound(state: TableState, text: str) -> InstantTime | None:

@@ -18,7 +18,6 @@ from pyhudi.engine.progress import progress_for
 from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
-from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
@@ -189,7 +188,7 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             columns=columns,
             predicate=predicate,
             is_read_optimized=mode == "read_optimized",
-            is_checked=Settings.of(options or {}).get(CHECK_FILES),
+            settings=Settings.of(options),
         )
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
@@ -244,7 +243,7 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             >>> trips.changes(after=first.instant).to_arrow()["uuid"].to_pylist()
             ['b', 'a']
 
-        Raises: as `scan`; HistoryExpired at version 6 with `USE_TRANSITION_TIME` where commits may be archived.
+        Raises: as `scan`; HistoryExpired where commits of the window may be archived.
         """
         if as_choice("format", format, ("latest_state", "cdc")) == "cdc":
             instead = "scan(as_of=...) reads the rows as they were"

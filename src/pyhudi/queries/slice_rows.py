@@ -1,0 +1,115 @@
+"""The rows of one file slice of a planned read, in a task: a base file as it is, or merged with logs.
+
+Start at `read_planned`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.engine.api import ScanFile
+from pyhudi.engine.scanning import scan_file
+from pyhudi.errors import InternalError
+from pyhudi.filegroup.log_passes import MERGE_MEMORY
+from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.reader import SliceSpec, read_slice
+from pyhudi.filegroup.rows import RowLayout
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.options import Settings
+from pyhudi.predicate import Expression
+from pyhudi.queries.path_values import rows_beside_path
+from pyhudi.schema.meta_fields import without_meta_fields
+from pyhudi.state.config import TableConfig, key_spec
+from pyhudi.state.merging import merge_spec, require_merge_rules
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["Merging", "merging_of", "read_planned", "scan_file_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merging:
+    """How the logs of a table are merged, as one reading of its timeline does."""
+
+    layout: RowLayout
+    merge: MergeSpec
+    instants: VisibleInstants
+    memory_bytes: int
+    window: frozenset[str] | None = None
+    """Only what these instants wrote is merged; None: everything."""
+
+
+def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, settings: Settings) -> Merging:
+    """Return how rows of a table with these columns are merged.
+
+    Raises: NotBuilt for merge rules that are not built; OptionError where keys that are not stored cannot be made.
+    """
+    require_merge_rules(config)
+    fields = config.partition_fields if config.drops_partition_columns else ()
+    layout = RowLayout(
+        schema=without_meta_fields(schema),
+        key_spec=key_spec(config, settings),
+        has_meta_values=config.populates_meta_fields,
+        dropped=tuple(name.partition(":")[0] for name in fields),
+    )
+    return Merging(
+        layout=layout,
+        merge=merge_spec(config, settings),
+        instants=VisibleInstants.of(timeline),
+        memory_bytes=settings.get(MERGE_MEMORY),
+    )
+
+
+def read_planned(
+    task: FileSlice,
+    *,
+    storage: Storage,
+    schema: pa.Schema,
+    columns: tuple[str, ...],
+    predicate: Expression | None,
+    merging: Merging | None,
+    values: pa.Table | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one file slice for which the predicate is true.
+
+    `values` are those of partition columns that only paths have.
+
+    Shape:  `columns` of `schema`; a column that the files lack is null.
+    Raises: CorruptData, and what storage raises.
+    """
+
+    def read(columns: tuple[str, ...], predicate: Expression | None) -> Iterator[pa.RecordBatch]:
+        if task.logs:
+            return read_slice(task, storage=storage, spec=_slice_spec(task, merging, columns, predicate))
+        file = scan_file_of(task)
+        return scan_file(file, storage=storage, schema=schema, columns=columns, predicate=predicate)
+
+    if values is None:
+        return read(columns, predicate)
+    path = (values, task.group.partition)
+    return rows_beside_path(read, schema=schema, columns=columns, predicate=predicate, path=path)
+
+
+def scan_file_of(plain: FileSlice) -> ScanFile:
+    """Return the base file of a slice that has no logs."""
+    if plain.base is None:
+        raise InternalError("a file slice has neither a base file nor logs", file_id=plain.group.file_id)
+    return ScanFile(path=plain.base.path, size_bytes=plain.base.size_bytes, partition=plain.group.partition)
+
+
+def _slice_spec(
+    task: FileSlice, merging: Merging | None, columns: tuple[str, ...], predicate: Expression | None
+) -> SliceSpec:
+    if merging is None:
+        raise InternalError("a file slice has logs, and no rules to merge them by", file_id=task.group.file_id)
+    return SliceSpec(
+        layout=merging.layout,
+        merge=merging.merge,
+        instants=merging.instants,
+        columns=columns,
+        predicate=predicate,
+        window=merging.window,
+        memory_bytes=merging.memory_bytes,
+    )
