@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.formats.log.samples import Counted, golden_logs
 
 from pyhudi.errors import CorruptData, HudiError, Unsupported
-from pyhudi.formats.log import DELETES, BlockKind, decode_deletes, read_blocks
+from pyhudi.formats.log import DELETES, BlockKind, decode_deletes, deletes, read_blocks
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
 KINDS = {
@@ -127,8 +127,27 @@ def test_an_empty_list_is_what_begins_a_file_group_of_a_metadata_table():
     assert content([]) == bytes.fromhex("000000030000000100")
 
 
+@pytest.fixture(params=[False, True], ids=["few", "many"], scope="module", autouse=True)
+def is_many(request):
+    """Read as few deletes are read, and as many are."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param:
+            patched.setattr(deletes, "_LARGE_BYTES", -1)
+        yield
+
+
 @given(st.lists(ROWS, max_size=5))
 def test_what_apache_hudi_writes_is_read(rows):
+    found = decode_deletes(content(rows))
+    found.validate(full=True)
+    assert found.schema == DELETES
+    assert [row(one) for one in found.to_pylist()] == rows
+
+
+def test_many_deletes_are_read_as_few_are():
+    kinds = [None, ("IntWrapper", 0), ("LongWrapper", 1 << 40), ("StringWrapper", "x" * 70), ("BooleanWrapper", True)]
+    rows = [(f"key {at}", f"city={at % 3}", kinds[at % 5]) for at in range(20_000)]
+    assert len(content(rows)) > 256 << 10
     found = decode_deletes(content(rows))
     assert found.schema == DELETES
     assert [row(one) for one in found.to_pylist()] == rows

