@@ -44,5 +44,6 @@ def listed_as_stored(table):
     timeline = load_timeline(state)
     told, listed = file_index(state, timeline), storage_index(state, timeline)
     assert tuple(told.partitions()) == tuple(listed.partitions())
-    assert files_by(told) == files_by(listed)
+    # Checksums are of Hadoop's local file system, not of the table.
+    assert files_by(told) == [file for file in files_by(listed) if not file[1].endswith(".crc")]
     return state.config.metadata_partitions != () and not told.is_listed

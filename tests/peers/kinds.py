@@ -90,7 +90,6 @@ class Kind:
                 **({"hoodie.datasource.write.precombine.field": ",".join(self.ordering)} if self.ordering else {}),
                 "hoodie.datasource.write.keygenerator.class": _KEYGEN + self.generator,
                 "hoodie.write.table.version": str(version),
-                "hoodie.metadata.enable": "false",
                 "hoodie.embed.timeline.server": "false",
                 # Else 1.2 writes to no older table of one complex key field: it cannot know how its keys are spelled.
                 "hoodie.write.complex.keygen.validation.enable": "false",

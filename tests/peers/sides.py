@@ -24,6 +24,7 @@ from pyhudi.table import Table, create_table, open_table, table_exists
 from pyhudi.timeline.instant import Action, Instant
 
 __all__ = [
+    "BOTH_WAYS",
     "Hudi",
     "HudiRs",
     "Ours",
@@ -36,6 +37,10 @@ __all__ = [
     "rows_of",
 ]
 
+BOTH_WAYS = tuple(
+    {"hoodie.metadata.enable": said, "hoodie.enable.data.skipping": said} for said in ("true", "false")
+)
+"""How Apache Hudi is told to read by the metadata table, and by listing."""
 _BEGIN = "hoodie.datasource.read.begin.instanttime"
 _KEY_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")
 
@@ -177,7 +182,6 @@ class Hudi:
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
         if step.verb in SAVEPOINTS:
-            self.peer.run("set hoodie.metadata.enable = false")  # procedures are not told by options
             self.peer.run(_procedure(step.verb, self.place))
             return
         options = self.options | _partitions_to_delete(step, self.place, self.kind)
@@ -190,7 +194,9 @@ class Hudi:
 
     def answers(self, questions: Sequence[Question]) -> list[pa.Table]:
         """Answer all at once; what came since a commit has partition columns as paths spell them."""
-        read = self.peer.reads(self.place.path, [one.options(self.version) for one in questions])
+        asked = [one.options(self.version) for one in questions]
+        *read, by_metadata, by_listing = self.peer.reads(self.place.path, [*asked, *BOTH_WAYS])
+        assert rows_of(by_metadata) == rows_of(by_listing)
         return [self._decoded(plain(table), one) for table, one in zip(read, questions, strict=True)]
 
     def _decoded(self, table: pa.Table, question: Question) -> pa.Table:
@@ -214,6 +220,15 @@ class HudiRs:
         if self.kind.generator == "CustomKeyGenerator" and self.version > 6:
             return "is not present in the table schema"  # it takes city:SIMPLE for a column
         return None
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether it reads what all write.
+
+        It joins the blocks of a metadata table's logs by their schemas; at version 8 those of Apache Hudi 1.2.0 have a
+        field more than those of 1.0.2, which are ours.
+        """
+        return self.refusal is None and self.version != 8
 
     def read(self, options: HudiReadOptions | None = None) -> pa.Table:
         """Read by its options."""

@@ -111,7 +111,7 @@ def test_taking_turns(hudi_1_2, uncompiled_spark, place_of, case):
         "hudi": Hudi(hudi_1_2, place, case.kind, case.version),
     }
     rust = HudiRs(place, case.kind, case.version)
-    court = Court(place, case.kind, sides if rust.refusal else sides | {"hudi-rs": rust})
+    court = Court(place, case.kind, sides | {"hudi-rs": rust} if rust.is_asked else sides)
     luck = random.Random(case.seed)
     for step in history(case.kind, case.turns, case.seed):
         sides[step.actor].do(step)

@@ -198,7 +198,7 @@ def i11_nothing_is_committed_beside_what_a_table_keeps(watch: Watcher) -> Iterat
         if b"_record" in data and own not in data:
             yield f"{path} is of a table with another name"
     if properties.get(METADATA_TABLE_KEYS[0]):
-        told = {path.rsplit("/", 1)[-1].partition("_")[0] for path in watch.now.disk.files if _is_delta_commit(path)}
+        told = {path.rsplit("/", 1)[-1][:17] for path in watch.now.disk.files if _is_delta_commit(path)}
         for new in done.values():
             if new.requested_time not in told:
                 yield f"{new.requested_time}, which the metadata table does not know"
