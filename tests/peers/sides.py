@@ -37,9 +37,7 @@ __all__ = [
     "rows_of",
 ]
 
-BOTH_WAYS = tuple(
-    {"hoodie.metadata.enable": said, "hoodie.enable.data.skipping": said} for said in ("true", "false")
-)
+BOTH_WAYS = tuple({"hoodie.metadata.enable": said, "hoodie.enable.data.skipping": said} for said in ("true", "false"))
 """How Apache Hudi is told to read by the metadata table, and by listing."""
 _BEGIN = "hoodie.datasource.read.begin.instanttime"
 _KEY_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")

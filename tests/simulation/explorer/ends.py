@@ -19,6 +19,7 @@ from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, P
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import HudiError, SnapshotExpired
+from pyhudi.filegroup.file_index import storage_index
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
@@ -32,9 +33,10 @@ from pyhudi.state.model import TableState
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_clean_plan, decode_commit, decode_restore_plan
-from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.restore import RestorePlan
+from pyhudi.timeline.view import is_committed
 from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.recovery.rollback import recover_failed_writes
@@ -252,6 +254,19 @@ def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
     require_clean(later.table(), may_times_meet=any(one.startswith("expire") for one in end.scenario.events))
 
 
+def i11_a_metadata_table_names_the_files_of_commits(end: End) -> Iterator[str]:
+    """And no others; of pending writes it says nothing to readers."""
+    state, timeline = end.table.state, load_timeline(end.table.state)
+    if not state.config.metadata_partitions:
+        return
+    indexes = (file_index(state, timeline), storage_index(state, timeline))
+    told, stored = ({tuple(one.values()) for one in index.files(index.partitions()).to_pylist()} for index in indexes)
+    times = {file: file[1].removesuffix(".parquet").rpartition("_")[2] for file in stored if "parquet" in file[1]}
+    counting = {file for file, time in times.items() if is_committed(timeline, InstantTime(time))}
+    for file in told ^ counting:
+        yield f"{file} is {'not stored' if file in told else 'not in the metadata table'}"
+
+
 def i12_what_files_say_of_their_keys_is_true(end: End) -> Iterator[str]:
     """Key ranges and bloom filters, which the bloom index believes; buckets, which the bucket index does."""
     buckets_count = int(str(end.scenario.index.get(_BUCKETS, 0)))
@@ -384,6 +399,7 @@ ENDS = (
     i6_what_was_acknowledged_is_there,
     i7_what_failed_is_not_there,
     i9_the_next_writer_puts_the_table_right,
+    i11_a_metadata_table_names_the_files_of_commits,
     i12_what_files_say_of_their_keys_is_true,
     i13_the_past_stays,
     i14_changes_are_what_the_commits_between_have_changed,

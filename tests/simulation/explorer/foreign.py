@@ -1,12 +1,14 @@
 """What other programs do to a table: writers without a heartbeat, services that rely on their plans, new properties.
 
-They keep to Apache Hudi's order of files and to the table lock, and look at no file groups. Start at `cluster`.
+They keep to Apache Hudi's order of files and to the table lock, keep a metadata table, and look at no file groups.
+Start at `cluster`.
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -16,19 +18,22 @@ from tests.simulation.explorer.scenario import TOKEN, Seat, Verb
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
+from pyhudi.metadata.changes import records_of_commit
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.table import open_metadata
+from pyhudi.metadata.writer import publish_changes, remove_instant, remove_logs
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import update_properties
+from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.api import PutMode
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start, timeline_zone
 from pyhudi.timeline.clock import next_instant_time
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.codec.schemas import REQUESTED_REPLACE_METADATA
-from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
-from pyhudi.timeline.view import latest_write, newest_time
+from pyhudi.timeline.view import latest_write, newest_time, pending_instants
 from pyhudi.txn.locks import lock_for
 from pyhudi.txn.locks.api import Lease
 
@@ -185,8 +190,33 @@ def _finished(
         replaced=replaced,
     )
     with _locked(state, seat):
-        completion = next_instant_time(state.env, newest_time(load_timeline(state)), timeline_zone(state))
+        known = _tell_metadata(state, seat, instant, metadata)
+        newest_known = max(one for one in (newest_time(load_timeline(state)), known) if one)
+        completion = next_instant_time(state.env, newest_known, timeline_zone(state))
         data = encode_commit(metadata, state.layout.timeline_layout, state.env.random_bytes(16))
         done = complete(state, instant, data, completion)
     state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
     return Done(done.requested_time)
+
+
+def _tell_metadata(state: TableState, seat: Seat, instant: Instant, metadata: CommitMetadata) -> InstantTime | None:
+    """Keep the metadata table as Apache Hudi does: all that is pending there is rolled back, whichever writer's it is.
+
+    Returns when the delta commit completed; None for a table without one.
+    """
+    now = open_state(state.storage, state.env)
+    if not now.config.metadata_partitions:
+        return None
+    table = open_metadata(now, load_timeline(now))
+    for one in pending_instants(table.timeline):
+        remove_logs(now, one.requested_time)
+        remove_instant(table, one.requested_time)
+    settings = Settings.of(seat.options)
+    records = partial(records_of_commit, metadata=metadata, settings=settings, run=_one_by_one)
+    issued = next_instant_time(now.env, newest_time(load_timeline(now)), timeline_zone(now))
+    publish_changes(now, instant.requested_time, records, settings, lambda: issued)
+    return issued
+
+
+def _one_by_one(task: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
+    return [task(one) for one in given]

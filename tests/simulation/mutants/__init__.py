@@ -4,7 +4,17 @@ A mutant changes names of modules while a hunt goes on; the change, the scenario
 stand together, by what they break. Start at `mutant.Mutant`.
 """
 
-from tests.simulation.mutants import checking, cleaning, locking, publishing, reading, recovery, restoring, writing
+from tests.simulation.mutants import (
+    checking,
+    cleaning,
+    locking,
+    metadata,
+    publishing,
+    reading,
+    recovery,
+    restoring,
+    writing,
+)
 from tests.simulation.mutants.mutant import RUNS, Mutant
 
 __all__ = ["MUTANTS", "RUNS"]
@@ -13,6 +23,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *checking.MUTANTS,
     *cleaning.MUTANTS,
     *locking.MUTANTS,
+    *metadata.MUTANTS,
     *publishing.MUTANTS,
     *recovery.MUTANTS,
     *restoring.MUTANTS,

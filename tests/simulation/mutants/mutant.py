@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.simulation.explorer.hunting import scenarios
+from tests.simulation.explorer.process import simulated
 from tests.simulation.explorer.scenario import prepared
 
 RUNS = 300
@@ -41,7 +42,8 @@ class Mutant:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Run with the change in force; the table to begin with is made before."""
-        prepared(scenarios()[self.scenario])
+        with simulated():
+            prepared(scenarios()[self.scenario])
         with ExitStack() as stack:
             for target, make in self.changes:
                 stack.enter_context(patch(target, make(_found(target))))

@@ -2,10 +2,11 @@
 
 from tests.simulation.explorer.foreign import cluster, compact, rewrite, rewrite_and_die, set_properties
 from tests.simulation.explorer.scenario import Scenario
-from tests.simulation.explorer.verbs import upsert, widen
+from tests.simulation.explorer.verbs import read_twice, upsert, widen
 
 HOUR_MS = 3_700_000
 EAGER = {"hoodie.clean.failed.writes.policy": "EAGER"}
+METADATA = {"hoodie.metadata.enable": True}
 ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k2_a=7.0)
 
 SCENARIOS = {
@@ -20,6 +21,20 @@ SCENARIOS = {
     "metadata-table": Scenario(
         about="another program gives the table a metadata table while a writer works",
         actors={"w1": (ONE,), "s": (set_properties(hoodie__table__metadata__partitions="files"),)},
+    ),
+    "metadata-eager": Scenario(
+        about="another program commits beside ours; it rolls back whatever is pending in the metadata table",
+        actors={"w1": (ONE,), "s": (rewrite("a"),)},
+        index=METADATA,
+        patience_ms=HOUR_MS,
+    ),
+    "metadata-eager-dead": Scenario(
+        about="it commits after one of ours died between the metadata table's commit and its own; another reads",
+        actors={"r": (read_twice(),), "s": (rewrite("a"),)},
+        before=(ONE,),
+        dies_at="create .commit",
+        index=METADATA,
+        patience_ms=HOUR_MS,
     ),
     "renamed": Scenario(
         about="another program gives the table another name while a writer works",
