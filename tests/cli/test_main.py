@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, WRONG_CALL, main
+from pyhudi.cli.main import FAILED, INTERRUPTED, NOT_BUILT, TO_FIX, WRONG_CALL, main
 from pyhudi.table import create_table, locks
 
 COMMANDS = (
     "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "restore", "rollback", "savepoint",
-    "clean", "archive", "locks",
+    "check", "clean", "archive", "locks",
     "pending", "doctor",
 )  # fmt: skip
 
@@ -257,6 +257,18 @@ def test_a_table_is_cleaned_and_says_what_would_go(tmp_path, capsys):
     assert main(["show", str(path), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["earliest readable instant"] == table.history()["instant"].to_pylist()[1]
+
+
+def test_a_table_is_checked_and_what_does_not_agree_is_listed(tmp_path, capsys):
+    path = tmp_path / "trips"
+    table = create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    table.upsert([{"id": "a"}])
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == "no problems\n"
+    (path / "x_0-0-0_20990101000000000.parquet").write_bytes(b"left")
+    assert main(["check", str(path), "--json"]) == TO_FIX
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["path"]) == ("orphan file", "x_0-0-0_20990101000000000.parquet")
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -1,7 +1,7 @@
 """The `pyhudi` command: what can be typed, what comes back, with which exit code.
 
 Commands are one call of the Table each; everything heavy is imported inside them, so that `pyhudi --help` is quick.
-Exit codes: 0 fine, 1 it failed, 2 the call is wrong, 3 `doctor` found something to fix, 130 interrupted.
+Exit codes: 0 fine, 1 it failed, 2 the call is wrong, 3 `doctor` or `check` found something to fix, 130 interrupted.
 Start at `main`.
 """
 
@@ -18,6 +18,7 @@ __all__ = [
     "app",
     "archive",
     "changes",
+    "check",
     "clean",
     "commits",
     "demo",
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 NOT_BUILT = (
-    "check",
     "compact",
     "cluster",
     "index",
@@ -302,6 +302,21 @@ def archive(
     opened, options = open_named(table, storage_option), option_pairs(option)
     done = opened.archive(options=options, dry_run=dry_run)
     print_facts({"archived": not dry_run, "instants": list(done.instants)}, as_json=json)
+
+
+@app.command()
+def check(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
+    """Check that timeline, files, metadata table and statistics agree; list what does not."""
+    from pyhudi.cli.output import console, print_table
+    from pyhudi.cli.tables import open_named
+
+    report = open_named(table, storage_option).check()
+    if report.ok and not json:
+        console().print("no problems")
+        return
+    print_table(report.problems, 0, as_json=json)
+    if not report.ok:
+        raise typer.Exit(TO_FIX)
 
 
 @app.command()

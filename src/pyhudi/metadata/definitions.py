@@ -14,7 +14,7 @@ from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.schema.json_text import parse_json
 from pyhudi.state.model import TableState
 
-__all__ = ["DEFINITIONS_KEY", "DEFINITIONS_PATH", "define_column_stats", "drop_definitions"]
+__all__ = ["DEFINITIONS_KEY", "DEFINITIONS_PATH", "define_column_stats", "drop_definitions", "read_definitions"]
 
 DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 """The property that says where the file is, from the base path on."""
@@ -35,18 +35,19 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
     }
     if state.config.table_version >= _WITH_VERSIONS:
         definition["version"] = "V2"
-    _write(state, {**_read(state), name: definition})
+    _write(state, {**read_definitions(state), name: definition})
 
 
 def drop_definitions(state: TableState, names: Collection[str]) -> None:
     """Leave indexes out that are gone.   Locks: the table lock is held."""
-    found = _read(state)
+    found = read_definitions(state)
     kept = {name: definition for name, definition in found.items() if name not in names}
     if kept != found:
         _write(state, kept)
 
 
-def _read(state: TableState) -> dict[str, Any]:
+def read_definitions(state: TableState) -> dict[str, Any]:
+    """Read what is defined, by the index's partition of the metadata table.   Raises: CorruptData."""
     try:
         found = parse_json(state.storage.get(DEFINITIONS_PATH))
     except FileMissing:

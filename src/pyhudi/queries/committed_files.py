@@ -26,7 +26,7 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["CHECK_FILES", "require_committed"]
+__all__ = ["CHECK_FILES", "CommittedFile", "committed_base_files", "require_committed"]
 
 CHECK_FILES: Final = option(
     "pyhudi.check.files",
@@ -47,7 +47,7 @@ _Group = tuple[str, str]
 """Partition path and file id."""
 
 
-class _Committed(NamedTuple):
+class CommittedFile(NamedTuple):
     """A base file as its commit names it."""
 
     instant: InstantTime
@@ -55,7 +55,7 @@ class _Committed(NamedTuple):
     size_bytes: int
 
 
-_known: OrderedDict[tuple[str, tuple[InstantTime, ...]], dict[_Group, _Committed]] = OrderedDict()
+_known: OrderedDict[tuple[str, tuple[InstantTime, ...]], dict[_Group, CommittedFile]] = OrderedDict()
 _known_lock = threading.Lock()
 
 
@@ -72,7 +72,7 @@ def require_committed(
             a microsecond a file group.
     Raises: CorruptData naming the file; SnapshotExpired where it was taken away since the timeline was read.
     """
-    committed = _committed(index.state, index.timeline)
+    committed = committed_base_files(index.state, index.timeline)
     bases = _bases(slices, committed)
     partitions = set(read_among(frozenset(PartitionPath(partition) for partition, _ in committed)))
     for group, wanted in committed.items():
@@ -105,7 +105,7 @@ def _bases(slices: pa.Table, committed: Mapping[_Group, object]) -> dict[_Group,
     }
 
 
-def _committed(state: TableState, timeline: Timeline) -> dict[_Group, _Committed]:
+def committed_base_files(state: TableState, timeline: Timeline) -> dict[_Group, CommittedFile]:
     """Return for each file group the base file that the newest commit names; folded once for a timeline."""
     newest_first = list(timeline.completed.values())[: -_MOST_COMMITS - 1 : -1]
     key = (state.storage.url, tuple(one.requested_time for one in newest_first))
@@ -113,7 +113,7 @@ def _committed(state: TableState, timeline: Timeline) -> dict[_Group, _Committed
         if key in _known:
             _known.move_to_end(key)
             return _known[key]
-    found: dict[_Group, _Committed] = {}
+    found: dict[_Group, CommittedFile] = {}
     left = _MOST_FILES
     for time, metadata in _metadata(state, newest_first):
         files = _files_of(metadata, time)
@@ -146,7 +146,7 @@ def _metadata(state: TableState, instants: Sequence[Instant]) -> Iterator[tuple[
         yield from ((time, metadata) for time, metadata in read_now.items() if metadata is not None)
 
 
-def _files_of(metadata: CommitMetadata, time: InstantTime) -> list[tuple[_Group, _Committed]]:
+def _files_of(metadata: CommitMetadata, time: InstantTime) -> list[tuple[_Group, CommittedFile]]:
     """List the base files that a commit says it wrote."""
     files = []
     for partition, stats in metadata.stats.items():
@@ -155,11 +155,11 @@ def _files_of(metadata: CommitMetadata, time: InstantTime) -> list[tuple[_Group,
             is_base = stat.file_id and not name.startswith(".") and name.endswith(_ENDINGS)
             if is_base and f"_{time}." in name:
                 path = f"{partition}/{name}" if partition else name
-                files.append(((partition, stat.file_id or ""), _Committed(time, path, stat.file_size_in_bytes or 0)))
+                files.append(((partition, stat.file_id or ""), CommittedFile(time, path, stat.file_size_in_bytes or 0)))
     return files
 
 
-def _refuse_missing(index: FileIndex, partition: PartitionPath, wanted: _Committed) -> None:
+def _refuse_missing(index: FileIndex, partition: PartitionPath, wanted: CommittedFile) -> None:
     """Raise what is wrong where a base file is not listed, unless a clean took it before the timeline was read."""
     state, timeline = index.state, index.timeline
     name = wanted.path.rsplit("/", 1)[-1]

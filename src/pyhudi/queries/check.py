@@ -1,0 +1,264 @@
+"""What does not agree in a table: timeline, storage, metadata table, statistics. Start at `check_table`.
+
+Spec: format/timeline 5, 6; format/metadata-table 5.1, 8.3.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData, FileMissing, Unsupported
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import parse_file
+from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
+from pyhudi.metadata.listing import read_files
+from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.table import MetadataTable, open_metadata
+from pyhudi.queries.check_statistics import find_wrong_statistics
+from pyhudi.queries.committed_files import committed_base_files
+from pyhudi.queries.display import facts_html
+from pyhudi.queries.problems import Problem, ProblemKind, problems_table
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan
+from pyhudi.timeline.codec import decode_clean_plan
+from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.view import Timeline, is_committed, pending_instants, replaced_file_groups
+
+__all__ = ["CheckReport", "check_table"]
+
+_TRIES: Final = 3
+_REBUILD: Final = "table.repair() builds this part of the metadata table anew"
+_ORPHAN: Final = "no reader sees it; delete it"
+_Files = dict[tuple[str, str], int]
+"""Sizes by partition path and name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckReport:
+    """What was found: nothing, where the table is as it says it is."""
+
+    problems: pa.Table
+    """`kind`, `path`, `expected`, `found` and `what_to_do`, one row a problem."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether there is no problem."""
+        return not self.problems.num_rows
+
+    def __str__(self) -> str:
+        """Describe it in one line."""
+        counts = self.problems.column("kind").value_counts().to_pylist()
+        return ", ".join(f"{one['counts']} x {one['values']}" for one in counts) or "no problems"
+
+    def __repr__(self) -> str:
+        """Count the kinds; `problems` has the rest."""
+        return f"CheckReport({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return facts_html("check", {"problems": self.problems.num_rows, "kinds": str(self)})
+
+
+def check_table(state: TableState, writer_of: Callable[[Instant], tuple[str, str, str]]) -> CheckReport:
+    """Compare what timeline, storage and metadata table say of each other, and statistics with the files' own.
+
+    `writer_of` tells of a pending instant whether its writer lives, which process that is, and what to do about it.
+    Where others commit meanwhile it is done again, a few times.
+
+    Cost: a listing of every directory, a read of each active commit, all of the metadata table, and where statistics
+          are kept the footer of each base file.
+    """
+    for _ in range(_TRIES):
+        fresh = open_state(state.storage, state.env)
+        timeline = load_timeline(fresh)
+        found = [*_unfinished(timeline, writer_of), *_half_built(fresh), *_wrong_files(fresh, timeline)]
+        if not found or load_timeline(fresh).instants == timeline.instants:
+            break
+    return CheckReport(problems=problems_table(found))
+
+
+def _unfinished(timeline: Timeline, writer_of: Callable[[Instant], tuple[str, str, str]]) -> Iterator[Problem]:
+    """Find pending instants that no living process works on."""
+    for one in pending_instants(timeline):
+        verdict, owner, advice = writer_of(one)
+        if verdict != "alive":
+            yield Problem(
+                kind=ProblemKind.UNFINISHED,
+                path=f"{one.requested_time}.{one.action}",
+                expected="completed, or a living writer",
+                found=f"{one.state}, {verdict}{f', {owner}' if owner else ''}",
+                what_to_do=advice,
+            )
+
+
+def _half_built(state: TableState) -> Iterator[Problem]:
+    partial_ = state.config.properties.get(METADATA_TABLE_KEYS[1])
+    if partial_:
+        yield Problem(
+            kind=ProblemKind.METADATA_TABLE,
+            path=METADATA_TABLE_PATH,
+            expected="no partition that is being built",
+            found=partial_,
+            what_to_do="let Apache Hudi finish it, or write once with hoodie.metadata.enable=false",
+        )
+
+
+def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
+    index = storage_index(state, timeline)
+    partitions = index.partitions()
+    listed = index.files(partitions)
+    rows = zip(*(listed.column(name).to_pylist() for name in listed.column_names), strict=True)
+    stored: _Files = {(where, name): size for where, name, size in rows}
+    yield from _missing_bases(state, timeline, stored)
+    told = None
+    if MetadataPartition.FILES in state.config.metadata_partitions:
+        try:
+            table = open_metadata(state, timeline)
+            told, known = _told(table)
+            yield from _unlike_storage(state, timeline, told, stored)
+            yield from _unlike_partitions(known, set(partitions))
+            yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
+        except (CorruptData, FileMissing, Unsupported) as error:
+            yield Problem(
+                kind=ProblemKind.METADATA_TABLE,
+                path=METADATA_TABLE_PATH,
+                expected="a metadata table that can be read",
+                found=str(error),
+                what_to_do=_REBUILD,
+            )
+    yield from _unnamed(state, timeline, stored, told)
+
+
+def _told(table: MetadataTable) -> tuple[_Files, set[str]]:
+    """Return the files and the partitions that the metadata table has."""
+    rows = read_files(table)
+    columns = (rows.column(name).to_pylist() for name in ("key", "name", "size_bytes"))
+    entries = list(zip(*columns, strict=True))
+    files = {(partition_path(key), name): size for key, name, size in entries if key != ALL_PARTITIONS}
+    return files, {partition_path(name) for key, name, _ in entries if key == ALL_PARTITIONS}
+
+
+def _missing_bases(state: TableState, timeline: Timeline, stored: _Files) -> Iterator[Problem]:
+    """Find the newest base files of file groups that are not there, or have another size than their commit says."""
+    replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
+    for group, wanted in committed_base_files(state, timeline).items():
+        if group in replaced:
+            continue
+        size = stored.get((group[0], wanted.path.rsplit("/", 1)[-1]))
+        if size is None:
+            yield Problem(
+                kind=ProblemKind.MISSING_FILE,
+                path=wanted.path,
+                expected=f"{wanted.size_bytes} bytes, by commit {wanted.instant}",
+                found="no such file",
+                what_to_do="restore it from a copy, or roll the commit back",
+            )
+        elif 0 < wanted.size_bytes != size:
+            yield Problem(
+                kind=ProblemKind.FILE_SIZE,
+                path=wanted.path,
+                expected=f"{wanted.size_bytes} bytes, by commit {wanted.instant}",
+                found=f"{size} bytes",
+                what_to_do="it was cut or written over: restore it from a copy, or roll the commit back",
+            )
+
+
+def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored: _Files) -> Iterator[Problem]:
+    """Find files that the metadata table lists and storage does not, or with another size."""
+    going = _being_cleaned(state, timeline)
+    for (where, name), size in told.items():
+        found = stored.get((where, name))
+        if found is None and (where, name) not in going:
+            yield Problem(
+                kind=ProblemKind.MISSING_FILE,
+                path=_path(where, name),
+                expected=f"{size} bytes, by the metadata table",
+                found="no such file",
+                what_to_do=_REBUILD,
+            )
+        elif found is not None and found != size:
+            yield Problem(
+                kind=ProblemKind.FILE_SIZE,
+                path=_path(where, name),
+                expected=f"{size} bytes, by the metadata table",
+                found=f"{found} bytes",
+                what_to_do=_REBUILD,
+            )
+
+
+def _unlike_partitions(told: set[str], stored: set[PartitionPath]) -> Iterator[Problem]:
+    for where in sorted(told ^ stored):
+        by_metadata, by_storage = where in told, where in stored
+        yield Problem(
+            kind=ProblemKind.PARTITION,
+            path=where,
+            expected="in storage and in the metadata table",
+            found="in storage only" if by_storage else "in the metadata table only",
+            what_to_do=_REBUILD if not by_metadata else "restore the partition's metadata file, or repair",
+        )
+
+
+def _unnamed(state: TableState, timeline: Timeline, stored: _Files, told: _Files | None) -> Iterator[Problem]:
+    """Find files in storage that the metadata table lacks, or that no commit has named."""
+    pending = {one.requested_time for one in pending_instants(timeline)}
+    for (where, name), size in stored.items():
+        if told is not None and (where, name) in told:
+            continue
+        status = FileStatus(path=name, size_bytes=size, modified_ms=0)
+        file = parse_file(PartitionPath(where), status)
+        if file is None or file.instant in pending or _is_untold(state, file):
+            continue
+        named = _is_named(state, timeline, file)
+        if named and told is not None:
+            yield Problem(
+                kind=ProblemKind.UNLISTED_FILE,
+                path=_path(where, name),
+                expected="in the metadata table",
+                found=f"in storage only, {size} bytes",
+                what_to_do=_REBUILD,
+            )
+        elif not named:
+            yield Problem(
+                kind=ProblemKind.ORPHAN_FILE,
+                path=_path(where, name),
+                expected="a commit that names it",
+                found=f"{size} bytes",
+                what_to_do=_ORPHAN,
+            )
+
+
+def _is_untold(state: TableState, file: BaseFile | LogFile) -> bool:
+    """Return whether a name does not say which instant wrote the file: logs of layout 1."""
+    return isinstance(file, LogFile) and not state.layout.has_completion_times
+
+
+def _is_named(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:
+    """Return whether a commit has this file; what archived ones named is not looked at."""
+    done = timeline.completed.get(file.instant)
+    if done is None:
+        return is_committed(timeline, file.instant)
+    metadata = read_commit_metadata(state, done)
+    stats = metadata.stats.get(file.partition, ())
+    paths = [path for stat in stats for path in (stat.path, *(stat.cdc_stats or {})) if path]
+    return any(path.rsplit("/", 1)[-1] == file.name for path in paths)
+
+
+def _being_cleaned(state: TableState, timeline: Timeline) -> set[tuple[str, str]]:
+    """Return the files that pending cleans may have deleted already."""
+    found: set[tuple[str, str]] = set()
+    for one in pending_instants(timeline):
+        if one.action is Action.CLEAN and (data := read_plan(state, one)):
+            plan: Mapping[str, tuple[str, ...]] = decode_clean_plan(data, one.file_name).files
+            found.update((where, name) for where, names in plan.items() for name in names)
+    return found
+
+
+def _path(where: str, name: str) -> str:
+    return f"{where}/{name}" if where else name

@@ -1,0 +1,168 @@
+"""Whether statistics in the metadata table hold for the files that they are of. Start at `find_wrong_statistics`.
+
+Spec: format/metadata-table 3.7, 5.2.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.definitions import DEFINITIONS_PATH, read_definitions
+from pyhudi.metadata.folding import folded_stats
+from pyhudi.metadata.keys import stats_keys
+from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.reader import Wanted, read_entries
+from pyhudi.metadata.stats_merging import partition_stats
+from pyhudi.metadata.stats_values import decode_bounds
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.queries.problems import Problem, ProblemKind
+from pyhudi.queries.slices import slices_of_any_format, table_schema
+from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.state.model import TableState
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["find_wrong_statistics"]
+
+_REBUILD: Final = "table.repair() builds this part of the metadata table anew"
+_FILES_A_TASK: Final = 64
+_PARQUET: Final = ".parquet"
+_LONG_BYTES: Final = 2048
+"""Of a column that takes more and whose values all count as null, Apache Hudi knew no statistics."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Keyed:
+    """Statistics, and the record key of each."""
+
+    keys: pa.Array
+    stats: pa.Table
+
+    @staticmethod
+    def of(stats: pa.Table, *names: str) -> "_Keyed":
+        return _Keyed(stats_keys(*(stats.column(name).combine_chunks() for name in names)), stats)
+
+
+def find_wrong_statistics(
+    state: TableState, timeline: Timeline, table: MetadataTable, files: Sequence[tuple[str, str]]
+) -> Iterator[Problem]:
+    """Compare statistics of columns with footers, and those of partitions with the newest slices.
+
+    Bounds have to enclose the values, and counts of files to be theirs. `files` are partition path and name.
+
+    Cost: the partitions of the metadata table that hold statistics, and the footer of each base file.
+    """
+    if MetadataPartition.COLUMN_STATS not in table.partitions:
+        return
+    version = state.config.table_version
+    keys, stored = folded_stats(read_entries(table, MetadataPartition.COLUMN_STATS, Wanted()), version)
+    columns = pc.unique(stored.column("columnName")).to_pylist()
+    yield from _wrong_definitions(state, columns)
+    known = [(where, name) for where, name in files if name.endswith(_PARQUET)]
+    actual = _actual(state, known, columns)
+    if not actual.num_rows:
+        return
+    schema = with_meta_fields(table_schema(state, timeline))
+    own = _Keyed.of(actual, "columnName", "partition", "fileName")
+    yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.COLUMN_STATISTICS)
+    if MetadataPartition.PARTITION_STATS in table.partitions:
+        newest = pa.array(_newest_bases(state, timeline), pa.string())
+        actual = partition_stats(actual.filter(pc.is_in(_paths(actual), newest)), version)
+        keys, stored = folded_stats(read_entries(table, MetadataPartition.PARTITION_STATS, Wanted()), version)
+        own = _Keyed.of(actual, "columnName", "partition")
+        yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.PARTITION_STATISTICS)
+
+
+def _wrong_definitions(state: TableState, columns: Sequence[str]) -> Iterator[Problem]:
+    """Find indexes that are defined and not there, and columns that have statistics and are not defined to."""
+    if not state.layout.has_completion_times:
+        return
+    defined = read_definitions(state)
+    fields = (defined.get(MetadataPartition.COLUMN_STATS.value) or {}).get("sourceFields") or []
+    undefined = sorted(set(columns) - set(fields))
+    if undefined:
+        yield _definition("the columns that have statistics", f"none of {', '.join(undefined)}")
+    gone = sorted(set(defined) - set(state.config.metadata_partitions))
+    if gone:
+        yield _definition("indexes that the table has", ", ".join(gone))
+
+
+def _definition(expected: str, found: str) -> Problem:
+    return Problem(
+        kind=ProblemKind.DEFINITIONS, path=DEFINITIONS_PATH, expected=expected, found=found, what_to_do=_REBUILD
+    )
+
+
+def _actual(state: TableState, files: Sequence[tuple[str, str]], columns: Sequence[str]) -> pa.Table:
+    """Read the statistics of base files from their footers, several at once."""
+    version = state.config.table_version
+    tasks = {str(at): files[at : at + _FILES_A_TASK] for at in range(0, len(files), _FILES_A_TASK)}
+    read = partial(_read, state, tasks, columns)
+    return pa.concat_tables([column_stats_schema(version).empty_table(), *at_once(read, list(tasks)).values()])
+
+
+def _read(
+    state: TableState, tasks: Mapping[str, Sequence[tuple[str, str]]], columns: Sequence[str], task: str
+) -> pa.Table:
+    files = [(PartitionPath(where), name) for where, name in tasks[task]]
+    return read_column_stats(state.storage, files, columns, state.config.table_version)
+
+
+def _newest_bases(state: TableState, timeline: Timeline) -> list[str]:
+    slices = slices_of_any_format(storage_index(state, timeline, is_checked=False))
+    return [one.base.path for one in slices if one.base is not None]
+
+
+def _paths(stats: pa.Table) -> pa.ChunkedArray:
+    whole = pc.binary_join_element_wise(stats.column("partition"), stats.column("fileName"), "/")
+    return pc.replace_substring_regex(whole, "^/", "")
+
+
+def _unlike(own: _Keyed, told: _Keyed, schema: pa.Schema, kind: ProblemKind) -> Iterator[Problem]:
+    """Compare the rows of both, column by column; what is not stored leaves out nothing."""
+    actual, at = own.stats, pc.index_in(own.keys, value_set=told.keys)
+    for column in pc.unique(actual.column("columnName")).to_pylist():
+        if column not in schema.names or pt.is_nested(schema.field(column).type):
+            continue
+        is_it = pc.and_(pc.equal(actual.column("columnName"), column).combine_chunks(), pc.is_valid(at))
+        rows = told.stats.take(at.filter(is_it)).combine_chunks(), actual.filter(is_it).combine_chunks()
+        yield from _wrong(column, *rows, schema.field(column).type, kind)
+
+
+def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind: ProblemKind) -> Iterator[Problem]:
+    (low, high), (least, greatest) = _bounds(told, type_), _bounds(own, type_)
+    is_wrong = pc.or_(pc.fill_null(pc.greater(low, least), False), pc.fill_null(pc.less(high, greatest), False))
+    if kind is ProblemKind.COLUMN_STATISTICS:
+        counts = [(one.column("valueCount"), one.column("nullCount")) for one in (told, own)]
+        is_untold = pc.and_(pc.equal(*counts[0]), pc.greater_equal(told.column("totalUncompressedSize"), _LONG_BYTES))
+        differs = pc.or_(*(pc.not_equal(*pair) for pair in zip(*counts, strict=True)))
+        is_wrong = pc.or_(is_wrong, pc.fill_null(pc.and_(differs, pc.invert(is_untold)), False).combine_chunks())
+    rows = {"told": told, "own": own}
+    for at in pc.indices_nonzero(is_wrong).to_pylist():
+        said, found = (
+            _said(rows[name], at, pair) for name, pair in (("told", (low, high)), ("own", (least, greatest)))
+        )
+        where, file = (own.column(name)[at].as_py() for name in ("partition", "fileName"))
+        is_file = kind is ProblemKind.COLUMN_STATISTICS
+        path = "/".join(filter(None, (where, file if is_file else "")))
+        yield Problem(kind=kind, path=f"{path}: {column}", expected=found, found=said, what_to_do=_REBUILD)
+
+
+def _bounds(stats: pa.Table, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    said = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
+    least, greatest = (stats.column(name).combine_chunks() for name in ("minValue", "maxValue"))
+    return decode_bounds(least, greatest, said, type_)
+
+
+def _said(stats: pa.Table, at: int, bounds: tuple[pa.Array, pa.Array]) -> str:
+    low, high = (bound[at].as_py() for bound in bounds)
+    values, nulls = (stats.column(name)[at].as_py() for name in ("valueCount", "nullCount"))
+    return f"{low!r} to {high!r}, {values} values, {nulls} null"

@@ -1,0 +1,45 @@
+"""Problems of a table, as values and as a table. Start at `Problem`."""
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+
+__all__ = ["Problem", "ProblemKind", "problems_table"]
+
+_PROBLEMS: Final = pa.schema([(name, pa.string()) for name in ("kind", "path", "expected", "found", "what_to_do")])
+
+
+class ProblemKind(StrEnum):
+    """What is wrong; the value is what users read."""
+
+    UNFINISHED = "unfinished instant"
+    MISSING_FILE = "missing file"
+    FILE_SIZE = "file size"
+    ORPHAN_FILE = "orphan file"
+    UNLISTED_FILE = "unlisted file"
+    PARTITION = "partition"
+    METADATA_TABLE = "metadata table"
+    COLUMN_STATISTICS = "column statistics"
+    PARTITION_STATISTICS = "partition statistics"
+    DEFINITIONS = "index definitions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is not as another says it is."""
+
+    kind: ProblemKind
+    path: str
+    """Relative to the base path; of statistics with the column behind it."""
+    expected: str
+    found: str
+    what_to_do: str
+
+
+def problems_table(found: Iterable[Problem]) -> pa.Table:
+    """Make a table of problems, one row each."""
+    columns = list(zip(*map(astuple, found), strict=True)) or [()] * len(_PROBLEMS)
+    return pa.table([pa.array(map(str, column), pa.string()) for column in columns], schema=_PROBLEMS)

@@ -1,0 +1,109 @@
+"""What `Table.check` finds: each kind of problem, made by hand, and nothing where there is none."""
+
+import pytest
+from tests.building import TINY_FILTERS, TableBuilder
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.metadata.checking import BUILT, metadata_of, new_table, rows
+from tests.txn.writing import begun, through, write
+
+from pyhudi.table import Table
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+def problems(table):
+    """Return kind and path of each problem."""
+    found = table.check().problems
+    return list(zip(found.column("kind").to_pylist(), found.column("path").to_pylist(), strict=True))
+
+
+def base_of(table, partition="sf"):
+    return next(one.path for one in table.state.storage.list(partition) if one.path.endswith(".parquet"))
+
+
+@VERSIONS
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_table_as_we_write_it_has_no_problems(version, is_told):
+    table = TableBuilder().create(version=version)
+    told = {**TINY_FILTERS, "hoodie.metadata.enable": is_told, "hoodie.clean.commits.retained": 1}
+    for ts in range(1, 6):
+        table.upsert(rows("a", "b", ts=ts), options=told)
+    table.delete("uuid = 'a'", options=told)
+    report = table.check()
+    assert report.problems.to_pylist() == []
+    assert report.ok
+    assert str(report) == "no problems"
+
+
+@VERSIONS
+def test_a_base_file_that_is_gone_or_cut_is_named_with_what_its_commit_says(version):
+    table = new_table(version)
+    path = base_of(table)
+    data = table.state.storage.get(path)
+    table.state.storage.put(path, data[:-9])
+    found = table.check().problems.to_pylist()
+    assert {(one["kind"], one["path"]) for one in found} >= {("file size", path)}
+    assert f"{len(data)} bytes" in found[0]["expected"]
+    assert found[0]["found"] == f"{len(data) - 9} bytes"
+    table.state.storage.delete(path)
+    assert problems(table) == [("missing file", path)] * 2  # by its commit, and by the metadata table
+
+
+def test_files_that_no_commit_names_are_orphans_but_those_of_living_writers():
+    table = new_table()
+    table.state.storage.put("sf/x-0_0-0-0_20990101000000000.parquet", b"old")
+    table.state.storage.put(base_of(table).replace("_0-0-0_", "_9-9-9_"), b"a losing attempt's")
+    with begun(table.state) as txn:
+        txn.start(None)
+        write(txn)
+        assert [kind for kind, _ in problems(table)] == ["orphan file"] * 2
+
+
+def test_a_write_whose_process_is_gone_is_said_with_what_to_do():
+    table = new_table()
+    stuck = Fault(kind=FaultKind.CRASH_BEFORE, operations=frozenset({"put"}), path=".hoodie/timeline/*_*.commit")
+    with pytest.raises(SimulatedCrash):
+        Table(through(table.state, FaultyStorage(table.state.storage, plan=[stuck]))).upsert(
+            rows("c"), options=TINY_FILTERS
+        )
+    table.state.env.sleep(7200)
+    found = table.check().problems.to_pylist()
+    assert [one["kind"] for one in found] == ["unfinished instant"]
+    assert found[0]["what_to_do"] == "nothing: the next write rolls it back"
+
+
+def test_a_commit_that_the_metadata_table_missed_is_seen_in_both_directions():
+    table = new_table()
+    done = table.upsert(rows("aa"), options={**TINY_FILTERS, "hoodie.parquet.small.file.limit": 0})
+    state = metadata_of(table).state
+    for one in state.storage.list("files"):
+        if done.instant in one.path:
+            state.storage.delete(one.path)
+    assert ("unlisted file", done.files[0]) in problems(table)
+    new_directory = "oslo/.hoodie_partition_metadata"
+    table.state.storage.put(new_directory, b"commitTime=20260101000000000\npartitionDepth=1\n")
+    assert ("partition", "oslo") in problems(table)
+
+
+def test_a_metadata_table_that_cannot_be_read_is_one_problem():
+    table = new_table()
+    for one in table.state.storage.list(".hoodie/metadata/files"):
+        table.state.storage.delete(one.path)
+    assert problems(table) == [("metadata table", ".hoodie/metadata")]
+
+
+def test_a_check_beside_a_writer_finds_no_fault_in_what_it_has_done():
+    table = new_table()
+
+    class Busy(FaultyStorage):
+        def list_directory(self, path):
+            found = super().list_directory(path)
+            if path == "sf" and not self.is_done:
+                self.is_done = True
+                table.upsert(rows("aa", ts=3), options={**BUILT, "hoodie.parquet.small.file.limit": 0})
+            return found
+
+    storage = Busy(table.state.storage)
+    storage.is_done = False
+    assert TableBuilder().reopen(table, storage).check().ok
+    assert storage.is_done
