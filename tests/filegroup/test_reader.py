@@ -10,6 +10,7 @@ from tests.filegroup.test_writer import LAYOUT
 from pyhudi.engine import scanning
 from pyhudi.filegroup import reader
 from pyhudi.filegroup.reader import SliceSpec, read_slice
+from pyhudi.kernels.rules import Fill
 from pyhudi.predicate import parse
 
 SHOWN = ("uuid", "ts", "fare", "_hoodie_commit_time")
@@ -100,6 +101,13 @@ def test_row_groups_without_a_match_are_left_out_where_that_changes_nothing(monk
     history.append(Change("k08", 6, 99.0), has_positions=True)
     assert read(history, predicate="ts = 6").num_rows == 1
     assert sum(read_rows) == (7 if merge.is_event_time else 0)
+
+
+def test_a_stored_row_that_fills_cells_is_read_though_its_row_group_does_not_match():
+    history = History(merge=replace(BY_COMMIT, fill=Fill.NULLS))
+    history.write_base(*(Change(f"k{number:02}", 5, float(number)) for number in range(28)))
+    history.append(Change("k08", 6, None))
+    assert rows_of(read(history, predicate="ts = 6")) == [("k08", 6, 8.0, str(instant(1)))]
 
 
 def test_a_column_that_is_not_asked_for_is_not_read(monkeypatch):

@@ -200,3 +200,15 @@ def test_several_ordering_fields_that_are_null_are_a_value():
     table = pa.table({"key": ["k"], "a": pa.array([None], pa.int64()), "b": pa.array([None], pa.string())})
     assert probe(table, table["key"], np.array([True]), spec).wins_always.tolist() == [False]
     assert probe(table, table["key"], np.array([True]), replace(spec, ordering=("a",))).wins_always.tolist() == [True]
+
+
+def test_places_in_a_binary_log_compare_as_numbers():
+    spec = MergeSpec(ordering=("seq",), is_event_time=True, is_binlog=True)
+    base = pa.table({"key": ["a", "b", "c"], "seq": ["9.100", "10.99", None]}).to_batches()[0]
+    new = pa.table({"key": ["a", "b", "c"], "seq": ["10.4", "10.100", "1.1"]})
+    merged = merge_batch(base, base["key"], probe(new, new["key"], np.zeros(3, bool), spec), spec)
+    assert merged.batch["seq"].to_pylist() == ["10.4", "10.100", "1.1"]
+    back = merge_batch(
+        new.to_batches()[0], base["key"], probe(pa.table(base), new["key"], np.zeros(3, bool), spec), spec
+    )
+    assert back.batch["seq"].to_pylist() == ["10.4", "10.100", "1.1"]

@@ -199,13 +199,13 @@ class _Base:
         return record_keys(self.spec.layout.key_spec, columns).combine_chunks()
 
     def _groups(self, read: pa.Schema) -> Sequence[int] | None:
-        """Choose row groups whose rows may match the filter, or may win against a change that does.
+        """Choose row groups whose rows may match the filter, or have a say in a change that does.
 
         A row that does not match is left out in two cases: no change meets it, or the change that does wins anyway and
         is then shown as if it were new.
         """
         spec, probe = self.spec, self.probe
-        if probe is None or not (spec.merge.is_event_time and spec.merge.ordering):
+        if probe is None or not probe.needs_stored_rows:
             return None if spec.predicate is None else groups_matching(self.footer, spec.predicate, read)
         if spec.predicate is not None and not self._meets_by_key and probe.positions is not None:
             ends = np.cumsum(_rows_of_groups(self.footer))

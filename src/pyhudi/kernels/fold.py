@@ -21,7 +21,7 @@ from pyhudi.kernels.rules import (
     MergeSpec,
     deleted_rows,
     empty_cells,
-    named_columns,
+    ordering_values,
     without_value,
 )
 
@@ -82,7 +82,7 @@ class _Changes:
         by_part = np.concatenate([part.is_delete for part in parts])
         by_key = by_part & np.repeat([part.is_by_key for part in parts], [part.rows.num_rows for part in parts])
         is_delete = by_part | deleted_rows(rows, spec)
-        ordering = named_columns(rows, spec.ordering) if spec.orders_log else ()
+        ordering = ordering_values(rows, spec) if spec.orders_log else ()
         unordered = is_delete & without_value(ordering, rows.num_rows)
         unordered |= np.concatenate([part.is_unordered for part in parts])
         known = [part.positions for part in parts if part.positions is not None]

@@ -25,8 +25,8 @@ from pyhudi.kernels.rules import (
     empty_cells,
     empty_in,
     filled,
-    named_columns,
     one_array,
+    ordering_values,
     to_bools,
     without_value,
 )
@@ -89,7 +89,7 @@ def probe(
 
     Shape: rows, their keys and delete flags, one a key.
     """
-    ordering = named_columns(rows, spec.ordering) if spec.orders_stored else ()
+    ordering = ordering_values(rows, spec) if spec.orders_stored else ()
     wins = deletes & without_value(ordering, len(deletes))
     if not spec.is_event_time:
         wins |= ~deletes
@@ -185,8 +185,10 @@ def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, s
     taken = pa.array(rows)
     wins = np.ones(len(hits), dtype=np.bool_)
     undecided = np.ones(len(hits), dtype=np.bool_)
-    for name, new in zip(spec.ordering, updates.ordering, strict=True):
-        stored = filled(_plain(batch.column(name)).take(taken))
+    names = [name for name in spec.ordering if name in batch.schema.names]
+    met = ordering_values(batch.select(names).take(taken), spec)
+    for column, new in zip(met, updates.ordering, strict=True):
+        stored = filled(column)
         fresh = new.take(pa.array(hits))
         smaller = to_bools(pc.less(fresh, stored)) & undecided
         wins[smaller] = False
@@ -275,7 +277,3 @@ def _replace_dictionary(stored: pa.DictionaryArray, places: _Places, fresh: pa.A
         return left
     indices = pc.replace_with_mask(left.indices, places.mask, right.indices)
     return pa.DictionaryArray.from_arrays(indices, left.dictionary)
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

@@ -24,8 +24,8 @@ __all__ = [
     "empty_cells",
     "empty_in",
     "filled",
-    "named_columns",
     "one_array",
+    "ordering_values",
     "to_bools",
     "without_value",
 ]
@@ -69,6 +69,8 @@ class MergeSpec:
     ordering: tuple[str, ...] = ()
     is_event_time: bool = False
     """The greater ordering value wins against the stored row; else the later commit does."""
+    is_binlog: bool = False
+    """The ordering column has texts `file.position`, which compare as two numbers."""
     delete_field: str = ""
     delete_marker: str = ""
     """A row whose `delete_field` equals this is a delete; both or neither."""
@@ -109,13 +111,21 @@ def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
     return deleted
 
 
-def named_columns(rows: pa.Table, names: Sequence[str]) -> tuple[pa.ChunkedArray, ...]:
-    """Return columns that are compared, without dictionaries.
+def ordering_values(rows: pa.Table | pa.RecordBatch, spec: MergeSpec) -> tuple[pa.ChunkedArray | pa.Array, ...]:
+    """Return the ordering columns that rows have, as they compare: without dictionaries, numbers as numbers.
 
-    Shape: n rows -> a column of n values for each name.
+    Shape: n rows -> columns of n values.
     """
-    columns = (rows.column(name) for name in names)
-    return tuple(one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in columns)
+    columns = (rows.column(name) for name in spec.ordering if name in rows.schema.names)
+    plain = (one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in columns)
+    return tuple(_binlog_places(one) if spec.is_binlog else one for one in plain)
+
+
+def _binlog_places(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Make one number of a file's and a position in it, which takes less than 40 bits."""
+    matched = pc.extract_regex(texts, r"^(?P<file>[0-9]+)\.(?P<position>[0-9]+)")
+    file, position = (pc.struct_field(matched, name).cast(pa.int64()) for name in ("file", "position"))
+    return pc.add(pc.multiply(file, 1 << 40), position)
 
 
 def without_value(ordering: Sequence[pa.ChunkedArray], count: int) -> Bools:

@@ -3,29 +3,74 @@
 Spec: format/files 6.1, 6.4.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from pyhudi.errors import NotBuilt
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.kernels.rules import Fill, LogRule
 from pyhudi.options import Option, Settings, option
 from pyhudi.state.config import MergeMode, TableConfig
 
-__all__ = ["DELETE_FIELD", "DELETE_MARKER", "merge_spec", "require_merge_rules"]
+__all__ = ["DELETE_FIELD", "DELETE_MARKER", "merge_spec", "require_merge_rules", "unknown_rules"]
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
+_FIRST_WITH_MODES: Final = 8
+_FIRST_WITH_FILLS: Final = 9
+_PACKAGE: Final = "org.apache.hudi.common.model."
 _KEPT: Final = "hoodie.record.merge.property."
 """Before the keys of merge properties that a table keeps."""
+_MARKER_KEYS: Final = (
+    _KEPT + "hoodie.write.partial.update.unavailable.value",
+    _KEPT + "hoodie.write.partial.update.custom.marker",
+)
+"""The second is how it was spelled before 1.1."""
+_UNAVAILABLE: Final = "__debezium_unavailable_value"
+_FILLS: Final = {
+    "NONE": Fill.NOTHING,
+    "KEEP_VALUES": Fill.NOTHING,
+    "IGNORE_DEFAULTS": Fill.NULLS,
+    "FILL_UNAVAILABLE": Fill.UNAVAILABLE,
+    "IGNORE_MARKERS": Fill.UNAVAILABLE,
+}
+"""Partial update modes; KEEP_VALUES is what blocks of partial updates say of themselves."""
+
+_DEBEZIUM: Final = MergeSpec(
+    is_event_time=True, delete_field="_change_operation_type", delete_marker="d", ignores_case=True
+)
+_PAYLOADS: Final = {
+    "OverwriteWithLatestAvroPayload": MergeSpec(),
+    "DefaultHoodieRecordPayload": MergeSpec(is_event_time=True),
+    "EventTimeAvroPayload": MergeSpec(is_event_time=True),
+    "OverwriteNonDefaultsWithLatestAvroPayload": MergeSpec(fill=Fill.NULLS, fills_log=False),
+    "PartialUpdateAvroPayload": MergeSpec(is_event_time=True, fill=Fill.NULLS, marks_filled=True),
+    "AWSDmsAvroPayload": MergeSpec(delete_field="Op", delete_marker="D", ignores_case=True),
+    "MySqlDebeziumAvroPayload": replace(_DEBEZIUM, ordering=("_event_seq",), is_binlog=True),
+    "PostgresDebeziumAvroPayload": replace(
+        _DEBEZIUM, ordering=("_event_lsn",), fill=Fill.UNAVAILABLE, unavailable=_UNAVAILABLE, fills_log=False
+    ),
+}
+"""What payload classes mean where no merge mode stands for them; with `fills_log` as at version 6.
+
+Spec: format/files 6.6.
+"""
 
 
 def merge_spec(config: TableConfig, settings: Settings | None = None) -> MergeSpec:
     """Return the merge rules of a table; settings go before what it keeps.   Cost: reads nothing."""
     given = settings or Settings()
-    return MergeSpec(
-        ordering=config.ordering_fields,
-        is_event_time=config.merge_mode is MergeMode.EVENT_TIME_ORDERING,
-        delete_field=given.get(DELETE_FIELD) or _kept(config, DELETE_FIELD),
-        delete_marker=given.get(DELETE_MARKER) or _kept(config, DELETE_MARKER),
+    rules = _payload_rules(config) or MergeSpec(is_event_time=config.merge_mode is MergeMode.EVENT_TIME_ORDERING)
+    if config.table_version >= _FIRST_WITH_FILLS and rules.fill is Fill.NOTHING:
+        marker = next((config.properties[key] for key in _MARKER_KEYS if config.properties.get(key)), "")
+        rules = replace(rules, fill=_FILLS.get(config.partial_update_mode, Fill.NOTHING), unavailable=marker)
+    field = given.get(DELETE_FIELD) or _kept(config, DELETE_FIELD)
+    return replace(
+        rules,
+        ordering=rules.ordering or config.ordering_fields,
+        delete_field=field or rules.delete_field,
+        delete_marker=(given.get(DELETE_MARKER) or _kept(config, DELETE_MARKER)) if field else rules.delete_marker,
+        ignores_case=rules.ignores_case and not field,
     )
 
 
@@ -34,16 +79,32 @@ def require_merge_rules(config: TableConfig) -> None:
 
     Raises: NotBuilt naming the payload class or mode.
     """
-    if config.merge_mode is MergeMode.CUSTOM:
-        raise NotBuilt(
-            "pyhudi does not have this table's merge rules yet; read it in mode read_optimized",
-            found=config.payload_class or str(config.merge_mode),
-        )
-    if config.partial_update_mode != "NONE":
-        raise NotBuilt(
-            "pyhudi does not merge partial updates yet; read it in mode read_optimized",
-            found=config.partial_update_mode,
-        )
+    if found := unknown_rules(config):
+        raise NotBuilt("pyhudi does not have this table's merge rules; read it in mode read_optimized", found=found)
+
+
+def unknown_rules(config: TableConfig) -> str:
+    """Return what a table merges by that pyhudi does not know: a payload class, or a mode; empty if there is nothing.
+
+    Cost: reads nothing.
+    """
+    if config.partial_update_mode not in _FILLS:
+        return config.partial_update_mode
+    if config.merge_mode is MergeMode.CUSTOM and _payload_rules(config) is None:
+        return config.payload_class or str(config.merge_mode)
+    return ""
+
+
+def _payload_rules(config: TableConfig) -> MergeSpec | None:
+    """Return what a payload class means, by its name only; None where a merge mode says it, or it is not known."""
+    known = _PAYLOADS.get(config.payload_class.rpartition(".")[-1])
+    if known is None or not config.payload_class.startswith(_PACKAGE):
+        return None
+    if config.table_version < _FIRST_WITH_MODES:
+        return replace(known, log_rule=LogRule.PRECOMBINED)
+    if config.merge_mode is MergeMode.CUSTOM and config.table_version < _FIRST_WITH_FILLS:
+        return replace(known, log_rule=LogRule.ORDERED_DELETES, fills_log=True)
+    return None
 
 
 def _kept(config: TableConfig, wanted: Option[str]) -> str:
