@@ -26,7 +26,12 @@ def _record(name: str, **fields: object) -> dict[str, Any]:
 _NUMBERS = {"a": "int", "b": "long", "c": "double", "d": {"type": "long", "logicalType": "timestamp-micros"}}
 _ENTRY = _record("Entry", size="long", isDeleted="boolean")
 _WRAPPERS = [_record(f"{kind.title()}Wrapper", value=kind) for kind in ("int", "long", "double", "string")]
+_TRIP = ["string"] * 7 + ["long", "string", "string", "double", "string"] + ["double"] * 4
 _SCHEMAS = {
+    "trips": _record(
+        "T",
+        **{f"c{at}": ["null", kind] for at, kind in enumerate([*_TRIP, "float", "int", "boolean", "string", "string"])},
+    ),
     "nullable": _record("N", **{f"{name}{copy}": ["null", kind] for name, kind in _NUMBERS.items() for copy in "12"}),
     "string": _record("S", **{f"s{place}": ["null", "string"] if place < 6 else "string" for place in range(8)}),
     "nested": _record(
@@ -138,6 +143,35 @@ class _Fastavro(_Decoding):
         return {"rows": len([read(io.BytesIO(one), self.schema, None) for one in self.records])}
 
 
+class _OursBlock(_Ours):
+    """The content of a log block, from bytes to columns."""
+
+    def __init__(self, place: Place) -> None:
+        from pyhudi.formats.log import join_rows
+
+        super().__init__(place)
+        self.content = join_rows(self.values)
+
+    def run(self) -> object:
+        from pyhudi.formats.avro_rows import decode_batches
+        from pyhudi.formats.log import split_rows
+
+        return {"rows": pa.Table.from_batches(decode_batches(split_rows(self.content), self.text)).num_rows}
+
+
+class _FastavroBlock(_Fastavro):
+    """Dicts, and columns of them."""
+
+    def run(self) -> object:
+        import fastavro
+
+        from pyhudi.formats.avro_rows import decode_rows
+
+        read, fields = fastavro.schemaless_reader, decode_rows(pa.array([], pa.binary()), self.text).schema
+        rows = [read(io.BytesIO(one), self.schema, None) for one in self.records]
+        return {"rows": pa.Table.from_pylist(rows, fields).num_rows}
+
+
 def _workload(kind: str, times: float) -> Workload:
     ours, theirs = (type(f"{one.__name__}{kind}", (one,), {"kind": kind}) for one in (_Ours, _Fastavro))
     return Workload(
@@ -150,4 +184,19 @@ def _workload(kind: str, times: float) -> Workload:
     )
 
 
-WORKLOADS = {f"avro_{kind}": _workload(kind, 3 if kind == "nested" else 10) for kind in _SCHEMAS}
+def _block_workload(kind: str, times: float) -> Workload:
+    ours, theirs = (type(f"{one.__name__}{kind}", (one,), {"kind": kind}) for one in (_OursBlock, _FastavroBlock))
+    return Workload(
+        title=f"Avro log block to columns: {kind}",
+        contenders={"pyhudi": ours, "fastavro": theirs},
+        targets=(Target("fastavro", "cpu_s", 1 / times),),
+        prepare=_prepare,
+        rows=100_000,
+    )
+
+
+WORKLOADS = {
+    **{f"avro_{kind}": _workload(kind, 3 if kind == "nested" else 10) for kind in _SCHEMAS if kind != "trips"},
+    "avro_block_trips": _block_workload("trips", 15),
+    "avro_block_nested": _block_workload("nested", 5),
+}

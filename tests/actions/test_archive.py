@@ -6,7 +6,6 @@ from tests.txn.writing import states_of
 
 from pyhudi.actions.archive import archive_bounds
 from pyhudi.actions.service import service_call
-from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.history import find_archived
@@ -135,12 +134,3 @@ def test_a_pending_write_stays_with_the_commit_before_it(table):
     gone = table.archive(options=OFF).instants
     assert max(gone, default="") < commits(table)[0]
     assert commits(table)[0] < time
-
-
-def test_version_6_is_not_archived(builder):
-    table = builder.create(version=6)
-    for _ in range(10):
-        put(table)
-    assert len(commits(table)) == 10
-    with pytest.raises(NotBuilt, match="version 6"):
-        table.archive(options=SHORT)

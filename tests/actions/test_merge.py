@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, counts, listing, trip, trips
+from tests.faulty import FaultyStorage
 
 from pyhudi.errors import DuplicateKeys, ExpressionError, HudiError, InvalidInput, KeyMissing, SchemaMismatch
 
@@ -203,6 +204,23 @@ def test_by_source_clauses_reach_every_file_group(engine, version):
     assert fares["k0"] == (-1.0, "r")
     assert fares["k2"] == (2.0, "r2")
     assert fares["k29"] == (290.0, "left")
+
+
+def test_by_source_clauses_open_only_files_whose_statistics_a_row_may_match():
+    builder = TableBuilder()
+    table = builder.create()
+    for number in range(4):
+        rows = trips(trip(f"k{number}", fare=float(number)))
+        told = {"hoodie.metadata.enable": True, "hoodie.parquet.small.file.limit": 0}
+        table.insert(rows, options={**TINY_FILTERS, **told})
+    faulty = FaultyStorage(table.state.storage)
+    watched = builder.reopen(table, faulty)
+    merge = watched.merge(trips(trip("k0", "rio")), on=ON).when_not_matched_by_source_delete(condition="t.fare > 2.5")
+    result = merge.execute()
+    assert counts(result) == (0, 0, 1)
+    opened = {one.path for one in faulty.operations if one.name == "open_input" and one.path.startswith("sf/")}
+    assert len(opened - set(result.files)) == 1
+    assert builder.rows_of(table, "fare") == [(0.0,), (1.0,), (2.0,)]
 
 
 def test_by_source_clauses_leave_matched_rows_alone(engine):

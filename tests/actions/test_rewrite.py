@@ -1,5 +1,5 @@
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, counts, listing, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, counts, listing, trip, trips
 from tests.faulty import FaultyStorage
 
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
@@ -50,6 +50,37 @@ def test_an_update_without_a_condition_changes_every_row(engine):
 def test_an_update_of_nothing_writes_no_file(engine, version):
     table = filled(engine, version=version)
     assert table.update(set={"fare": "0.0"}, where="fare > 100").files == ()
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_only_files_are_opened_whose_statistics_a_row_may_match(is_told):
+    builder = TableBuilder()
+    table = builder.create()
+    told = {"hoodie.metadata.enable": is_told, **TINY_FILTERS}
+    for number in range(4):
+        table.insert(
+            trips(trip(f"k{number}", ["sf", "oslo"][number % 2], fare=float(number))),
+            options={**told, "hoodie.parquet.small.file.limit": 0},
+        )
+    faulty = FaultyStorage(table.state.storage)
+    watched = builder.reopen(table, faulty)
+    changes = [
+        lambda: watched.update(set={"rider": "'x'"}, where="fare > 2.5"),
+        lambda: watched.delete(where="fare < 0.5"),
+        lambda: watched.delete(where="fare > 100"),
+    ]
+    opened = []
+    for change in changes:
+        faulty.forget()
+        result = change()
+        written = set(result.files)
+        opened.append(len(opened_files(faulty) - written))
+    assert opened == ([1, 1, 0] if is_told else [4, 4, 4])
+    assert sorted(builder.rows_of(table, "uuid", "rider")) == [("k1", "r"), ("k2", "r"), ("k3", "x")]
+
+
+def opened_files(faulty):
+    return {one.path for one in faulty.operations if one.name == "open_input" and one.path.endswith(".parquet")}
 
 
 def test_an_updated_row_can_be_upserted_again(engine):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.errors import CorruptData, InternalError, SchemaMismatch, Unsupported
-from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_records import ReadSpec, read_changes, read_parts
 from pyhudi.formats.avro_rows import encode_rows
 from pyhudi.formats.bitmap import encode_positions
 from pyhudi.formats.hfile import write_hfile
@@ -131,6 +131,32 @@ def test_of_a_large_parquet_block_only_wanted_columns_are_read():
     changes = read_changes(block, SPEC)
     assert changes.rows.equals(many)
     assert block.source.bytes_read < block.content_bytes // 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_block_can_be_read_in_parts(kind):
+    count = 20_000
+    keys = [f"{place:0500}" for place in range(count)]
+    names = pa.array(keys)
+    many = ROWS.slice(1, 1).take(pa.array([0] * count)).set_column(2, "_hoodie_record_key", names)
+    many = many.append_column("big", names).combine_chunks()
+    positions = {} if kind is BlockKind.HFILE else {"RECORD_POSITIONS": encode_positions(np.arange(count) * 2)}
+    block = rows_block(many, kind, keys, BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS="7", **positions)
+    spec = replace(SPEC, base_instant="7")
+    whole, parts = read_changes(block, spec), list(read_parts(block, spec, 1))
+    assert len(parts) > 1
+    assert pa.concat_tables([part.rows for part in parts]).equals(whole.rows)
+    assert [key for part in parts for key in part.keys.to_pylist()] == keys == whole.keys.to_pylist()
+    if positions:
+        found = np.concatenate([part.positions for part in parts])
+        assert found.tolist() == whole.positions.tolist() == list(range(0, 2 * count, 2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_block_without_rows_is_one_empty_part(kind):
+    [part] = read_parts(rows_block(ROWS.slice(0, 0), kind, []), SPEC, 1)
+    assert part.rows.equals(SCHEMA.empty_table())
+    assert len(part.keys) == len(part.is_delete) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

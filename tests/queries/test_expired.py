@@ -1,14 +1,15 @@
 """Which older moments can still be read: what cleans took and what was archived decide, with a filter and without."""
 
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, sorted_rows, trip, trips
 from tests.faulty import FaultyStorage
 from tests.queries.cleaning import clean, clean_metadata, clean_plan, put_instant, taken_by
 from tests.timeline.test_history import archive
 
-from pyhudi.errors import HistoryExpired, InstantNotFound, SnapshotExpired
+from pyhudi.errors import InstantNotFound, SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.spark.reading import plan_read
+from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.instant import Action, State
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
@@ -143,6 +144,10 @@ def test_a_savepoints_moment_is_read_though_later_ones_were_cleaned(engine, vers
 def move_to_the_archive(table, *done):
     """Take commits off the timeline, and put them into the history."""
     storage, layout = table.state.storage, table.state.layout
+    if layout.timeline_layout == 1:
+        instants = [table.timeline.completed[one.instant] for one in done]
+        archive_instants(table.state, instants, Settings(), lambda: None)
+        return
     rows = []
     for one in done:
         for name in storage.list_names(layout.timeline_path):
@@ -152,10 +157,7 @@ def move_to_the_archive(table, *done):
                 if action in {"commit", "replacecommit"}:
                     rows.append((one.instant, one.completion_time, action, data, b"", 1))
                 storage.delete(f"{layout.timeline_path}/{name}")
-    if layout.timeline_layout == 1:
-        storage.put(f"{layout.history_path}/.commits_.archive.1_1-0-1", b"not read")
-    else:
-        archive(table.state, *rows)
+    archive(table.state, *rows)
 
 
 def archived_behind_a_savepoint(engine, version):
@@ -182,23 +184,25 @@ def test_a_time_whose_commits_were_archived_behind_a_savepoint_has_expired(engin
     assert options_read(table, **{AS_OF: kept.instant}).instant == kept.instant
 
 
-def test_changes_that_were_archived_behind_a_savepoint_have_expired(engine, version):
+def test_changes_that_were_archived_behind_a_savepoint_are_read(engine, version):
     table, (kept, _, third, last) = archived_behind_a_savepoint(engine, version)
     begin = kept.completion_time if version > 6 else kept.instant
-    for until in (None, third.completion_time, last.instant):
-        with pytest.raises(HistoryExpired, match="archived"):
-            table.changes(after=kept.instant, until=until)
-    with pytest.raises(HistoryExpired, match="archived"):
-        options_read(table, **INCREMENTAL, **{BEGIN: begin})
+    everything = [("a", 4)]
+
+    def changed(**window):
+        return sorted_rows(engine.read(table.changes(columns=["uuid", "ts"], **window)))
+
+    assert changed(after=kept.instant) == changed(after=kept.instant, until=last.instant) == everything
+    until = third.completion_time if version > 6 else third.instant
+    assert changed(after=kept.instant, until=until) == [("a", 3)]
+    assert options_read(table, **INCREMENTAL, **{BEGIN: begin}).instant == last.instant
     last_but_one, last = last, table.upsert(engine.rows(trips(trip("a", ts=5))), options=OPTIONS)
     assert table.changes(after=last.instant).to_arrow().num_rows == 0
-    if version > 6:
-        assert table.changes(after=last_but_one.instant, columns=["ts"]).to_arrow().to_pylist() == [{"ts": 5}]
+    assert table.changes(after=last_but_one.instant, columns=["ts"]).to_arrow().to_pylist() == [{"ts": 5}]
     found = options_read(table, **INCREMENTAL, **{BEGIN: "000", END: last.completion_time})
     assert found.instant == last.instant
 
 
-@pytest.mark.parametrize("version", [8, 9])
 def test_what_was_archived_behind_a_savepoint_is_seen_when_the_savepoint_is_gone(engine, version):
     table, (kept, *archived) = states_of(engine, version)
     table.upsert(engine.rows(trips(trip("b", "oslo", ts=4))), options=OPTIONS)
@@ -222,6 +226,8 @@ def test_rows_that_were_replaced_do_not_come_back_when_a_savepoint_keeps_their_f
 def test_a_time_before_what_is_active_has_expired_where_commits_were_archived(engine, version):
     table, (kept, *_) = archived_behind_a_savepoint(engine, version)
     storage, layout = table.state.storage, table.state.layout
+    if version == 6:
+        move_to_the_archive(table, kept)
     for name in storage.list_names(layout.timeline_path):
         if name.startswith(kept.instant):
             storage.delete(f"{layout.timeline_path}/{name}")

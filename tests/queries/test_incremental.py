@@ -1,12 +1,13 @@
 import datetime
 
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
-from tests.timeline.test_history import OLD, archive, row
 
 from pyhudi.errors import HistoryExpired, InvalidInput, NotBuilt, OptionError
+from pyhudi.options import Settings
 from pyhudi.timeline.active import request, start
+from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 
 HOLES = "hoodie.read.timeline.holes.resolution.policy"
@@ -50,20 +51,23 @@ def test_windows_may_be_bounded_by_times(engine, version):
     assert changed(engine, table, after=datetime.date(2999, 1, 1)) == []
 
 
-def test_a_window_that_may_reach_into_archived_commits_is_refused(engine, version):
+def test_a_window_reaches_into_archived_commits(engine, version):
     table, (first, second, third, _) = history(engine, version=version)
-    state = table.state
-    if version == 6:
-        state.storage.put(f"{state.layout.history_path}/a-file-of-archived-instants", b"x")
-    else:
-        archive(state, row(OLD, "commit"))
-    with pytest.raises(HistoryExpired, match="archived"):
-        table.changes(after="2020-01-01")
-    if version > 6:  # else a savepoint may have kept the first, and have been deleted since
-        assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
-    assert changed(engine, table, after=second.instant, until=third.instant) == []
-    assert changed(engine, table, after=second.instant) == [("a", 3.0), ("d", 1.0)]
+    state, done = table.state, table.timeline.completed
+    archive_instants(state, [done[one.instant] for one in (first, second)], Settings(), lambda: None)
+    begin, end = (one.instant if version == 6 else one.completion_time for one in (first, second))
+    assert changed(engine, table, after="2020-01-01") == [("a", 3.0), ("d", 1.0)]
+    assert changed(engine, table, after=begin, until=end) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=begin, until=third.instant) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=third.instant) == [("a", 3.0), ("d", 1.0)]
     assert changed(engine, table) == [("a", 3.0), ("d", 1.0)]
+
+
+def test_a_window_by_the_dates_of_files_that_may_reach_into_archived_commits_is_refused():
+    table, (first, *_) = history(TableBuilder(), version=6)
+    archive_instants(table.state, [table.timeline.completed[first.instant]], Settings(), lambda: None)
+    with pytest.raises(HistoryExpired, match="archived"):
+        table.changes(after="2020-01-01", options={HOLES: "USE_TRANSITION_TIME"})
 
 
 def test_only_the_file_groups_that_were_written_are_opened(engine):

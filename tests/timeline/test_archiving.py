@@ -9,16 +9,27 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, committed, through
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import FileMissing, NotBuilt
+from pyhudi.errors import FileMissing, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_completed
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
+from pyhudi.timeline.archive_logs import archive_logs, load_archive_logs
 from pyhudi.timeline.archiving import archive_instants
+from pyhudi.timeline.codec import decode_commit
 from pyhudi.timeline.lsm import ARCHIVED, load_archived
 from pyhudi.timeline.view import completion_of, is_committed
 
 SETTINGS = Settings.of({"hoodie.timeline.compaction.batch.size": 2})
 BOUNDS = ArchiveBounds(keep_least=2, keep_most=3)
+
+
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+
+
+def rows_of(state):
+    """Return what the history says, a row an instant."""
+    rows = load_archive_logs(state) if state.layout.timeline_layout == 1 else load_archived(state, ARCHIVED.names)
+    return rows.to_pylist()
 
 
 def held():
@@ -39,23 +50,46 @@ def names_of(state, times=()):
     return [name for name in names if not times or name[:17] in times]
 
 
-def test_what_is_archived_is_in_the_history_with_its_bytes_and_off_the_active_timeline():
-    state = new_state()
+@VERSIONS
+def test_what_is_archived_is_in_the_history_with_what_it_says_and_off_the_active_timeline(version):
+    state = new_state(version)
     done = history_of(state)
     chosen = plan_archive(load_timeline(state), BOUNDS)
     assert [one.requested_time for one in chosen] == [one.requested_time for one in done[:3]]
-    wanted = [read_completed(state, one) for one in chosen]
+    wanted = [decode_commit(read_completed(state, one), "here") for one in chosen]
     state.storage.put(f".hoodie/.temp/{chosen[0].requested_time}/MARKERS0", b"left")
     archive_instants(state, chosen, SETTINGS, held)
-    rows = load_archived(state, ARCHIVED.names).to_pylist()
-    assert [row["metadata"] for row in rows] == wanted
+    rows = rows_of(state)
+    assert [decode_commit(row["metadata"], "here") for row in rows] == wanted
     assert [row["completionTime"] for row in rows] == [one.completion_time for one in chosen]
     assert names_of(state, {one.requested_time for one in chosen}) == []
     assert state.storage.list(".hoodie/.temp") == []
     timeline = load_timeline(state)
     assert all(is_committed(timeline, one.requested_time) for one in done)
-    assert [completion_of(timeline, one.requested_time) for one in done] == [one.completion_time for one in done]
+    points = [timeline.point(one) for one in done]
+    assert [completion_of(timeline, one.requested_time) for one in done[:3]] == points[:3]
     assert plan_archive(timeline, BOUNDS) == ()
+
+
+def test_each_archiving_of_version_6_writes_a_file_of_its_own():
+    state = new_state(6)
+    for _ in range(2):
+        history_of(state)
+        archive_instants(state, plan_archive(load_timeline(state), BOUNDS), SETTINGS, held)
+    assert archive_logs(state) == [".commits_.archive.1_1-0-1", ".commits_.archive.2_1-0-1"]
+    assert len(rows_of(state)) == 8
+
+
+def test_an_archive_file_that_another_process_wrote_meanwhile_is_not_replaced():
+    state = new_state(6)
+    history_of(state)
+    theirs = f"{state.layout.history_path}/.commits_.archive.1_1-0-1"
+    with pytest.raises(WriteConflict):
+        archive_instants(
+            state, plan_archive(load_timeline(state), BOUNDS), SETTINGS, lambda: state.storage.put(theirs, b"theirs")
+        )
+    assert state.storage.get(theirs) == b"theirs"
+    assert len(load_timeline(state).completed) == 5
 
 
 def test_a_rollback_that_is_archived_still_hides_what_it_took_back():
@@ -71,10 +105,11 @@ def test_a_rollback_that_is_archived_still_hides_what_it_took_back():
     assert not is_committed(load_timeline(state), zombie.time)
 
 
+@pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
-def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind):
+def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind, version):
     for at in itertools.count(1):
-        state = new_state()
+        state = new_state(version)
         done = history_of(state)
         chosen = plan_archive(load_timeline(state), BOUNDS)
         steps = frozenset({"put", "open_output", "delete", "delete_tree"})
@@ -88,14 +123,14 @@ def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind):
         timeline = load_timeline(state)
         for one in done:
             assert is_committed(timeline, one.requested_time)
-            assert completion_of(timeline, one.requested_time) == one.completion_time
+            assert completion_of(timeline, one.requested_time) in {timeline.point(one), one.completion_time}
         left = [one for one in timeline.completed.values() if one.requested_time in {c.requested_time for c in done}]
         assert left == done[-len(left) :]
         assert all(one.is_completed for one in timeline.instants)
         committed(state, "later")
         archive_instants(state, plan_archive(load_timeline(state), BOUNDS), SETTINGS, held)
         timeline = load_timeline(state)
-        archived = [row["instantTime"] for row in load_archived(state, ["instantTime"]).to_pylist()]
+        archived = [row["instantTime"] for row in rows_of(state)]
         assert archived == sorted(set(archived))
         assert not {one.requested_time for one in timeline.instants if one.is_completed} & set(archived)
         assert all(is_committed(timeline, one.requested_time) for one in done)
@@ -104,8 +139,9 @@ def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(kind):
             return
 
 
-def test_what_is_archived_meanwhile_is_read_from_the_history():
-    state = new_state()
+@VERSIONS
+def test_what_is_archived_meanwhile_is_read_from_the_history(version):
+    state = new_state(version)
     history_of(state)
     timeline = load_timeline(state)
     chosen = plan_archive(timeline, BOUNDS)
@@ -114,9 +150,3 @@ def test_what_is_archived_meanwhile_is_read_from_the_history():
     assert [read_commit_metadata(state, one) for one in chosen] == wanted
     with pytest.raises(FileMissing):
         read_commit_metadata(state, replace(chosen[0], requested_time="20000101000000000", file_name=""))
-
-
-def test_version_6_is_not_archived_yet():
-    state = new_state(6)
-    with pytest.raises(NotBuilt):
-        archive_instants(state, [], SETTINGS, held)

@@ -21,7 +21,7 @@ def state(request):
 
 def since(state, point):
     """Read what was taken since a point, as files by partition."""
-    return dict(cleaned_since(state, as_of(load_timeline(state), point)).files)
+    return dict(cleaned_since(state, as_of(load_timeline(state), point)))
 
 
 @pytest.mark.parametrize("kind", ["deletePathPatterns", "successDeleteFiles", "failedDeleteFiles"])
@@ -60,18 +60,6 @@ def test_archived_cleans_count_where_none_before_the_moment_is_active(version):
     archive(state, *rows)
     put_instant(state, FOURTH, Action.CLEAN, clean_metadata({"rio": ["two"]}))
     assert since(state, FIRST) == {"sf": {"one"}, "rio": {"two"}}
-
-
-def test_where_earlier_cleans_cannot_be_read_it_says_so(state):
-    def is_all_known(point):
-        return cleaned_since(state, as_of(load_timeline(state), point)).is_all_known
-
-    assert is_all_known(FIRST)
-    state.storage.put(f"{state.layout.history_path}/.commits_.archive.1_1-0-1", b"not read")
-    assert is_all_known(FIRST)  # the newest cleans stay active, so there was none
-    put_instant(state, SECOND, Action.CLEAN, clean_metadata({}))
-    assert is_all_known(FIRST) is (state.layout.timeline_layout > 1)
-    assert is_all_known(THIRD)
 
 
 def test_a_clean_that_says_something_else_is_corrupt_by_name(state):

@@ -37,7 +37,7 @@ __all__ = ["KEEP_LEAST", "KEEP_MOST", "ArchiveResult", "archive_bounds", "archiv
 AUTOMATIC: Final = option(
     "hoodie.archive.automatic",
     True,
-    "The timeline is archived after each write that makes it too long. Versions 8 and 9.",
+    "The timeline is archived after each write that makes it too long.",
 )
 KEEP_LEAST: Final = option(
     "hoodie.keep.min.commits", 20, "So many commits stay on the active timeline at least.", parse=between(1, MOST)
@@ -75,8 +75,7 @@ class ArchiveResult:
 
 def is_archive_due(call: ServiceCall, timeline: Timeline) -> bool:
     """Return whether there are more commits than may stay, and any that may go.   Cost: nothing with few commits."""
-    is_archived_here = call.state.layout.timeline_layout > 1 and call.settings.get(AUTOMATIC)
-    if not is_archived_here or len(timeline.completed) <= call.settings.get(KEEP_MOST):
+    if not call.settings.get(AUTOMATIC) or len(timeline.completed) <= call.settings.get(KEEP_MOST):
         return False
     return bool(plan_archive(timeline, archive_bounds(call, timeline)))
 
@@ -85,7 +84,7 @@ def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResu
     """Archive now what may be, whether that is due or not; a dry run only returns what.
 
     Locks:  takes the table lock.
-    Raises: NotBuilt for a table of version 6, and one that pyhudi does not write; LockNotAcquired; StorageUnavailable.
+    Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; StorageUnavailable.
     """
     if is_dry_run:
         timeline = load_timeline(call.state)

@@ -119,8 +119,7 @@ def _seen_at(one: Instant, timeline: Timeline, retention: Retention) -> str:
 def _since(state: TableState, timeline: Timeline, retention: Retention, last: CleanMetadata | None) -> str | None:
     """Return the point from which on commits have to be looked at; None where some of them may be archived."""
     if last is None:
-        past = Past(state, ())
-        return None if past.files() or past.is_unreadable() else ""
+        return None if Past(state, ()).files() else ""
     extra = last.extra or {}
     if retention.counts_versions:
         return last.start_time if extra.get(VERSIONS_KEPT) == str(retention.versions) else None

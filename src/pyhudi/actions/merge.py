@@ -26,6 +26,7 @@ from pyhudi.arguments import as_mapping
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
 from pyhudi.index.choice import index_plan
 from pyhudi.predicate import (
@@ -41,7 +42,9 @@ from pyhudi.predicate import (
     to_value,
 )
 from pyhudi.predicate.model import Binary, Column, Operator
+from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.slices import table_schema, visible_slices
+from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline
@@ -269,9 +272,13 @@ def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
 def _unreached(
     write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus], clauses: MergeClauses
 ) -> FilesWork:
-    """Apply the clauses for rows without a source row to the file groups that no source row reached."""
+    """Apply the clauses for rows without a source row to the file groups that no source row reached.
+
+    Those are left out of which paths and statistics say that no clause changes a row.
+    """
     reached, first = {(status.partition, status.file_id) for status in statuses}, len(work.tasks)
-    left = [one for one in visible_slices(write.files) if one.base is not None]
+    chosen = choose_slices(write.files, with_meta_fields(write.schema), clauses.where_by_source)
+    left = [one for one in as_file_slices(chosen.slices) if one.base is not None]
     files = tuple(
         FileTask(
             partition=one.group.partition,

@@ -15,8 +15,6 @@ from pyhudi.actions.create import build_metadata_table_again, without_metadata_t
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.actions.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.errors import InvalidInput, SnapshotExpired, WriteConflict
-from pyhudi.filegroup.listing import walk_directories
-from pyhudi.filegroup.names import parse_file
 from pyhudi.options import Settings
 from pyhudi.queries.expired import require_unarchived
 from pyhudi.queries.snapshot import Moment
@@ -103,7 +101,6 @@ class _Restore:
         if not gone:
             return None
         _require_ours_to_take(timeline, target, gone)
-        _require_known_files(state, timeline, target)
         require_readable_at(state, timeline, target)
         found = files_to_take_back(state, [one.requested_time for one in gone])
         sizes = {path: size for files in found.values() for path, size in files.items()}
@@ -190,28 +187,9 @@ def _require_ours_to_take(timeline: Timeline, target: Instant, gone: list[Instan
         raise _out_of_reach(target)
 
 
-def _require_known_files(state: TableState, timeline: Timeline, target: Instant) -> None:
-    """Check, where the archive cannot be read, that no commit since was archived and has files left.
-
-    That is so where archiving went beyond a savepoint, which it does only if it is told to.
-
-    Cost: nothing but where commits were archived at version 6; then a listing of every directory.
-    """
-    if not timeline.archive.is_unreadable():
-        return
-    for directory, content in walk_directories(state):
-        for status in content.files:
-            file = parse_file(directory, status)
-            time = target.requested_time if file is None else file.instant
-            is_active = time in timeline.completed or time in timeline.pending_times
-            if time > target.requested_time and not is_active and timeline.archive.was_committed(time):
-                raise _out_of_reach(target, file=f"{directory}/{status.name}")
-
-
-def _out_of_reach(target: Instant, **found: object) -> SnapshotExpired:
+def _out_of_reach(target: Instant) -> SnapshotExpired:
     return SnapshotExpired(
         "commits since this moment were archived, and cannot be taken back; write what was there:"
         " table.insert_overwrite_table(table.scan(as_of=target))",
         target=target.requested_time,
-        **found,
     )

@@ -3,7 +3,7 @@
 Start at `delete_where`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,13 +22,14 @@ from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.rows import decoded
+from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
 from pyhudi.formats.parquet import iter_batches
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
+from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
-from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
@@ -116,14 +117,9 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema, _: Timeline) ->
 
 
 def _candidates(write: WriteContext, change: _Change) -> list[FileSlice]:
-    state = write.call.state
-    schema = with_meta_fields(write.schema)
-
-    def matching(partitions: Iterable[PartitionPath]) -> list[PartitionPath]:
-        return prune_partitions(state.config, schema, sorted(partitions), change.where)
-
-    slices = visible_slices(write.files, matching(write.files.partitions()), read_among=matching)
-    return [one for one in slices if one.base is not None]
+    """Return the slices that may hold a row for which the condition is true, by paths and by statistics."""
+    chosen = choose_slices(write.files, with_meta_fields(write.schema), change.where)
+    return [one for one in as_file_slices(chosen.slices) if one.base is not None]
 
 
 def _task(number: int, one: FileSlice) -> FileTask:

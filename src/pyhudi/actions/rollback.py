@@ -94,7 +94,7 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
     before = [one for one in timeline.completed.values() if one.requested_time != time]
     if before:
         require_readable_at(state, timeline, max(before, key=lambda one: (timeline.point(one), one.requested_time)))
-    elif timeline.archive.is_unreadable() or timeline.archive.completed_after(InstantTime("")):
+    elif timeline.archive.completed_after(InstantTime("")):
         raise SnapshotExpired("the commits before this one were archived", instant=time)
 
 

@@ -3,7 +3,8 @@
 Only the columns that a read needs leave their block. Start at `read_changes`.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,13 +14,13 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, InternalError, Unsupported
 from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
-from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.formats.avro_rows import decode_batches, decode_rows
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, split_rows
 from pyhudi.formats.parquet import iter_batches, read_footer
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.keys import KeySpec, record_keys
+from pyhudi.kernels.keys import KeyGenerator, KeySpec, record_keys
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
 from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import RECORD_KEY
@@ -27,7 +28,7 @@ from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.ranged_input import RangedInput
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["ReadSpec", "read_changes"]
+__all__ = ["ReadSpec", "read_changes", "read_parts"]
 
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -35,6 +36,9 @@ _WHOLE_BYTES: Final = 1 << 20
 """Parquet blocks up to this size are read in one request."""
 _TAIL_BYTES: Final = 64 << 10
 """Has the footer, most often."""
+_FEWEST_ROWS: Final = 1024
+_MOST_ROWS: Final = 1 << 17
+"""Of a batch of parquet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +68,13 @@ class ReadSpec:
             raise InternalError("log blocks are read without their ordering columns", ordering=self.merge.ordering)
         return found
 
-    @property
-    def sources(self) -> set[str]:
-        """Return the columns that are decoded, if a block has them."""
-        keys = [name.partition(".")[0] for name in self.key_spec.record_key]
-        deletes = [*DELETE_COLUMNS, self.merge.delete_field]
-        return {*self.schema.names, *([RECORD_KEY] if self.has_meta_values else keys), *keys, *deletes}
+    def sources(self, written: Sequence[str]) -> list[str]:
+        """Return which of a block's columns are decoded."""
+        if not self.has_meta_values and self.key_spec.generator is KeyGenerator.USER_PROVIDED:
+            return list(written)
+        keys = [RECORD_KEY] if self.has_meta_values else [name.partition(".")[0] for name in self.key_spec.record_key]
+        wanted = {*self.schema.names, *keys, *DELETE_COLUMNS, self.merge.delete_field}
+        return [name for name in written if name in wanted]
 
 
 def read_changes(block: LogBlock, spec: ReadSpec) -> RowChanges:
@@ -82,26 +87,39 @@ def read_changes(block: LogBlock, spec: ReadSpec) -> RowChanges:
             deletes in Kryo and for content versions that are not known.
     Spec:   format/files 2, 3, 6.4.
     """
+    [changes] = read_parts(block, spec, math.inf)
+    return changes
+
+
+def read_parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[RowChanges]:
+    """Read a block as `read_changes` does, some rows at a time, so that they need not all be in memory.
+
+    Shape:  at least one part, in the order of the block; each ends with the batch that brings it to `part_bytes`.
+    Units:  `part_bytes` of decoded rows.
+    Cost:   beside a part, the bytes of a block of Avro or deletes; of parquet the pages of a row group, of an HFile
+            8 MiB. Deletes are one part.
+    Raises: as `read_changes`.
+    """
     if block.kind is BlockKind.DELETE:
-        return _deletes(block, spec)
-    return _changed_rows(block, spec)
-
-
-def _changed_rows(block: LogBlock, spec: ReadSpec) -> RowChanges:
+        yield _deletes(block, spec)
+        return
     written = avro_to_arrow(block.schema, wide_unions=True).names
-    stored = _stored_rows(block, [name for name in written if name in spec.sources], spec)
     columns = tuple(name for name in spec.schema.names if name in written) if block.is_partial else None
-    rows = _as_wanted(stored, spec.schema, columns)
-    is_delete = deleted_rows(stored, spec.merge)
-    unordered = lacks_ordering([rows.column(field.name) for field in spec.ordering], rows.num_rows)
-    return RowChanges(
-        keys=_keys(stored, rows, spec, block),
-        rows=rows,
-        is_delete=is_delete,
-        is_unordered=is_delete & unordered,
-        columns=columns,
-        positions=_positions(block, rows.num_rows, spec),
-    )
+    count, batches = _stored_rows(block, spec.sources(written), spec, part_bytes)
+    positions, at = _positions(block, count, spec), 0
+    for stored in _gathered(batches, part_bytes):
+        rows = _as_wanted(stored, spec.schema, columns)
+        is_delete = deleted_rows(stored, spec.merge)
+        unordered = lacks_ordering([rows.column(field.name) for field in spec.ordering], rows.num_rows)
+        yield RowChanges(
+            keys=_keys(stored, rows, spec, block),
+            rows=rows,
+            is_delete=is_delete,
+            is_unordered=is_delete & unordered,
+            columns=columns,
+            positions=None if positions is None else positions[at : at + rows.num_rows],
+        )
+        at += rows.num_rows
 
 
 def _deletes(block: LogBlock, spec: ReadSpec) -> RowChanges:
@@ -120,12 +138,15 @@ def _deletes(block: LogBlock, spec: ReadSpec) -> RowChanges:
     )
 
 
-def _stored_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> pa.Table:
-    """Read columns of a block of rows, in the types in which they were written."""
+def _stored_rows(
+    block: LogBlock, names: Sequence[str], spec: ReadSpec, part_bytes: float
+) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Read columns of a block of rows, in the types in which they were written: number of rows; a batch or more."""
     if block.kind is BlockKind.AVRO:
-        return _table(decode_rows(split_rows(block.read_content()), block.schema, columns=names))
+        values = split_rows(block.read_content())
+        return len(values), decode_batches(values, block.schema, columns=names)
     if block.kind is BlockKind.PARQUET:
-        return _parquet_rows(block, names)
+        return _parquet_rows(block, names, part_bytes)
     if block.kind is BlockKind.HFILE:
         return _hfile_rows(block, names, spec)
     if block.kind is BlockKind.CDC:
@@ -133,11 +154,21 @@ def _stored_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> pa.Ta
     raise InternalError("a log block without rows was to be read", kind=block.kind.name, position=block.position)
 
 
-def _table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
+def _gathered(batches: Iterator[pa.RecordBatch], part_bytes: float) -> Iterator[pa.Table]:
+    """Put batches together until they have so many bytes."""
+    held: list[pa.RecordBatch] = []
+    held_bytes = 0
+    for batch in batches:
+        held.append(batch)
+        held_bytes += batch.nbytes
+        if held_bytes >= part_bytes:
+            yield pa.Table.from_batches(held)
+            held, held_bytes = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
 
 
-def _parquet_rows(block: LogBlock, names: Sequence[str]) -> pa.Table:
+def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> tuple[int, Iterator[pa.RecordBatch]]:
     size = block.content_bytes
     if size <= _WHOLE_BYTES:
         source = pa.BufferReader(block.read_content())
@@ -145,19 +176,30 @@ def _parquet_rows(block: LogBlock, names: Sequence[str]) -> pa.Table:
         tail = block.read_at(size - _TAIL_BYTES, _TAIL_BYTES)
         source = pa.PythonFile(RangedInput(f"log block at {block.position}", block.read_at, size, tail), "r")
     footer = read_footer(source)
-    stored = pa.schema([field for field in footer.schema if field.name in names])
-    return pa.Table.from_batches(list(iter_batches(source, names, footer=footer)), stored)
+    if not footer.rows_count:
+        stored = pa.schema([field for field in footer.schema if field.name in names])
+        return 0, iter([pa.RecordBatch.from_pylist([], stored)])
+    groups = [footer.metadata.row_group(group) for group in range(footer.metadata.num_row_groups)]
+    row_bytes = max(1, sum(group.total_byte_size for group in groups) // footer.rows_count)
+    batch_rows = int(min(_MOST_ROWS, max(_FEWEST_ROWS, part_bytes // row_bytes)))
+    return footer.rows_count, iter_batches(source, names, footer=footer, batch_rows=batch_rows)
 
 
-def _hfile_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> pa.Table:
+def _hfile_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> tuple[int, Iterator[pa.RecordBatch]]:
+    file = open_hfile(block.read_at, block.content_bytes)
+    if not file.entries:
+        return 0, decode_batches(pa.array([], pa.binary()), block.schema, columns=names)
+    return file.entries, (_hfile_batch(batch, block.schema, names, spec) for batch in file.batches())
+
+
+def _hfile_batch(entries: pa.RecordBatch, schema: str, names: Sequence[str], spec: ReadSpec) -> pa.RecordBatch:
     """Read the values of an HFile, whose keys are not in them: their field is blank."""
-    entries = open_hfile(block.read_at, block.content_bytes).read()
-    rows = _table(decode_rows(entries.column("value"), block.schema, columns=names))
-    keys = entries.column("key").cast(pa.string())
+    rows = decode_rows(entries.column("value"), schema, columns=names)
     field = RECORD_KEY if spec.has_meta_values else ",".join(spec.key_spec.record_key)
     at = rows.schema.get_field_index(field)
     if at < 0 or rows.schema.field(at).type != pa.string():
         return rows
+    keys = entries.column("key").cast(pa.string())
     is_blank = pc.fill_null(pc.equal(rows.column(at), ""), fill_value=False)
     return rows.set_column(at, field, pc.if_else(is_blank, keys, rows.column(at)))
 

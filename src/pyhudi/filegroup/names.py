@@ -17,6 +17,7 @@ __all__ = [
     "BASE_EXTENSIONS",
     "PARTITION_METADATA",
     "MarkerKind",
+    "is_log_by",
     "is_partition_metadata",
     "log_token",
     "marker_path",
@@ -113,6 +114,11 @@ def log_token(token: str, instant: InstantTime) -> str:
     Two writers that want the same version of a log then never want the same name.
     """
     return f"{token.partition('-')[0]}-{instant[:_DATE]}-{instant[_DATE:]}"
+
+
+def is_log_by(log: LogFile, instant: str) -> bool:
+    """Return whether a log's write token says that this instant of a pyhudi writer made it."""
+    return log.write_token.partition("-")[2] == f"{instant[:_DATE]}-{instant[_DATE:]}"
 
 
 def markers_directory(instant: InstantTime) -> str:

@@ -17,7 +17,7 @@ from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
 from pyhudi.formats.avro_schema import parse_avro_schema
 from pyhudi.schema.json_text import parse_json
 
-__all__ = ["decode_container", "decode_record", "encode_container"]
+__all__ = ["decode_container", "decode_record", "encode_container", "encode_record"]
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -39,14 +39,23 @@ def encode_container(schema: Schema, record: Mapping[str, Any], sync_marker: byt
     """
     if len(sync_marker) != _SYNC_BYTES:
         raise InvalidInput("a sync marker has 16 bytes", size_bytes=len(sync_marker))
-    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    text = _text_of(schema).encode()
+    header = b"".join([_MAGIC, _long(1), _text(b"avro.schema"), _text(text), _long(0), sync_marker])
+    return b"".join([header, _long(1), _text(encode_record(schema, record)), sync_marker])
+
+
+def encode_record(schema: Schema, record: Mapping[str, Any]) -> bytes:
+    """Write one record that stands for itself, as a container or a block of a log file has it.
+
+    Raises: InvalidInput if the record does not fit the schema.
+    Spec:   format/timeline 2.5.
+    """
     body = io.BytesIO()
     try:
-        fastavro.schemaless_writer(body, _parsed(text), dict(record))
+        fastavro.schemaless_writer(body, _parsed(_text_of(schema)), dict(record))
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
         raise InvalidInput("record does not fit its Avro schema", schema=str(schema.get("name"))) from error
-    header = b"".join([_MAGIC, _long(1), _text(b"avro.schema"), _text(text.encode()), _long(0), sync_marker])
-    return b"".join([header, _long(1), _text(body.getvalue()), sync_marker])
+    return body.getvalue()
 
 
 def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
@@ -73,6 +82,10 @@ def decode_container(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes
     text = entries.get("avro.schema", b"")
     schema = _known_schema(text) if len(text) <= _KNOWN_BYTES else _read_schema(text)
     return decode_record(_decompress(body, entries.get("avro.codec", b"null")), schema), schema, sync
+
+
+def _text_of(schema: Schema) -> str:
+    return json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
 
 
 @lru_cache(maxsize=64)
@@ -103,7 +116,7 @@ def decode_record(body: bytes, schema: Schema) -> dict[str, Any]:
     Raises: CorruptData where bytes and schema differ, or bytes are left.
     Spec:   format/timeline 2.5; format/files 2.4.
     """
-    parsed = _parsed(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+    parsed = _parsed(_text_of(schema))
     source = io.BytesIO(body)
     try:
         record = fastavro.schemaless_reader(source, parsed, None)

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from pyhudi.errors import PreconditionFailed
+from pyhudi.filegroup.log_commands import take_back_blocks
 from pyhudi.filegroup.log_scan import log_blocks
-from pyhudi.formats.log import encode_blocks, rollback_block
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.table import MetadataTable, open_metadata
 from pyhudi.metadata.writer import find_logs, remove_instant, remove_logs
@@ -31,8 +31,6 @@ __all__ = ["roll_back_metadata"]
 _NONCE_BYTES: Final = 16
 _SUFFIX: Final = "006"
 """Of a rollback's instant in layout 1."""
-_COMMAND: Final = "1-0-1"
-"""The write token of the log that takes blocks back."""
 
 
 def roll_back_metadata(
@@ -145,8 +143,8 @@ def _write_command(
 ) -> tuple[str, int]:
     """Write a log file with the command that takes the target's blocks back; returns where, and its size."""
     groups = table.file_groups(MetadataPartition(plan.partition_path))
-    newest = next(one for one in groups if one.group.file_id == plan.file_id).logs[-1]
-    content = encode_blocks([rollback_block(time, target)])
-    file = replace(newest, version=newest.version + 1, write_token=_COMMAND, size_bytes=len(content))
-    table.state.storage.put(file.path, content)
-    return f"{table.state.storage.url.rstrip('/')}/{file.path}", len(content)
+    logs = next(one for one in groups if one.group.file_id == plan.file_id).logs
+    names = {path.rsplit("/", 1)[-1] for path in plan.log_blocks_to_delete}
+    last = max((log for log in logs if log.name in names), key=lambda log: log.version, default=logs[-1])
+    file = take_back_blocks(table.state.storage, last, logs, target, time)
+    return f"{table.state.storage.url.rstrip('/')}/{file.path}", file.size_bytes

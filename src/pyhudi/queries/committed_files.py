@@ -168,9 +168,7 @@ def _refuse_missing(index: FileIndex, partition: PartitionPath, wanted: Committe
         _refuse_partition(partition)
     now = load_timeline(state)
     is_gone = wanted.instant not in now.completed
-    cleaned = cleaned_since(state, timeline)
-    may_be_cleaned = not cleaned.is_all_known and wanted.instant <= (timeline.first_write or "")
-    is_cleaned = may_be_cleaned or name in cleaned.files.get(partition, ())
+    is_cleaned = name in cleaned_since(state, timeline).get(partition, ())
     if is_gone or (is_cleaned and not _cleans(now) <= _cleans(timeline)):
         raise SnapshotExpired("a file was taken away since the timeline was read; read again", file=wanted.path)
     if not is_cleaned:

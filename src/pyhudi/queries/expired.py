@@ -16,7 +16,7 @@ from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.cleans import cleaned_since
-from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, as_of, hidden_writes, hide, is_committed
 
 ReadAmong = Callable[[frozenset[PartitionPath]], Iterable[PartitionPath]]
@@ -24,8 +24,8 @@ ReadAmong = Callable[[frozenset[PartitionPath]], Iterable[PartitionPath]]
 
 __all__ = [
     "ReadAmong",
+    "archived_after",
     "cut_at",
-    "is_behind_savepoint",
     "require_kept",
     "require_unarchived",
     "require_unarchived_requests",
@@ -36,9 +36,20 @@ __all__ = [
 def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
     """Cut a timeline to what was visible at a point, archived commits too.
 
-    Cost: two small reads, and once a process one of each file of the history with commits of that time.
+    Cost: what `archived_after` costs.
     """
-    return hide(as_of(timeline, point), timeline.archive.completed_after(point))
+    return hide(as_of(timeline, point), archived_after(timeline, point))
+
+
+def archived_after(timeline: Timeline, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
+    """Return the archived writes that became visible later than a point: their own points by requested time.
+
+    Cost: two small reads, and once a process one of each file of the history with commits of that time; at version 6
+          the whole archive, but nothing where no commit since that point can be archived.
+    """
+    if timeline.layout == 1 and not _may_be_archived(timeline, point):
+        return {}
+    return timeline.archive.completed_after(point)
 
 
 def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
@@ -48,22 +59,14 @@ def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
     Raises: SnapshotExpired.
     """
     newest = _newest_at(timeline, time)
-    _refuse(timeline, newest, time, timeline.archive.completed_after(newest))
+    _refuse(newest, time, archived_after(timeline, newest))
 
 
 def require_unarchived_requests(timeline: Timeline, time: InstantTime) -> None:
     """Refuse a time before which a commit was requested last that was archived.   Raises: SnapshotExpired."""
     newest = max((one for one in timeline.completed if one <= time), default=InstantTime(""))
-    later = timeline.archive.completed_after(newest)
-    _refuse(timeline, newest, time, [requested for requested in later if requested > newest])
-
-
-def is_behind_savepoint(timeline: Timeline, time: InstantTime) -> bool:
-    """Return whether commits between a time and the active commit before it may have been archived.
-
-    Commits later than an active one are archived only where a savepoint keeps it, which may have been deleted since.
-    """
-    return timeline.first_write is None or _newest_at(timeline, time) <= timeline.first_write
+    later = archived_after(timeline, newest)
+    _refuse(newest, time, [requested for requested in later if requested > newest])
 
 
 def require_kept(
@@ -84,12 +87,10 @@ def require_kept(
     if not hidden_writes(timeline):
         return
     cleaned = cleaned_since(index.state, timeline)
-    if not cleaned.is_all_known and not _is_savepoint(timeline):
-        raise SnapshotExpired("files of this moment may be cleaned; read a later one", until=timeline.until)
-    concerned = list(read_among(frozenset(map(PartitionPath, cleaned.files))))
+    concerned = list(read_among(frozenset(map(PartitionPath, cleaned))))
     there = files.filter(pc.is_in(files.column("partition"), pa.array(concerned, pa.string())))
     listed = set(zip(there.column("partition").to_pylist(), there.column("name").to_pylist(), strict=True))
-    gone = {(where, name) for where in concerned for name in cleaned.files[where]} - listed
+    gone = {(where, name) for where in concerned for name in cleaned[where]} - listed
     for one in latest_file_slices(_with_gone(there, gone), timeline, replaced):
         for file in (one.base, *one.logs):
             if file is not None and (one.group.partition, file.path.rsplit("/", 1)[-1]) in gone:
@@ -139,25 +140,19 @@ def _newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
     return max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
 
 
-def _refuse(timeline: Timeline, newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
-    """Refuse a time up to which archived commits were requested.
+def _may_be_archived(timeline: Timeline, point: InstantTime) -> bool:
+    """Return whether commits later than the active one before a point may have been archived.
 
-    In layout 1 nothing says which these are.
+    They are only where a savepoint keeps that one, which may have been deleted since.
     """
-    if timeline.layout == 1:
-        is_refused = newest < time and is_behind_savepoint(timeline, time) and timeline.archive.is_unreadable()
-    else:
-        is_refused = any(requested <= time for requested in archived)
-    if is_refused:
+    return timeline.first_write is None or _newest_at(timeline, point) <= timeline.first_write
+
+
+def _refuse(newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
+    """Refuse a time up to which archived commits were requested."""
+    if any(requested <= time for requested in archived):
         raise SnapshotExpired(
             "commits up to this time were archived; read a later moment, or name an instant that is active",
             time=time,
             newest_active=newest or None,
         )
-
-
-def _is_savepoint(timeline: Timeline) -> bool:
-    """Return whether a cut timeline ends with a savepoint, whose files no cleaner takes."""
-    newest = max(timeline.completed, default=None)
-    kept = {one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT and one.is_completed}
-    return newest in kept and newest < min(hidden_writes(timeline))

@@ -6,7 +6,7 @@ version 6 over requested times, minding pending instants. Start at `plan_changes
 Spec: format/timeline 6.3.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
@@ -16,7 +16,7 @@ from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
-from pyhudi.queries.expired import cut_at, is_behind_savepoint, require_unarchived
+from pyhudi.queries.expired import archived_after, cut_at, require_unarchived
 from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
@@ -28,7 +28,6 @@ from pyhudi.timeline.view import (
     Timeline,
     changed_between,
     changed_between_requested,
-    completed_writes,
     find_instant,
     resolve_as_of,
 )
@@ -81,48 +80,52 @@ def plan_between(
 ) -> ReadPlan:
     """Plan the read of what changed between two points, as it was at the later one.
 
-    Raises: HistoryExpired where commits of the window were archived; SnapshotExpired where the later point's own were,
-            or a clean took files of that moment; OptionError at version 6 under FAIL when a pending instant lies in
-            between; InvalidInput where rows do not say which commit wrote them.
+    Cost:   that of a snapshot where commits of the window were archived: which file groups these wrote is not read.
+    Raises: SnapshotExpired where a clean took files of the later point's moment; HistoryExpired at version 6 under
+            USE_TRANSITION_TIME where commits of the window may be archived; OptionError at version 6 under FAIL when a
+            pending instant lies in between; InvalidInput where rows do not say which commit wrote them.
     """
     instants = _instants_in(timeline, window)
-    if window.after is not None:
-        _require_history(timeline, window.after, window.until)
-    elif window.until is not None:
-        require_unarchived(timeline, window.until)
     plan_at = partial(plan_snapshot, state, columns=columns, predicate=predicate, settings=settings)
-    if window.after is None and instants:
+    if window.after is not None:
+        return _plan_of_instants(state, timeline, instants, _archived_in(timeline, window), plan_at)
+    if window.until is not None:
+        require_unarchived(timeline, window.until)
+    if instants:
         return plan_at(cut_at(timeline, max(timeline.point(one) for one in instants)))
-    return _plan_of_instants(state, timeline, instants, plan_at)
+    return _plan_of_instants(state, timeline, instants, {}, plan_at)
 
 
 def _plan_of_instants(
     state: TableState,
     timeline: Timeline,
     instants: Sequence[Instant],
+    archived: Mapping[InstantTime, InstantTime],
     plan_at: Callable[..., ReadPlan],
 ) -> ReadPlan:
     """Plan the read of rows that these commits wrote last, as they were after the last of them.
 
-    Of logs only what these commits wrote is merged, as Apache Hudi has it: what an older row wins against is shown.
+    `archived` has the points of archived ones, by requested time. Of logs only what these commits wrote is merged, as
+    Apache Hudi has it: what an older row wins against is shown.
     """
     if not state.config.populates_meta_fields:
         raise InvalidInput(
             "rows of a table with virtual keys do not say which commit wrote them; read and compare two snapshots",
             table=state.config.name,
         )
-    if not instants:
+    points = [*archived.values(), *map(timeline.point, instants)]
+    if not points:
         return plan_at(timeline, partitions=())
-    seen = cut_at(timeline, max(timeline.point(one) for one in instants))
-    touched = _touched(state, instants)
-    plan = plan_at(seen, partitions={one.partition for one in touched})
-    times = [one.requested_time for one in instants]
+    seen = cut_at(timeline, max(points))
+    touched = None if archived else _touched(state, instants)
+    plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
+    times = [*archived, *(one.requested_time for one in instants)]
     ours = InList(value=column(_COMMIT_TIME), options=tuple(literal(time) for time in times))
     merging = None if plan.merging is None else replace(plan.merging, window=frozenset(times))
     return replace(
         plan,
         merging=merging,
-        slices=tuple(one for one in plan.slices if one.group in touched),
+        slices=tuple(one for one in plan.slices if touched is None or one.group in touched),
         predicate=ours if plan.predicate is None else all_of(ours, plan.predicate),
     )
 
@@ -133,23 +136,18 @@ def _instants_in(timeline: Timeline, window: Window) -> Sequence[Instant]:
     return changed_between_requested(timeline, window.after, window.until, window.holes)
 
 
-def _require_history(timeline: Timeline, after: InstantTime, until: InstantTime | None) -> None:
-    """Refuse a window in which commits were archived; what an archive of layout 1 holds, nothing says.
+def _archived_in(timeline: Timeline, window: Window) -> Mapping[InstantTime, InstantTime]:
+    """Return the archived commits of a window, and the point of each.
 
-    Raises: HistoryExpired.
+    Raises: HistoryExpired where the window is by the dates of files, which the archive does not go by.
     """
-    oldest = min((timeline.point(one) for one in completed_writes(timeline)), default=None)
-    if timeline.layout == 1:
-        is_archived = is_behind_savepoint(timeline, after) and timeline.archive.is_unreadable()
-    else:
-        completed = timeline.archive.completed_after(after).values()
-        is_archived = any(until is None or time <= until for time in completed)
-    if is_archived:
+    assert window.after is not None, "from the beginning on all rows have changed"
+    found = archived_after(timeline, window.after)
+    if found and timeline.layout == 1 and window.holes is HollowCommits.USE_TRANSITION_TIME:
         raise HistoryExpired(
-            "commits of this window were archived; begin at a later commit, or read a snapshot",
-            after=after,
-            oldest=oldest,
+            "commits of this window may be archived; begin at a later commit, or read a snapshot", after=window.after
         )
+    return {time: point for time, point in found.items() if window.until is None or point <= window.until}
 
 
 def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:

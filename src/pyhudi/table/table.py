@@ -244,7 +244,7 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             >>> trips.changes(after=first.instant).to_arrow()["uuid"].to_pylist()
             ['b', 'a']
 
-        Raises: as `scan`; HistoryExpired where commits of the window may be archived.
+        Raises: as `scan`; HistoryExpired at version 6 with `USE_TRANSITION_TIME` where commits may be archived.
         """
         if as_choice("format", format, ("latest_state", "cdc")) == "cdc":
             instead = "scan(as_of=...) reads the rows as they were"

@@ -4,7 +4,7 @@ They are added to the history first and deleted from the active timeline then, p
 completed ones in the order of their times: a crash leaves instants in both, of which the next archiving deletes the
 active files. Start at `archive_instants`.
 
-Spec: format/timeline 4.1, 4.3.
+Spec: format/timeline 4.1-4.3.
 """
 
 from collections import defaultdict
@@ -15,9 +15,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import FileMissing, NotBuilt
+from pyhudi.errors import FileMissing
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.archive_logs import append_archive_log
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State, parse_name
 from pyhudi.timeline.lsm import ARCHIVED, Hold, append_history, compact_history
 
@@ -47,18 +49,21 @@ def archive_instants(state: TableState, instants: Sequence[Instant], settings: S
 
     Cost:   a read of each completed file and plan, a delete of each file, one after another; what joining files costs.
     Locks:  the table lock is held; `hold` is called before each put, and before the first file is deleted.
-    Raises: NotBuilt in layout 1; WriteConflict where another process archived meanwhile.
+    Raises: WriteConflict where another process archived meanwhile.
     """
-    if state.layout.timeline_layout == 1:
-        raise NotBuilt("pyhudi does not archive the timeline of a version 6 table yet; Apache Hudi does")
+    is_logged = state.layout.timeline_layout == 1
     if instants:
         files = _files_of(state, instants)
-        rows = [row for one in instants if (row := _row(state, one, files[_key(one)])) is not None]
-        append_history(state, pa.Table.from_pylist(rows, ARCHIVED), hold)
+        if is_logged:
+            append_archive_log(state, _stored(state, files.values()), hold)
+        else:
+            rows = [row for one in instants if (row := _row(state, one, files[_key(one)])) is not None]
+            append_history(state, pa.Table.from_pylist(rows, ARCHIVED), hold)
         hold()
         _delete(state, files.values())
         _delete_markers(state, {one.requested_time for one in instants})
-    compact_history(state, settings, hold)
+    if not is_logged:
+        compact_history(state, settings, hold)
 
 
 def _key(instant: Instant) -> tuple[InstantTime, Action]:
@@ -83,6 +88,13 @@ def _files_of(state: TableState, instants: Iterable[Instant]) -> dict[tuple[Inst
         else:
             files.inflight = name
     return defaultdict(_Files, sorted(found.items()))
+
+
+def _stored(state: TableState, files: Iterable[_Files]) -> list[FileStatus]:
+    """Return the files that are there, those of an instant one behind the other."""
+    there = {status.name: status for status in state.storage.list(state.layout.timeline_path)}
+    names = (name for one in files for name in (one.requested, one.inflight, *sorted(one.completed)))
+    return [there[name] for name in names if name in there]
 
 
 def _row(state: TableState, instant: Instant, files: _Files) -> dict[str, object] | None:

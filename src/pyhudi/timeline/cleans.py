@@ -7,11 +7,8 @@ Spec: format/timeline 3.6, 4, 10.1.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
-
-import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.state.model import TableState
@@ -20,10 +17,9 @@ from pyhudi.timeline.cleaning import CleanMetadata
 from pyhudi.timeline.codec import decode_clean_metadata, decode_plan
 from pyhudi.timeline.history import Past, said_once
 from pyhudi.timeline.instant import Action, Instant, InstantTime
-from pyhudi.timeline.lsm import read_history_columns
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Cleaned", "cleaned_since", "last_clean"]
+__all__ = ["cleaned_since", "last_clean"]
 
 _Files = dict[str, frozenset[str]]
 """Names of files by partition path."""
@@ -31,18 +27,10 @@ _LISTS = ("deletePathPatterns", "successDeleteFiles", "failedDeleteFiles")
 """A file that was gone already counts as failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """What cleans took since a moment, or may be taking."""
-
-    files: Mapping[str, frozenset[str]]
-    """Names by partition path."""
-    is_all_known: bool
-    """False where cleans of that time may be in the archive of layout 1, which is not read."""
-
-
-def cleaned_since(state: TableState, moment: Timeline) -> Cleaned:
+def cleaned_since(state: TableState, moment: Timeline) -> Mapping[str, frozenset[str]]:
     """Read what cleans took that were completed after a moment, by its cut timeline, or that are pending.
+
+    Returns names of files by partition path; what was taken before the moment may be among them.
 
     Call it after the files were listed: the active timeline is listed again, so that no clean is missed which ran
     meanwhile.
@@ -56,11 +44,8 @@ def cleaned_since(state: TableState, moment: Timeline) -> Cleaned:
     found = [_taken_by(state, one) for one in cleans if _is_since(one, until, moment.layout)]
     has_earlier = any(one.is_completed and moment.point(one) <= until for one in cleans)
     if None in found or not has_earlier:
-        found.extend(_archived_since(state, until))
-    return Cleaned(
-        files=_merged(one for one in found if one is not None),
-        is_all_known=has_earlier or not cleans or not Past(state, ()).is_unreadable(),
-    )
+        found.extend(_archived_since(state, until, moment.layout))
+    return _merged(one for one in found if one is not None)
 
 
 def last_clean(state: TableState, timeline: Timeline) -> CleanMetadata | None:
@@ -100,23 +85,21 @@ def _taken_by(state: TableState, clean: Instant) -> _Files | None:
         return None
 
 
-def _archived_since(state: TableState, until: InstantTime) -> Iterable[_Files]:
-    """Read what archived cleans took that were completed after a point."""
-    for path in Past(state, ()).files():
-        for done, files in said_once(state, "cleaned", path, partial(_taken_in, state, path)):
-            if not done or done > until:
+def _archived_since(state: TableState, until: InstantTime, layout: int) -> Iterable[_Files]:
+    """Read what archived cleans took that were completed after a point; of layout 1 all."""
+    past = Past(state, ())
+    for path in past.files():
+        for done, files in said_once(state, "cleaned", path, partial(_taken_in, past, path)):
+            if not done or done > until or layout == 1:
                 yield files
 
 
-def _taken_in(state: TableState, path: str) -> list[tuple[str | None, _Files]]:
+def _taken_in(past: Past, path: str) -> list[tuple[str | None, _Files]]:
     """Read what the cleans of one history file took, each with its completion."""
-    found = []
-    for batch in read_history_columns(state, path, "action", "completionTime", "metadata"):
-        rows = batch.filter(pc.equal(batch.column("action"), Action.CLEAN.value))
-        for done, data in zip(rows.column("completionTime"), rows.column("metadata"), strict=True):
-            if data.as_py():
-                found.append((done.as_py(), _taken(decode_plan(data.as_py(), path), path)))
-    return found
+    rows = [row for one in past.rows(path, (Action.CLEAN,), "completionTime", "metadata") for row in one.to_pylist()]
+    return [
+        (row["completionTime"], _taken(decode_plan(row["metadata"], path), path)) for row in rows if row["metadata"]
+    ]
 
 
 def _taken(metadata: Mapping[str, Any], path: str) -> _Files:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import FileMissing, InvalidInput
 from pyhudi.state.model import TableState
-from pyhudi.timeline.archive_logs import load_archive_logs
+from pyhudi.timeline.archive_logs import archive_logs, read_archive_log
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
@@ -44,7 +44,8 @@ class Past:
     """Answers for instants that are older than the active timeline; storage is asked when the first one is met.
 
     Reading later than the timeline was read is harmless: a rollback is never taken back itself, and what was archived
-    since is asked of the timeline. The archive of layout 1 is not read.
+    since is asked of the timeline. In layout 1 a moment is what was requested by then, so that requests stand for
+    completions; which instants were taken back, its archive is not asked: it would have to be read whole.
     """
 
     state: TableState
@@ -64,13 +65,14 @@ class Past:
         """
         if self._undone is None:
             self._undone = {}
-            for said in (*map(self._undone_by, self.undoings), *map(self._undone_in, self.files())):
+            archived = () if self._is_logged else self.files()
+            for said in (*map(self._undone_by, self.undoings), *map(self._undone_in, archived)):
                 for undone, action in said:
                     self._undone.setdefault(undone, set()).add(action)
         actions = self._undone.get(time, set())
         if not actions <= _RUN_AGAIN:
             return False
-        return not actions or self.state.layout.timeline_layout == 1 or self.completion_of(time) is not None
+        return not actions or self._is_logged or self.completion_of(time) is not None
 
     def completion_of(self, time: InstantTime) -> InstantTime | None:
         """Return when an archived write was completed; None where the history does not say.
@@ -99,22 +101,27 @@ class Past:
         found = (said_once(self.state, f"replaced after {time}", path, self._replaced(path, time)) for path in recent)
         return {group: replacing for one in found for group, replacing in one.items()}
 
-    def is_unreadable(self) -> bool:
-        """Return whether instants were archived where they cannot be read again: in layout 1.
-
-        Cost: in layout 1 a listing of the archive's names.
-        """
-        if self.state.layout.timeline_layout > 1:
-            return False
-        return bool(self.state.storage.list_names(self.state.layout.history_path))
-
     def files(self, first: str | None = None, last: str | None = None) -> list[str]:
-        """List the files of the history that may hold instants requested from first to last; none in layout 1."""
+        """List the files of the history that may hold instants requested from first to last; in layout 1 all.
+
+        Cost: the first time, two small reads; in layout 1 a listing.
+        """
         if self._files is None:
-            is_read = self.state.layout.timeline_layout > 1
-            self._files = read_manifest(self.state).files if is_read else ()
+            self._files = _archive(self.state) if self._is_logged else read_manifest(self.state).files
         directory = self.state.layout.history_path
         return [f"{directory}/{one.name}" for one in self._files if one.may_hold(first, last)]
+
+    def rows(self, path: str, actions: Iterable[Action], *names: str) -> list[pa.RecordBatch]:
+        """Read what one file of the history says of some actions.   Shape: columns of `timeline.lsm.ARCHIVED`."""
+        wanted = list(actions)
+        if self._is_logged:
+            return list(read_archive_log(self.state, path, names, wanted).to_batches())
+        batches = read_history_columns(self.state, path, *dict.fromkeys(("action", *names)))
+        return [one.filter(pc.is_in(one.column("action"), pa.array(wanted, pa.string()))) for one in batches]
+
+    @property
+    def _is_logged(self) -> bool:
+        return self.state.layout.timeline_layout == 1
 
     def _undone_by(self, instant: Instant) -> _Undone:
         """Read what a rollback or restore of the active timeline takes back: a rollback that is not done has a plan."""
@@ -137,17 +144,18 @@ class Past:
         """Read what the rollbacks and restores of one history file took back."""
 
         def read() -> _Undone:
-            batches = read_history_columns(self.state, path, "action", "metadata")
+            batches = self.rows(path, (Action.ROLLBACK, Action.RESTORE), "action", "metadata")
             return frozenset(undone for batch in batches for undone in _undone_by_rows(batch, path))
 
         return said_once(self.state, "undone", path, read)
 
     def _completions_in(self, path: str) -> dict[InstantTime, InstantTime]:
-        """Read when the writes of one history file were completed."""
+        """Read when the writes of one history file were completed; in layout 1 when they were requested."""
+        done = "instantTime" if self._is_logged else "completionTime"
 
         def read() -> dict[InstantTime, InstantTime]:
-            batches = read_history_columns(self.state, path, "instantTime", "completionTime", "action")
-            return {time: done for batch in batches for time, done in _completions(batch)}
+            batches = self.rows(path, WRITE_ACTIONS, "instantTime", "completionTime")
+            return {time: at for batch in batches for time, at in _pairs(batch, "instantTime", done)}
 
         return said_once(self.state, "completions", path, read)
 
@@ -156,12 +164,11 @@ class Past:
 
         def read() -> dict[tuple[str, str], InstantTime]:
             found: dict[tuple[str, str], InstantTime] = {}
-            for batch in read_history_columns(self.state, path, "instantTime", "action", "metadata"):
-                is_it = pc.equal(batch.column("action"), Action.REPLACECOMMIT.value)
-                rows = batch.filter(pc.and_(is_it, pc.greater(batch.column("instantTime"), after)))
-                for time, data in zip(rows.column("instantTime"), rows.column("metadata"), strict=True):
-                    replaced = (decode_commit(data.as_py(), path).replaced if data.as_py() else None) or {}
-                    found |= {(where, one): time.as_py() for where, file_ids in replaced.items() for one in file_ids}
+            for batch in self.rows(path, (Action.REPLACECOMMIT,), "instantTime", "metadata"):
+                rows = batch.filter(pc.greater(batch.column("instantTime"), after))
+                for time, data in _pairs(rows, "instantTime", "metadata"):
+                    replaced = (decode_commit(data, path).replaced if data else None) or {}
+                    found |= {(where, one): time for where, file_ids in replaced.items() for one in file_ids}
             return found
 
         return read
@@ -192,19 +199,21 @@ def _a_day_before(point: InstantTime) -> str:
         return ""
 
 
-def _completions(batch: pa.RecordBatch) -> Iterable[tuple[InstantTime, InstantTime]]:
-    """Pair requested and completion times of a history's writes: a row is an instant."""
-    rows = batch.filter(pc.is_in(batch.column("action"), pa.array([action.value for action in WRITE_ACTIONS])))
-    return zip(*(rows.column(name).to_pylist() for name in ("instantTime", "completionTime")), strict=True)
+def _archive(state: TableState) -> tuple[HistoryFile, ...]:
+    """Return the archive of layout 1: names do not tell what is inside."""
+    return tuple(HistoryFile(name=name, size_bytes=0) for name in archive_logs(state))
+
+
+def _pairs(batch: pa.RecordBatch, *names: str) -> Iterable[Any]:
+    """Pair two columns of a history: a row is an instant."""
+    return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
 def _undone_by_rows(batch: pa.RecordBatch, path: str) -> Iterable[tuple[InstantTime, str]]:
     """Read what archived rollbacks and restores took back: a few rows, one an instant."""
-    undoings = pa.array([Action.ROLLBACK.value, Action.RESTORE.value])
-    rows = batch.filter(pc.is_in(batch.column("action"), undoings))
-    for action, data in zip(rows.column("action"), rows.column("metadata"), strict=True):
-        if data.as_py():  # else its file was empty
-            yield from _named(Action(action.as_py()), data.as_py(), path)
+    for action, data in _pairs(batch, "action", "metadata"):
+        if data:  # else its file was empty
+            yield from _named(Action(action), data, path)
 
 
 def find_archived(state: TableState, time: InstantTime) -> bool | None:
@@ -212,25 +221,14 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
 
     Cost: reads the names of the archived instants of that time; in layout 1 the whole archive.
     """
-    if state.layout.timeline_layout > 1:
-        return any(_holds_write(state, path, time) for path in Past(state, ()).files(time, time))
-    if not state.storage.list_names(state.layout.history_path):
-        return False
-    archived = load_archive_logs(state)
-    oldest = pc.min(archived.column("instantTime")).as_py()
-    if oldest is None or time < oldest:
+    past = Past(state, ())
+    files = past.files(time, time)
+    batches = [one for path in files for one in past.rows(path, Action, "instantTime", "action")]
+    times = [(at, what) for batch in batches for at, what in _pairs(batch, "instantTime", "action")]
+    is_older = files and (not times or time < min(times)[0])
+    if is_older and state.layout.timeline_layout == 1:
         return None
-    return any(_is_write_at(batch, time) for batch in archived.to_batches())
-
-
-def _holds_write(state: TableState, path: str, time: InstantTime) -> bool:
-    return any(_is_write_at(batch, time) for batch in read_history_columns(state, path, "instantTime", "action"))
-
-
-def _is_write_at(rows: pa.RecordBatch, time: InstantTime) -> bool:
-    writes = pa.array([action.value for action in WRITE_ACTIONS])
-    is_it = pc.and_(pc.equal(rows.column("instantTime"), time), pc.is_in(rows.column("action"), writes))
-    return bool(pc.any(is_it).as_py())
+    return any(at == time and Action(what) in WRITE_ACTIONS for at, what in times)
 
 
 def _named(action: Action, data: bytes, path: str) -> _Undone:

@@ -89,10 +89,6 @@ class Archive(Protocol):
         """Return (partition path, file id) of what was replaced since a time, and the replacecommit that did it."""
         ...
 
-    def is_unreadable(self) -> bool:
-        """Return whether there are instants of which nothing is known."""
-        ...
-
 
 class _NoArchive:
     """Takes every older instant for an archived one, whose completion is not known."""
@@ -108,9 +104,6 @@ class _NoArchive:
 
     def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
         return {}
-
-    def is_unreadable(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

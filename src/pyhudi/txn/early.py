@@ -10,7 +10,7 @@ from typing import Final
 
 from pyhudi.errors import FileMissing
 from pyhudi.filegroup.model import FileGroupId, PartitionPath
-from pyhudi.filegroup.names import parse_base_file
+from pyhudi.filegroup.names import parse_file
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
@@ -20,7 +20,7 @@ from pyhudi.timeline.view import Timeline, pending_instants
 from pyhudi.txn.checks import conflict_of, overlap_conflict, read_concurrent
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, footprints, rules_for
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
-from pyhudi.txn.recovery.markers import marked_files
+from pyhudi.txn.recovery.markers import marked_files, marked_logs
 
 __all__ = ["EARLY_DETECTION", "require_no_rival", "require_untouched"]
 
@@ -78,7 +78,9 @@ def _announced(state: TableState, rival: Instant) -> Footprint:
             return Footprint(groups=frozenset())
     for path in marked_files(state, rival.requested_time):
         partition, _, name = path.rpartition("/")
-        file = parse_base_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
+        file = parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
         if file is not None:
             groups.add(FileGroupId(partition=file.partition, file_id=file.file_id))
+    for log in marked_logs(state, rival.requested_time):
+        groups.add(FileGroupId(partition=log.partition, file_id=log.file_id))
     return Footprint(groups=frozenset(groups), partitions=frozenset(group.partition for group in groups))

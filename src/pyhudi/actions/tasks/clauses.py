@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
-from pyhudi.predicate import Expression, all_of, check
+from pyhudi.predicate import Expression, all_of, any_of, check
 from pyhudi.predicate.model import Binary, Case, Column, Operator, literal, rewrite, walk
 
 __all__ = ["Clause", "ClauseKind", "MergeClauses", "Sides", "found_name", "over_source", "source_name"]
@@ -106,6 +106,12 @@ class MergeClauses:
     def has_by_source(self) -> bool:
         """Return whether target rows without a source row are concerned."""
         return bool(self.by_source)
+
+    @property
+    def where_by_source(self) -> Expression | None:
+        """Return what is true of the target rows without a source row that a clause changes; None for all of them."""
+        conditions = [one.condition for one in self.by_source if one.condition is not None]
+        return any_of(*conditions) if len(conditions) == len(self.by_source) else None
 
     @staticmethod
     def of(clauses: Sequence[Clause], residual: Expression | None, sides: Sides) -> "MergeClauses":

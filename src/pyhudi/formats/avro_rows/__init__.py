@@ -4,7 +4,7 @@ Rows are never looped over: each field of the schema is one step over all record
 `encode_rows`.
 """
 
-from pyhudi.formats.avro_rows.decode import decode_rows
+from pyhudi.formats.avro_rows.decode import decode_batches, decode_rows
 from pyhudi.formats.avro_rows.encode import encode_rows
 
-__all__ = ["decode_rows", "encode_rows"]
+__all__ = ["decode_batches", "decode_rows", "encode_rows"]

@@ -1,6 +1,6 @@
 """Avro records, many of one schema, to Arrow columns. Start at `decode_rows`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from pyhudi.formats.avro_rows.resolve import resolve_records, select_fields
 from pyhudi.formats.avro_rows.shape import read_shape
 from pyhudi.formats.avro_rows.source import Source
 
-__all__ = ["decode_rows"]
+__all__ = ["decode_batches", "decode_rows"]
 
 _MOST_BYTES = (1 << 31) - 64
 _KNOWN_CHARACTERS = 1 << 19
@@ -41,12 +41,28 @@ def decode_rows(
     Cost:   a pass over all records a field; memory of the columns and a few numbers a record.
     Spec:   Avro 1.11, Binary Encoding and Schema Resolution; format/files 2.1, format/metadata-table 2.
     """
+    batches = list(decode_batches(values, writer_schema, reader_schema, columns))
+    if len(batches) == 1:
+        return batches[0]
+    return pa.RecordBatch.from_struct_array(pa.concat_arrays([batch.to_struct_array() for batch in batches]))
+
+
+def decode_batches(
+    values: pa.BinaryArray | pa.LargeBinaryArray | pa.ChunkedArray,
+    writer_schema: str,
+    reader_schema: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Read records as `decode_rows` does, a few mebibytes of them at a time: at least one batch, which may be empty.
+
+    Raises: as `decode_rows`.
+    """
     is_known = len(writer_schema) + len(reader_schema or "") <= _KNOWN_CHARACTERS
     make = _decoder if is_known else _decoder.__wrapped__
     decoder = make(writer_schema, reader_schema, None if columns is None else tuple(columns))
     data, offsets = _bytes_of(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
-    rows = [_decode_part(data, offsets[begin : end + 1], decoder) for begin, end in _parts(offsets)]
-    return pa.RecordBatch.from_struct_array(rows[0] if len(rows) == 1 else pa.concat_arrays(rows))
+    for begin, end in _parts(offsets):
+        yield pa.RecordBatch.from_struct_array(_decode_part(data, offsets[begin : end + 1], decoder))
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,7 @@ at `open_hfile` and `write_hfile`.
 
 from pyhudi.formats.hfile.block import HFileCodec
 from pyhudi.formats.hfile.index import KeyForm
-from pyhudi.formats.hfile.reader import HFile, ReadAt, open_hfile
+from pyhudi.formats.hfile.reader import HFile, open_hfile
 from pyhudi.formats.hfile.writer import write_hfile
 
-__all__ = ["HFile", "HFileCodec", "KeyForm", "ReadAt", "open_hfile", "write_hfile"]
+__all__ = ["HFile", "HFileCodec", "KeyForm", "open_hfile", "write_hfile"]

@@ -4,10 +4,9 @@ Opening reads the end of the file, once where it is small. A look-up reads index
 any, and the data blocks whose range of keys it touches; neighbours come in one read. Start at `open_hfile`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +19,9 @@ from pyhudi.formats.hfile.file_info import decode_file_info, has_mvcc
 from pyhudi.formats.hfile.index import BlockIndex, decode_leaf_index, decode_meta_index, decode_root_index
 from pyhudi.formats.hfile.ranges import KeyRanges, covered_blocks, covered_keys, every_key, key_ranges, prefix_ranges
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_trailer
+from pyhudi.formats.read_at import ReadAt
 
-__all__ = ["HFile", "ReadAt", "open_hfile"]
-
-ReadAt: TypeAlias = Callable[[int, int], bytes | memoryview]
-"""Reads so many bytes from an offset; fewer only where the file ends."""
+__all__ = ["HFile", "open_hfile"]
 
 _TAIL_BYTES = 64 << 10
 _GAP_BYTES = 32 << 10

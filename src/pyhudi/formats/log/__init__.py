@@ -4,7 +4,7 @@ No paths and no knowledge of tables: bytes are read by `read_at(offset, length)`
 `encode_blocks`.
 """
 
-from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock, ReadAt
+from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, NewBlock
 from pyhudi.formats.log.delete_encoding import encode_deletes
 from pyhudi.formats.log.deletes import DELETES, decode_deletes
 from pyhudi.formats.log.reader import read_blocks
@@ -18,7 +18,6 @@ __all__ = [
     "HeaderKey",
     "LogBlock",
     "NewBlock",
-    "ReadAt",
     "decode_deletes",
     "encode_blocks",
     "encode_deletes",

@@ -4,17 +4,15 @@ Bytes:  see `MAGIC`; all integers are big-endian and signed.
 Spec:   Log Format; format/files 1.3-1.5.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import Final
 
 from pyhudi.errors import CorruptData, Unsupported
+from pyhudi.formats.read_at import ReadAt
 
-__all__ = ["MAGIC", "BlockKind", "Command", "HeaderKey", "LogBlock", "NewBlock", "ReadAt"]
-
-ReadAt: TypeAlias = Callable[[int, int], bytes]
-"""Read `length` bytes from `offset` on."""
+__all__ = ["MAGIC", "BlockKind", "Command", "HeaderKey", "LogBlock", "NewBlock"]
 
 MAGIC: Final = b"#HUDI#"
 """Bytes: magic 6, length 8, format version 4, kind 4, headers, content length 8, content, footers, length + 6: 8.

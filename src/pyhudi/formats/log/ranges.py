@@ -4,7 +4,7 @@ A log file is read from place to place: the head of a block, its end with the he
 """
 
 from pyhudi.errors import CorruptData
-from pyhudi.formats.log.block import ReadAt
+from pyhudi.formats.read_at import ReadAt
 
 __all__ = ["FileRanges", "small_file_at_once"]
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyhudi.errors import CorruptData, LimitExceeded, Unsupported
-from pyhudi.formats.log.block import MAGIC, BlockKind, HeaderKey, LogBlock, ReadAt
+from pyhudi.formats.log.block import MAGIC, BlockKind, HeaderKey, LogBlock
 from pyhudi.formats.log.ranges import FileRanges, small_file_at_once
+from pyhudi.formats.read_at import ReadAt
 
 __all__ = ["read_blocks"]
 

@@ -7,6 +7,7 @@ import struct
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -39,15 +40,13 @@ def split_rows(content: bytes) -> pa.BinaryArray:
         raise LimitExceeded("block of rows is too large", size_bytes=len(content), limit_bytes=_MAX_BYTES)
     if not 0 <= count <= (len(content) - _FRONT.size) // _LENGTH.size:
         raise CorruptData("block of rows names an impossible number of rows", rows=count, size_bytes=len(content))
-    starts = np.array(_places(content, count), np.int64)
-    data = np.frombuffer(content, np.uint8)
-    is_datum = np.ones(len(data), np.bool_)
-    is_datum[: _FRONT.size] = False
-    is_datum[starts[:-1, None] - np.arange(1, _LENGTH.size + 1)] = False
-    offsets = (starts - starts[0] - np.arange(count + 1) * _LENGTH.size).astype(np.int32)
-    return pa.Array.from_buffers(
-        pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data[is_datum])], null_count=0
-    )
+    ends = _ends(content, count)
+    edges = np.empty(2 * count + 1, np.int32)
+    edges[0::2] = ends
+    edges[1::2] = ends[:-1] + _LENGTH.size
+    pieces = [None, pa.py_buffer(edges), pa.py_buffer(content)]
+    lengths_and_rows = pa.Array.from_buffers(pa.binary(), 2 * count, pieces, null_count=0)
+    return lengths_and_rows.take(pa.array(np.arange(1, 2 * count, 2)))
 
 
 def join_rows(values: pa.BinaryArray) -> bytes:
@@ -81,20 +80,22 @@ def bytes_of(values: pa.BinaryArray) -> memoryview:
     return memoryview(data)[places[0] : places[len(values)]]
 
 
-def _places(content: bytes, count: int) -> list[int]:
-    """Return where each record begins, and where one more would, behind its length."""
-    at, end, unpack = _FRONT.size, len(content), _LENGTH.unpack_from
-    found = []
+def _ends(content: bytes, count: int) -> npt.NDArray[np.int64]:
+    """Return where the first record's length is, and where each record ends.
+
+    Raises: CorruptData where they do not add up.
+    """
+    at, unpack = _FRONT.size, _LENGTH.unpack_from
+    found = [at]
     try:
         for _ in range(count):
-            at += _LENGTH.size
+            at += unpack(content, at)[0] + _LENGTH.size
             found.append(at)
-            length = unpack(content, at - _LENGTH.size)[0]
-            if length < 0:
-                raise CorruptData("row of a block names an impossible length", offset=at, size_bytes=length)
-            at += length
     except struct.error as error:
-        raise CorruptData("rows of a block are cut off", offset=at, size_bytes=end) from error
-    if at != end:
-        raise CorruptData("rows of a block do not end where it ends", offset=at, size_bytes=end)
-    return [*found, at + _LENGTH.size]
+        raise CorruptData("rows of a block are cut off", offset=at, size_bytes=len(content)) from error
+    ends = np.array(found, np.int64)
+    if (np.diff(ends) < _LENGTH.size).any():
+        raise CorruptData("row of a block names an impossible length", size_bytes=len(content))
+    if at != len(content):
+        raise CorruptData("rows of a block do not end where it ends", offset=at, size_bytes=len(content))
+    return ends

@@ -7,6 +7,7 @@ resolve by name). Only data: what is written with them is in the modules beside.
 from typing import Any, Final
 
 __all__ = [
+    "ARCHIVED_ENTRY",
     "CLEAN_METADATA",
     "CLEAN_PLAN",
     "COMMIT_METADATA",
@@ -295,5 +296,46 @@ CLEAN_METADATA: Final = _root(
         _field("version", _VERSION, default=1),
         _maybe("bootstrapPartitionMetadata", {**_map("HoodieCleanPartitionMetadata"), "default": None}),
         _maybe("extraMetadata", {**_map(_TEXT), "default": None}),
+    )
+)
+
+_SAID: Final = {
+    "hoodieCommitMetadata": COMMIT_METADATA,
+    "hoodieCleanMetadata": CLEAN_METADATA,
+    "hoodieRollbackMetadata": ROLLBACK_METADATA,
+    "hoodieSavePointMetadata": SAVEPOINT_METADATA,
+    "hoodieCompactionPlan": COMPACTION_PLAN,
+    "hoodieCleanerPlan": CLEAN_PLAN,
+    "hoodieReplaceCommitMetadata": REPLACE_COMMIT_METADATA,
+    "hoodieRequestedReplaceMetadata": REQUESTED_REPLACE_METADATA,
+    "HoodieInflightReplaceMetadata": COMMIT_METADATA,
+}
+
+
+def _once(kind: Schema, defined: set[str]) -> Schema:
+    """Put the name in the place of a definition that was met before: Avro takes one of each."""
+    if isinstance(kind, list):
+        return [_once(part, defined) for part in kind]
+    if not isinstance(kind, dict):
+        return kind
+    if kind.get("type") == "record":
+        if kind["name"] in defined:
+            return kind["name"]
+        defined.add(kind["name"])
+        kept = {key: value for key, value in kind.items() if key != "namespace"}
+        return {**kept, "fields": [{**one, "type": _once(one["type"], defined)} for one in kind["fields"]]}
+    return {key: _once(value, defined) if key in {"type", "items", "values"} else value for key, value in kind.items()}
+
+
+# Two fields of Java's are left out, which no instant of layout 1 has; its readers take them for null.
+ARCHIVED_ENTRY: Final = _root(
+    _once(
+        _record(
+            "HoodieArchivedMetaEntry",
+            *(_maybe(name, _TEXT) for name in ("commitTime", "actionType", "actionState", "stateTransitionTime")),
+            _field("version", _VERSION, default=1),
+            *(_maybe(name, schema) for name, schema in _SAID.items()),
+        ),
+        set(),
     )
 )

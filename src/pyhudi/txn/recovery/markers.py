@@ -2,7 +2,8 @@
 
 Every data file has a marker, made before it. Written as DIRECT (one empty file each); the batched kind that Hudi's
 timeline server writes is read too. A data file carries its instant in its name, and only such files count here: a
-marker can never lead to the deletion of what another instant wrote. Start at `marked_files`.
+marker can never lead to the deletion of what another instant wrote. Logs of layout 1 do not; theirs is the instant of
+the markers' directory, and they are left to `recovery.logs`. Start at `marked_files`.
 
 Spec: format/timeline 7.
 """
@@ -12,15 +13,25 @@ from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.listing import walk_directories
-from pyhudi.filegroup.model import BaseFile, PartitionPath
-from pyhudi.filegroup.names import markers_directory, parse_file
+from pyhudi.filegroup.log_commands import find_command, slice_logs
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import MarkerKind, is_log_by, markers_directory, parse_file
 from pyhudi.metadata.writer import remove_logs
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["delete_markers", "is_file_of", "marked_files", "named_files", "reconcile", "remove_files", "remove_marked"]
+__all__ = [
+    "delete_markers",
+    "is_file_of",
+    "marked_files",
+    "marked_logs",
+    "named_files",
+    "reconcile",
+    "remove_files",
+    "remove_marked",
+]
 
 _TYPE_FILE: Final = "MARKERS.type"
 _SEPARATOR: Final = ".marker."
@@ -31,17 +42,27 @@ def marked_files(state: TableState, instant: InstantTime) -> set[str]:
 
     Raises: CorruptData for a marker that names a path outside the table.
     """
-    directory = markers_directory(instant)
-    found = [status.path for status in state.storage.list(directory)]
-    names = [path.removeprefix(f"{directory}/") for path in found]
-    if _TYPE_FILE in names:
-        names = [line for name in names if name != _TYPE_FILE for line in _lines(state, f"{directory}/{name}")]
-    marked = {_inside(name.rsplit(_SEPARATOR, 1)[0], instant) for name in names if _SEPARATOR in name}
-    return {path for path in marked if is_file_of(path, instant)}
+    return {path for path, _ in _marked(state, instant) if is_file_of(path, instant)}
 
 
-def named_files(state: TableState, instant: InstantTime) -> set[str]:
+def marked_logs(state: TableState, instant: InstantTime) -> list[LogFile]:
+    """Return the logs of layout 1 that the markers of an instant name, which belong to slices of other instants.
+
+    Old releases only say which slice: then the version is 0. Nothing in layout 2.
+
+    Raises: as `marked_files`.
+    """
+    if state.layout.has_completion_times:
+        return []
+    found = [_log_of(path, kind) for path, kind in _marked(state, instant)]
+    return sorted({log for log in found if log is not None and log.instant != instant}, key=lambda log: log.path)
+
+
+def named_files(state: TableState, instant: InstantTime, *, has_logs: bool = False) -> set[str]:
     """List the data files that carry an instant in their names: what was written when its markers were gone.
+
+    Logs of layout 1 carry the instant of their slice, and belong to others too where that is a compaction's; `has_logs`
+    says that the instant is no compaction.
 
     Cost: a listing of every directory: a writer that is rolled back may have had no time to make it a partition.
     """
@@ -49,7 +70,7 @@ def named_files(state: TableState, instant: InstantTime) -> set[str]:
     for directory, content in walk_directories(state):
         for status in content.files:
             file = parse_file(directory, status)
-            is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
+            is_named = has_logs or state.layout.has_completion_times or isinstance(file, BaseFile)
             if file is not None and is_named and file.instant == instant:
                 found.add(file.path)
     return found
@@ -65,15 +86,24 @@ def is_file_of(path: str, instant: str) -> bool:
 
 def reconcile(state: TableState, instant: InstantTime, metadata: CommitMetadata) -> list[str]:
     """Delete files that were started under this instant and are in no write status; returns their paths."""
-    return remove_marked(state, instant, {stat.path for stats in metadata.stats.values() for stat in stats})
+    stats = [stat for found in metadata.stats.values() for stat in found]
+    changes = {path for stat in stats for path in stat.cdc_stats or ()}
+    return remove_marked(state, instant, {stat.path for stat in stats} | changes)
 
 
 def remove_marked(state: TableState, instant: InstantTime, kept: Container[str | None] = ()) -> list[str]:
-    """Delete the files that markers of this instant name, but for those to be kept; returns their paths."""
-    strays = sorted(path for path in marked_files(state, instant) if path not in kept)
-    for path in strays:
-        state.storage.delete(path)
-    return strays
+    """Delete the files that markers of this instant name, but for those to be kept; returns their paths.
+
+    A log of layout 1 goes where it is surely this instant's alone, unless a command has taken it back already: the
+    metadata table may have it by then.
+    """
+    strays = {path for path in marked_files(state, instant) if path not in kept}
+    logs = [log for log in marked_logs(state, instant) if log.path not in kept and is_log_by(log, instant)]
+    storage = state.storage
+    strays |= {log.path for log in logs if find_command(storage, log, slice_logs(storage, log), instant) is None}
+    for path in sorted(strays):
+        storage.delete(path)
+    return sorted(strays)
 
 
 def remove_files(state: TableState, instant: InstantTime) -> None:
@@ -81,7 +111,8 @@ def remove_files(state: TableState, instant: InstantTime) -> None:
 
     Cost: a listing of every directory.
     """
-    for path in sorted(marked_files(state, instant) | named_files(state, instant)):
+    remove_marked(state, instant)
+    for path in sorted(named_files(state, instant)):
         state.storage.delete(path)
     remove_logs(state, instant)
 
@@ -89,6 +120,36 @@ def remove_files(state: TableState, instant: InstantTime) -> None:
 def delete_markers(state: TableState, instant: InstantTime) -> None:
     """Remove the markers of a settled instant."""
     state.storage.delete_tree(markers_directory(instant))
+
+
+def _marked(state: TableState, instant: InstantTime) -> list[tuple[str, str]]:
+    """Read the markers of an instant: a path and what was to be done with it."""
+    directory = markers_directory(instant)
+    found = [status.path for status in state.storage.list(directory)]
+    names = [path.removeprefix(f"{directory}/") for path in found]
+    if _TYPE_FILE in names:
+        names = [line for name in names if name != _TYPE_FILE for line in _lines(state, f"{directory}/{name}")]
+    pairs = [name.rpartition(_SEPARATOR) for name in names if _SEPARATOR in name]
+    return [(_inside(path, instant), kind) for path, _, kind in pairs]
+
+
+def _log_of(path: str, kind: str) -> LogFile | None:
+    """Read which log a marker names: by its name, or by that of a base file of its slice, which is never written."""
+    partition, _, name = path.rpartition("/")
+    if partition.split("/")[0] == ".hoodie":
+        return None
+    file = parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
+    if isinstance(file, BaseFile) and kind == MarkerKind.APPEND:
+        return LogFile(
+            partition=file.partition,
+            file_id=file.file_id,
+            instant=file.instant,
+            version=0,
+            write_token=file.write_token,
+            suffix="",
+            size_bytes=0,
+        )
+    return file if isinstance(file, LogFile) and not file.suffix else None
 
 
 def _lines(state: TableState, path: str) -> list[str]:

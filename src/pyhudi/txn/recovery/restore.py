@@ -7,9 +7,10 @@ Spec: format/timeline 3.8, 10.4; reliability 1.5.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyhudi.filegroup.listing import walk_directories
-from pyhudi.filegroup.model import BaseFile
+from pyhudi.filegroup.model import LogFile
 from pyhudi.filegroup.names import parse_file
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
@@ -18,7 +19,8 @@ from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition
 from pyhudi.txn.fence import claim_restore
 from pyhudi.txn.recovery.heartbeat import Liveness, liveness
-from pyhudi.txn.recovery.markers import delete_markers, marked_files
+from pyhudi.txn.recovery.logs import logs_with_blocks, take_back_logs
+from pyhudi.txn.recovery.markers import delete_markers, marked_files, marked_logs
 from pyhudi.txn.recovery.orphans import release_heartbeat
 from pyhudi.txn.recovery.rollback import spelled_path
 
@@ -26,9 +28,10 @@ __all__ = ["files_to_take_back", "take_back"]
 
 
 def files_to_take_back(state: TableState, times: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
-    """Return paths and sizes of the files that instants have written, by instant.
+    """Return paths and sizes of the files that go with instants, by instant.
 
-    Those that only a marker names have no size.
+    Those that only a marker names have no size. In layout 1 logs go with the instant of their slice, because whatever
+    was written there came after it; other logs stay, see `logs_with_blocks`.
 
     Cost: a listing of every directory.
     """
@@ -38,8 +41,7 @@ def files_to_take_back(state: TableState, times: Sequence[str]) -> Mapping[str, 
     for directory, content in walk_directories(state):
         for status in content.files:
             file = parse_file(directory, status)
-            is_named = state.layout.has_completion_times or isinstance(file, BaseFile)  # old log names tell the slice
-            if file is not None and is_named and file.instant in wanted:
+            if file is not None and file.instant in wanted:
                 found[file.instant][file.path] = status.size_bytes
     return found
 
@@ -59,11 +61,14 @@ def take_back(
     claim_restore(state, restore.requested_time)
     alive = {time for time in times if liveness(state, time, settings) is Liveness.ALIVE}
     take_off(state, times, is_completed=True)
-    files = files_to_take_back(state, times)
+    files, logs = files_to_take_back(state, times), _logs_left(state, times)
     said = {}
     for time, action in instants:
         started_s = state.env.monotonic_s()
         partitions = _delete(state, sorted(files[time]))
+        for where, done in take_back_logs(state, logs[time], InstantTime(time), restore.requested_time).items():
+            deleted = partitions.get(where, RollbackPartition(partition_path=where)).deleted
+            partitions[where] = replace(done, deleted=deleted)
         said[time] = RollbackMetadata(
             start_time=restore.requested_time,
             time_taken_ms=int((state.env.monotonic_s() - started_s) * 1000),
@@ -76,6 +81,14 @@ def take_back(
         if time not in alive:  # else a file may still come, for which the next write looks
             release_heartbeat(state, time, restore.requested_time)
     return said
+
+
+def _logs_left(state: TableState, times: Sequence[InstantTime]) -> dict[str, list[LogFile]]:
+    """Return the logs of slices that stay in which instants have blocks, or may yet have: their markers name them."""
+    found = logs_with_blocks(state, times)
+    for time in times:
+        found[time] += marked_logs(state, time)
+    return {time: [log for log in logs if log.instant not in found] for time, logs in found.items()}
 
 
 def _delete(state: TableState, paths: Sequence[str]) -> dict[str, RollbackPartition]:

@@ -8,6 +8,7 @@ Spec: format/timeline 3.7, 10.2; reliability 1.6.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,10 @@ from pyhudi.errors import (
     CorruptData,
     PreconditionFailed,
 )
+from pyhudi.metadata.files import file_entries
+from pyhudi.metadata.records import files_records
 from pyhudi.metadata.rollback import roll_back_metadata
+from pyhudi.metadata.writer import publish_changes
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -40,10 +44,12 @@ from pyhudi.txn.fence import Verdict, decide_rollback, decided_timeline
 from pyhudi.txn.locks import Lease, lock_for, require_lease
 from pyhudi.txn.recovery.announce import announce
 from pyhudi.txn.recovery.heartbeat import FailedWrites, Liveness, failed_writes, is_abandoned, liveness, stop_heartbeat
+from pyhudi.txn.recovery.logs import appended_files, logs_of_request, logs_with_blocks, requests_of, take_back_logs
 from pyhudi.txn.recovery.markers import (
     delete_markers,
     is_file_of,
     marked_files,
+    marked_logs,
     named_files,
     remove_files,
     remove_marked,
@@ -128,13 +134,17 @@ def plan_rollback(state: TableState, timeline: Timeline, target: Instant, settin
     running = _running(state, timeline, time)
     if running is not None:
         return _plan_of(state, running)
-    paths = marked_files(state, time) if settings.get(USES_MARKERS) else set()
-    if target.is_completed or (not paths and target.state is State.INFLIGHT):
-        paths |= named_files(state, time)  # a commit's markers are gone, or going
+    uses_markers = settings.get(USES_MARKERS)
+    paths, logs = (marked_files(state, time), marked_logs(state, time)) if uses_markers else (set[str](), [])
+    has_logs = target.comparable_action is Action.DELTACOMMIT
+    if target.is_completed or (not paths and not logs and target.state is State.INFLIGHT):
+        paths |= named_files(state, time, has_logs=has_logs)  # a commit's markers are gone, or going
+        logs = logs_with_blocks(state, [time])[time] if has_logs else []
     requests = [
         RollbackRequest(partition_path=path.rpartition("/")[0], files_to_delete=(spelled_path(state, path),))
         for path in sorted(paths)
     ]
+    requests += requests_of(state, logs)
     return RollbackPlan(instant=time, action=target.comparable_action, requests=tuple(requests))
 
 
@@ -235,9 +245,8 @@ def _finish(
         stop_heartbeat(state, rollback.requested_time)
         return decided is not Verdict.COMMITTED
     take_off(state, [target], is_completed=True)
-    partitions = _delete(state, plan)
-    remove_marked(state, target)  # what a writer that was taken for dead wrote after the plan was made
-    _roll_back_metadata(state, target, rollback.requested_time, settings)
+    partitions = _take_back(state, plan, target, rollback.requested_time)
+    _roll_back_metadata(state, target, rollback.requested_time, partitions, settings)
     remove_pending(state, Instant(requested_time=target, action=Action(plan.action), state=State.INFLIGHT))
     metadata = RollbackMetadata(
         start_time=rollback.requested_time,
@@ -254,13 +263,27 @@ def _finish(
     return True
 
 
-def _roll_back_metadata(state: TableState, target: InstantTime, rollback: InstantTime, settings: Settings) -> None:
-    """Take what the target wrote to the metadata table away, while it is pending and no reader counts it."""
+def _roll_back_metadata(
+    state: TableState,
+    target: InstantTime,
+    rollback: InstantTime,
+    partitions: Mapping[str, RollbackPartition],
+    settings: Settings,
+) -> None:
+    """Take what the target wrote to the metadata table away, while it is pending and no reader counts it.
+
+    What the rollback left of logs is written there: they are files of the table.
+    """
     fresh = open_state(state.storage, state.env)
-    if fresh.config.metadata_partitions:
-        timeline = load_timeline(state)
-        completion = _issue(state, timeline, settings, after=rollback, target=target)
-        roll_back_metadata(fresh, timeline, target, rollback, completion)
+    if not fresh.config.metadata_partitions:
+        return
+    timeline = load_timeline(state)
+    completion = _issue(state, timeline, settings, after=rollback, target=target)
+    roll_back_metadata(fresh, timeline, target, rollback, completion)
+    if left := appended_files(partitions):
+        records = [files_records(file_entries(left, left))]
+        issue = partial(_issue, state, timeline, settings, after=completion, target=target)
+        publish_changes(fresh, rollback, lambda _: records, settings, issue)
 
 
 def _complete_rollback(
@@ -276,31 +299,44 @@ def _complete_rollback(
     return issued or inflight.requested_time
 
 
-def _delete(state: TableState, plan: RollbackPlan) -> dict[str, RollbackPartition]:
-    """Delete the files of a plan: by name inside the partition, wherever the plan's paths point.
+def _take_back(
+    state: TableState, plan: RollbackPlan, target: InstantTime, rollback: InstantTime
+) -> dict[str, RollbackPartition]:
+    """Delete the files of a plan, and take blocks in logs back; also what came after the plan was made.
+
+    Files are found by name inside the partition, wherever the plan's paths point.
 
     Raises: CorruptData for a file that the instant cannot have written.
     """
     deleted: dict[str, list[str]] = defaultdict(list)
-    for path, one, stored in _checked(plan):
+    for path, one, stored in _checked(state, plan):
         state.storage.delete(path)
         deleted[one.partition_path].append(stored)
+    logs = [log for one in plan.requests if one.log_blocks_to_delete for log in logs_of_request(one)]
+    done = take_back_logs(state, [*logs, *marked_logs(state, target)], target, rollback)
+    remove_marked(state, target)  # of a writer that was taken for dead
     return {
-        partition: RollbackPartition(partition_path=partition, deleted=tuple(names))
-        for partition, names in deleted.items()
+        partition: replace(
+            done.get(partition, RollbackPartition(partition_path=partition)), deleted=tuple(deleted[partition])
+        )
+        for partition in sorted({*deleted, *done})
     }
 
 
-def _checked(plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
-    """Return (path, request, path as stored) of all files of a plan; all are judged before one is deleted."""
+def _checked(state: TableState, plan: RollbackPlan) -> list[tuple[str, RollbackRequest, str]]:
+    """Return (path, request, path as stored) of all files of a plan; all are judged before one is deleted.
+
+    Raises: CorruptData. In layout 1 the logs named by a compaction are of later writes.
+    """
+    has_logs = state.layout.has_completion_times or plan.action == Action.DELTACOMMIT
     found = []
     for one in plan.requests:
-        if one.log_blocks_to_delete:
-            raise CorruptData("a rollback plan asks for log blocks, which copy-on-write tables do not have")
+        if one.log_blocks_to_delete and (state.layout.has_completion_times or plan.action != Action.DELTACOMMIT):
+            raise CorruptData("a rollback plan asks for log blocks of an action that writes none", action=plan.action)
         for stored in one.files_to_delete:
             name = stored.rsplit("/", 1)[-1]
             path = f"{one.partition_path}/{name}" if one.partition_path else name
-            if not is_file_of(check_path(path), plan.instant):
+            if not is_file_of(check_path(path), plan.instant) or (name.startswith(".") and not has_logs):
                 raise CorruptData("a rollback plan names a file of another instant", instant=plan.instant, file=stored)
             found.append((path, one, stored))
     return found
