@@ -12,7 +12,7 @@ from pyhudi.table import create_table, locks
 
 COMMANDS = (
     "demo", "show", "timeline", "commits", "files", "read", "changes", "lookup", "restore", "rollback", "savepoint",
-    "check", "clean", "archive", "locks",
+    "check", "repair", "clean", "archive", "locks",
     "pending", "doctor",
 )  # fmt: skip
 
@@ -269,6 +269,8 @@ def test_a_table_is_checked_and_what_does_not_agree_is_listed(tmp_path, capsys):
     assert main(["check", str(path), "--json"]) == TO_FIX
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["kind"], found["path"]) == ("orphan file", "x_0-0-0_20990101000000000.parquet")
+    assert main(["repair", str(path), "files", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"repaired": True, "records": {"files": 2}}
 
 
 def test_the_version_is_that_of_the_package(capsys):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.changes import TaskRunner
 from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table
+from pyhudi.metadata.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table, read_ahead
 from pyhudi.options import Settings
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
 from pyhudi.state.model import TableState
@@ -45,12 +45,13 @@ def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) 
 
 
 def _kept(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
+    known = read_ahead(state, settings, run)
     with lock_for(state, settings).hold():
         state, timeline = require_same_table(state), load_timeline(state)
         if state.config.metadata_partitions and not has_upkeep(state, settings):
             return state  # another writer was quicker
         completion = times_for(state, settings).issue(newest_time(timeline))
-        return prepare_metadata_table(state, timeline, completion, settings, run)
+        return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known)
 
 
 def without_metadata_table(state: TableState) -> TableState:

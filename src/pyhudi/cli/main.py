@@ -29,6 +29,7 @@ __all__ = [
     "main",
     "pending",
     "read",
+    "repair",
     "restore",
     "rollback",
     "savepoint",
@@ -317,6 +318,28 @@ def check(table: TablePath, *, json: AsJson = False, storage_option: StorageOpti
     print_table(report.problems, 0, as_json=json)
     if not report.ok:
         raise typer.Exit(TO_FIX)
+
+
+@app.command()
+def repair(
+    table: TablePath,
+    partition: Annotated[
+        str,
+        typer.Argument(metavar="[PARTITION]", help="files, column_stats or partition_stats."),
+    ] = "",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be built.")] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Build a partition of the metadata table anew."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    done = opened.repair(partition or None, options=options, dry_run=dry_run)
+    print_facts({"repaired": not dry_run, "records": done.records}, as_json=json)
 
 
 @app.command()

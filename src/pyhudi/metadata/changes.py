@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.column_stats import column_stats_schema, deleted_stats, read_column_stats
@@ -24,7 +25,14 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["TaskRunner", "records_of_clean", "records_of_commit", "stats_columns", "stats_of_files"]
+__all__ = [
+    "TaskRunner",
+    "read_stats_of_files",
+    "records_of_clean",
+    "records_of_commit",
+    "stats_columns",
+    "stats_of_files",
+]
 
 TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function over tasks, as `Engine.run` does."""
@@ -81,27 +89,54 @@ def stats_of_files(
     settings: Settings,
     run: TaskRunner,
     partitions: Iterable[str] | None = None,
+    known: pa.Table | None = None,
 ) -> list[MetadataRecords]:
     """Return the statistics of base files and of their partitions, for those of `partitions` that hold statistics.
 
-    Without `partitions`, for what the table's metadata table has. `schema` is the table's, in Avro.
+    Without `partitions`, for what the table's metadata table has. `schema` is the table's, in Avro; `known` are
+    statistics that `read_stats` has read before.
     """
     kept = set(state.config.metadata_partitions if partitions is None else partitions)
     version = state.config.table_version
     if not kept & {MetadataPartition.COLUMN_STATS, MetadataPartition.PARTITION_STATS}:
         return []
-    stats = column_stats_schema(version).empty_table()
-    if files and schema:
-        columns = stats_columns(state, schema, settings)
-        read = partial(_read, storage=state.storage, columns=columns, table_version=version)
-        tasks = [tuple(files[at : at + _FILES_A_TASK]) for at in range(0, len(files), _FILES_A_TASK)]
-        stats = pa.concat_tables(run(read, tasks) if len(tasks) > 1 else map(read, tasks))
+    columns = stats_columns(state, schema, settings) if schema else ()
+    stats = read_stats_of_files(state, files if schema else (), columns, run=run, known=known)
     found = []
     if MetadataPartition.COLUMN_STATS in kept:
         found.append(stats_records(MetadataPartition.COLUMN_STATS, stats))
     if MetadataPartition.PARTITION_STATS in kept:
         found.append(stats_records(MetadataPartition.PARTITION_STATS, partition_stats(stats, version, is_all=False)))
     return found
+
+
+def read_stats_of_files(
+    state: TableState,
+    files: Sequence[tuple[PartitionPath, str]],
+    columns: Sequence[str],
+    *,
+    run: TaskRunner,
+    known: pa.Table | None = None,
+) -> pa.Table:
+    """Read the statistics of base files, but for those that are known.   Shape: `column_stats.column_stats_schema`.
+
+    Cost: the footer of each file of which nothing is known, in tasks where there are many.
+    """
+    version = state.config.table_version
+    told = column_stats_schema(version).empty_table() if known is None else _of_files(known, files, columns)
+    has_stats = set(zip(told.column("partition").to_pylist(), told.column("fileName").to_pylist(), strict=True))
+    left = [one for one in files if one not in has_stats]
+    read = partial(_read, storage=state.storage, columns=columns, table_version=version)
+    tasks = [tuple(left[at : at + _FILES_A_TASK]) for at in range(0, len(left), _FILES_A_TASK)]
+    return pa.concat_tables([told, *(run(read, tasks) if len(tasks) > 1 else map(read, tasks))])
+
+
+def _of_files(known: pa.Table, files: Sequence[tuple[PartitionPath, str]], columns: Sequence[str]) -> pa.Table:
+    """Keep the statistics of some files; none where they are of other columns than are wanted."""
+    if not set(pc.unique(known.column("columnName")).to_pylist()) <= set(columns):
+        return known.slice(0, 0)
+    wanted = pa.array([f"{where}/{name}" for where, name in files], pa.string())
+    return known.filter(pc.is_in(pc.binary_join_element_wise(known["partition"], known["fileName"], "/"), wanted))
 
 
 def stats_columns(state: TableState, schema: str, settings: Settings) -> tuple[str, ...]:

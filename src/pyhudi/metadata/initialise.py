@@ -13,14 +13,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import InternalError
+from pyhudi.errors import FileMissing, InternalError
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.listing import at_once, encode_partition_metadata
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
 from pyhudi.formats.properties import java_date
 from pyhudi.metadata.base_files import base_file, base_file_content
-from pyhudi.metadata.changes import TaskRunner, stats_of_files
+from pyhudi.metadata.changes import TaskRunner, read_stats_of_files, stats_columns, stats_of_files
 from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH
 from pyhudi.metadata.files import file_entries
 from pyhudi.metadata.keys import ALL_PARTITIONS
@@ -35,11 +35,12 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import create_state, has_properties, update_properties
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.history import find_archived
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import Timeline, is_committed, latest_write
 
-__all__ = ["initialise", "stored_records"]
+__all__ = ["initialise", "stored_records", "stored_stats"]
 
 _BEFORE_ALL: Final = "0" * 14
 _FIRST_SUFFIX: Final = {1: 10, 2: 0}
@@ -78,14 +79,49 @@ def initialise(
 
 
 def stored_records(
-    state: TableState, timeline: Timeline, schema: str | None, settings: Settings, run: TaskRunner
+    state: TableState,
+    timeline: Timeline,
+    schema: str | None,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None = None,
 ) -> list[MetadataRecords]:
     """List the table: its partitions and the files that completed instants have written, and their statistics.
 
-    The records are in the order in which partitions are built. `schema` is the table's, in Avro.
+    The records are in the order in which partitions are built. `schema` is the table's, in Avro; `known` are
+    statistics of `stored_stats`.
 
-    Cost: a listing of every directory; a footer of each base file where statistics are kept.
+    Cost: a listing of every directory; where statistics are kept, a footer of each base file of which none are known.
     """
+    partitions, sizes, bases = _stored(state, timeline)
+    kept = first_partitions(state.config, settings)
+    names = files_records(file_entries(partitions, sizes), [ALL_PARTITIONS])
+    stats = stats_of_files(state, bases, schema, settings=settings, run=run, partitions=kept, known=known)
+    return [names, *stats]
+
+
+def stored_stats(
+    state: TableState, timeline: Timeline, schema: str | None, settings: Settings, run: TaskRunner
+) -> pa.Table | None:
+    """Read the statistics of the files there are, for `stored_records` to begin with; None where none are kept.
+
+    Locks:  none need be held: what is committed meanwhile is read by `stored_records`.
+    Cost:   a listing of every directory; a footer of each base file.
+    """
+    if not schema or MetadataPartition.COLUMN_STATS not in first_partitions(state.config, settings):
+        return None
+    try:
+        _, _, bases = _stored(state, timeline)
+        return read_stats_of_files(state, bases, stats_columns(state, schema, settings), run=run)
+    except FileMissing:  # cleaned since it was listed
+        return None
+
+
+def _stored(
+    state: TableState, timeline: Timeline
+) -> tuple[Sequence[PartitionPath], dict[str, dict[str, int]], list[tuple[PartitionPath, str]]]:
+    """List partitions, the sizes of files that count by partition and name, and the base files among these."""
     index = storage_index(state, timeline)
     partitions = index.partitions()
     sizes: dict[str, dict[str, int]] = {}
@@ -96,9 +132,7 @@ def stored_records(
         if file is not None and _counts(state, timeline, file):
             sizes.setdefault(where, {})[name] = size_bytes
             bases += [(file.partition, name)] if isinstance(file, BaseFile) else []
-    kept = first_partitions(state.config, settings)
-    names = files_records(file_entries(partitions, sizes), [ALL_PARTITIONS])
-    return [names, *stats_of_files(state, bases, schema, settings=settings, run=run, partitions=kept)]
+    return partitions, sizes, bases
 
 
 def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:
@@ -184,7 +218,12 @@ def _bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
     before = newest.requested_time if layout == 1 and newest is not None else _BEFORE_ALL
     taken = {one.requested_time for one in load_timeline(own).instants}
     times = (InstantTime(f"{before}{number:03d}") for number in range(_FIRST_SUFFIX[layout], 1000))
-    free = next((time for time in times if time not in taken), None)
+    free = next((time for time in times if time not in taken and not _is_archived(own, time)), None)
     if free is None:
         raise InternalError("a metadata table was built a thousand times", path=own.storage.url)
     return free
+
+
+def _is_archived(own: TableState, time: InstantTime) -> bool:
+    """Return whether a partition was built at a time long ago; in layout 1 no time comes again."""
+    return own.layout.timeline_layout > 1 and bool(find_archived(own, time))

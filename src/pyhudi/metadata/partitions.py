@@ -21,7 +21,9 @@ from pyhudi.options import Settings, option
 from pyhudi.state.config import TableConfig
 
 __all__ = [
+    "COLUMN_STATS",
     "KEPT_UP",
+    "PARTITION_STATS",
     "MetadataPartition",
     "RecordKind",
     "file_group",

@@ -7,26 +7,39 @@ Spec: format/metadata-table 1.3.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from pyhudi.errors import NotBuilt
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData, FileMissing, NotBuilt
 from pyhudi.metadata.changes import TaskRunner, stats_columns
+from pyhudi.metadata.compaction import finish_compaction
 from pyhudi.metadata.definitions import define_column_stats, drop_definitions
-from pyhudi.metadata.initialise import initialise, stored_records
+from pyhudi.metadata.initialise import initialise, stored_records, stored_stats
 from pyhudi.metadata.partitions import KEPT_UP, MetadataPartition
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.table import open_metadata
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
-from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.view import Timeline, completed_writes, newest_schema
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, remove_pending
+from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.view import Timeline, completed_writes, newest_schema, pending_instants
 
-__all__ = ["METADATA_TABLE", "has_upkeep", "prepare_metadata_table"]
+__all__ = [
+    "METADATA_TABLE",
+    "has_upkeep",
+    "known_stats",
+    "prepare_metadata_table",
+    "read_ahead",
+    "rebuild_partitions",
+    "records_to_build",
+]
 
 METADATA_TABLE: Final = option(
     "hoodie.metadata.enable",
@@ -52,13 +65,39 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     return settings.has(METADATA_TABLE)
 
 
+def read_ahead(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
+    """Read the statistics that building a metadata table needs, before the table lock is taken.
+
+    Cost: a listing of every directory, and the footer of each base file; nothing where none is to be built.
+    """
+    if state.config.metadata_partitions or not settings.get(METADATA_TABLE):
+        return None
+    return known_stats(state, settings, run)
+
+
+def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
+    """Read the statistics of the base files there are; None where there are none.   Cost: as `stored_stats`."""
+    timeline = load_timeline(state)
+    if not timeline.completed:
+        return None
+    return stored_stats(state, timeline, _schema(state, timeline), settings, run)
+
+
 def prepare_metadata_table(
-    state: TableState, timeline: Timeline, completion_time: InstantTime, settings: Settings, run: TaskRunner
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None = None,
 ) -> TableState:
     """Drop the metadata table, or what of it is not kept up; or build it. Returns the table as it is then.
 
+    `known` are statistics that were read ahead.
+
     Locks:  the table lock is held.
-    Cost:   where it is built, a listing of every directory.
+    Cost:   where it is built, a listing of every directory, and the footers of base files that were written since.
     Raises: NotBuilt for partitions that are not to be dropped.
     """
     if not settings.get(METADATA_TABLE):
@@ -66,12 +105,72 @@ def prepare_metadata_table(
     left_behind = _left_behind(state)
     if left_behind:
         return _without(state, left_behind, settings)
-    newest = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, state))[0]
-    schema = newest or state.config.create_schema
-    records = stored_records(state, timeline, schema, settings, run)
+    schema = _schema(state, timeline)
+    records = stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+    _define(state, records, schema, settings)
+    return initialise(state, timeline, completion_time, records, settings)
+
+
+def records_to_build(
+    state: TableState,
+    timeline: Timeline,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None,
+    wanted: Collection[str],
+) -> list[MetadataRecords]:
+    """Return the records of partitions that are going to be built, from what is stored.   Cost: as `stored_records`."""
+    schema = _schema(state, timeline) if {*wanted} - {MetadataPartition.FILES} else None
+    return stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+
+
+def rebuild_partitions(
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    records: Sequence[MetadataRecords],
+    settings: Settings,
+) -> TableState:
+    """Build partitions of a metadata table anew; others stay as they are. Returns the table as it is then.
+
+    While it is being built a partition is in no property, and none is where `files` is: a crash leaves a table that
+    readers list.
+
+    Locks: the table lock is held.
+    """
+    names = {one.partition.value for one in records}
+    left = (
+        []
+        if MetadataPartition.FILES in names
+        else [one for one in state.config.metadata_partitions if one not in names]
+    )
+    update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(left)})
+    _settle_compaction(state, timeline, completion_time, settings)
+    _define(state, records, _schema(state, timeline), settings)
+    return initialise(state, timeline, completion_time, records, settings)
+
+
+def _settle_compaction(state: TableState, timeline: Timeline, completion_time: InstantTime, settings: Settings) -> None:
+    """Finish a compaction that is pending; one whose files are gone is taken away, and leaves none that counts."""
+    table = open_metadata(state, timeline)
+    try:
+        finish_compaction(table, settings, lambda: completion_time)
+    except (CorruptData, FileMissing):
+        for one in pending_instants(table.timeline):
+            if one.action is Action.COMPACTION:
+                remove_pending(table.state, one)
+
+
+def _define(state: TableState, records: Sequence[MetadataRecords], schema: str | None, settings: Settings) -> None:
+    """Write which columns have statistics, where those are built."""
     if state.layout.has_completion_times and any(one.partition is MetadataPartition.COLUMN_STATS for one in records):
         define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
-    return initialise(state, timeline, completion_time, records, settings)
+
+
+def _schema(state: TableState, timeline: Timeline) -> str | None:
+    newest = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, state))[0]
+    return newest or state.config.create_schema
 
 
 def _left_behind(state: TableState) -> list[str]:

@@ -21,7 +21,7 @@ from pyhudi.metadata.table import MetadataTable, open_metadata
 from pyhudi.queries.check_statistics import find_wrong_statistics
 from pyhudi.queries.committed_files import committed_base_files
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.problems import Problem, ProblemKind, problems_table
+from pyhudi.queries.problems import Problem, ProblemKind, problems_table, rebuilt
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -34,7 +34,6 @@ from pyhudi.timeline.view import Timeline, is_committed, pending_instants, repla
 __all__ = ["CheckReport", "check_table"]
 
 _TRIES: Final = 3
-_REBUILD: Final = "table.repair() builds this part of the metadata table anew"
 _ORPHAN: Final = "no reader sees it; delete it"
 _Files = dict[tuple[str, str], int]
 """Sizes by partition path and name."""
@@ -45,12 +44,17 @@ class CheckReport:
     """What was found: nothing, where the table is as it says it is."""
 
     problems: pa.Table
-    """`kind`, `path`, `expected`, `found` and `what_to_do`, one row a problem."""
+    """`kind`, `path`, `expected`, `found`, `what_to_do`, and in `repair` what `Table.repair` takes; a row each."""
 
     @property
     def ok(self) -> bool:
         """Return whether there is no problem."""
         return not self.problems.num_rows
+
+    @property
+    def to_repair(self) -> tuple[str, ...]:
+        """Return the partitions of the metadata table that are to be built anew."""
+        return tuple(sorted(set(self.problems.column("repair").to_pylist()) - {""}))
 
     def __str__(self) -> str:
         """Describe it in one line."""
@@ -119,19 +123,21 @@ def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
     yield from _missing_bases(state, timeline, stored)
     told = None
     if MetadataPartition.FILES in state.config.metadata_partitions:
+        part = MetadataPartition.FILES
         try:
             table = open_metadata(state, timeline)
             told, known = _told(table)
             yield from _unlike_storage(state, timeline, told, stored)
             yield from _unlike_partitions(known, set(partitions))
+            part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
         except (CorruptData, FileMissing, Unsupported) as error:
-            yield Problem(
-                kind=ProblemKind.METADATA_TABLE,
-                path=METADATA_TABLE_PATH,
-                expected="a metadata table that can be read",
-                found=str(error),
-                what_to_do=_REBUILD,
+            yield rebuilt(
+                ProblemKind.METADATA_TABLE,
+                METADATA_TABLE_PATH,
+                "a metadata table that can be read",
+                str(error),
+                part,
             )
     yield from _unnamed(state, timeline, stored, told)
 
@@ -176,33 +182,17 @@ def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored:
     for (where, name), size in told.items():
         found = stored.get((where, name))
         if found is None and (where, name) not in going:
-            yield Problem(
-                kind=ProblemKind.MISSING_FILE,
-                path=_path(where, name),
-                expected=f"{size} bytes, by the metadata table",
-                found="no such file",
-                what_to_do=_REBUILD,
-            )
+            expected = f"{size} bytes, by the metadata table"
+            yield _of_files(ProblemKind.MISSING_FILE, _path(where, name), expected, "no such file")
         elif found is not None and found != size:
-            yield Problem(
-                kind=ProblemKind.FILE_SIZE,
-                path=_path(where, name),
-                expected=f"{size} bytes, by the metadata table",
-                found=f"{found} bytes",
-                what_to_do=_REBUILD,
-            )
+            expected = f"{size} bytes, by the metadata table"
+            yield _of_files(ProblemKind.FILE_SIZE, _path(where, name), expected, f"{found} bytes")
 
 
 def _unlike_partitions(told: set[str], stored: set[PartitionPath]) -> Iterator[Problem]:
     for where in sorted(told ^ stored):
-        by_metadata, by_storage = where in told, where in stored
-        yield Problem(
-            kind=ProblemKind.PARTITION,
-            path=where,
-            expected="in storage and in the metadata table",
-            found="in storage only" if by_storage else "in the metadata table only",
-            what_to_do=_REBUILD if not by_metadata else "restore the partition's metadata file, or repair",
-        )
+        found = "in storage only" if where in stored else "in the metadata table only"
+        yield _of_files(ProblemKind.PARTITION, where, "in storage and in the metadata table", found)
 
 
 def _unnamed(state: TableState, timeline: Timeline, stored: _Files, told: _Files | None) -> Iterator[Problem]:
@@ -217,13 +207,8 @@ def _unnamed(state: TableState, timeline: Timeline, stored: _Files, told: _Files
             continue
         named = _is_named(state, timeline, file)
         if named and told is not None:
-            yield Problem(
-                kind=ProblemKind.UNLISTED_FILE,
-                path=_path(where, name),
-                expected="in the metadata table",
-                found=f"in storage only, {size} bytes",
-                what_to_do=_REBUILD,
-            )
+            found = f"in storage only, {size} bytes"
+            yield _of_files(ProblemKind.UNLISTED_FILE, _path(where, name), "in the metadata table", found)
         elif not named:
             yield Problem(
                 kind=ProblemKind.ORPHAN_FILE,
@@ -232,6 +217,10 @@ def _unnamed(state: TableState, timeline: Timeline, stored: _Files, told: _Files
                 found=f"{size} bytes",
                 what_to_do=_ORPHAN,
             )
+
+
+def _of_files(kind: ProblemKind, path: str, expected: str, found: str) -> Problem:
+    return rebuilt(kind, path, expected, found, MetadataPartition.FILES)
 
 
 def _is_untold(state: TableState, file: BaseFile | LogFile) -> bool:

@@ -24,7 +24,7 @@ from pyhudi.metadata.reader import Wanted, read_entries
 from pyhudi.metadata.stats_merging import partition_stats
 from pyhudi.metadata.stats_values import decode_bounds
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.problems import Problem, ProblemKind
+from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
 from pyhudi.queries.slices import slices_of_any_format, table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.model import TableState
@@ -32,7 +32,6 @@ from pyhudi.timeline.view import Timeline
 
 __all__ = ["find_wrong_statistics"]
 
-_REBUILD: Final = "table.repair() builds this part of the metadata table anew"
 _FILES_A_TASK: Final = 64
 _PARQUET: Final = ".parquet"
 _LONG_BYTES: Final = 2048
@@ -96,9 +95,7 @@ def _wrong_definitions(state: TableState, columns: Sequence[str]) -> Iterator[Pr
 
 
 def _definition(expected: str, found: str) -> Problem:
-    return Problem(
-        kind=ProblemKind.DEFINITIONS, path=DEFINITIONS_PATH, expected=expected, found=found, what_to_do=_REBUILD
-    )
+    return rebuilt(ProblemKind.DEFINITIONS, DEFINITIONS_PATH, expected, found, MetadataPartition.COLUMN_STATS)
 
 
 def _actual(state: TableState, files: Sequence[tuple[str, str]], columns: Sequence[str]) -> pa.Table:
@@ -153,7 +150,8 @@ def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind:
         where, file = (own.column(name)[at].as_py() for name in ("partition", "fileName"))
         is_file = kind is ProblemKind.COLUMN_STATISTICS
         path = "/".join(filter(None, (where, file if is_file else "")))
-        yield Problem(kind=kind, path=f"{path}: {column}", expected=found, found=said, what_to_do=_REBUILD)
+        part = MetadataPartition.COLUMN_STATS if is_file else MetadataPartition.PARTITION_STATS
+        yield rebuilt(kind, f"{path}: {column}", found, said, part)
 
 
 def _bounds(stats: pa.Table, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:

@@ -7,9 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["Problem", "ProblemKind", "problems_table"]
+__all__ = ["Problem", "ProblemKind", "problems_table", "rebuilt"]
 
-_PROBLEMS: Final = pa.schema([(name, pa.string()) for name in ("kind", "path", "expected", "found", "what_to_do")])
+_PROBLEMS: Final = pa.schema(
+    [(name, pa.string()) for name in ("kind", "path", "expected", "found", "what_to_do", "repair")]
+)
 
 
 class ProblemKind(StrEnum):
@@ -37,6 +39,14 @@ class Problem:
     expected: str
     found: str
     what_to_do: str
+    repair: str = ""
+    """The partition of the metadata table that is to be built anew, where that helps."""
+
+
+def rebuilt(kind: ProblemKind, path: str, expected: str, found: str, partition: str) -> Problem:
+    """Make a problem that building a partition of the metadata table anew settles."""
+    advice = f"table.repair({partition!r}) builds this part of the metadata table anew"
+    return Problem(kind=kind, path=path, expected=expected, found=found, what_to_do=advice, repair=partition)
 
 
 def problems_table(found: Iterable[Problem]) -> pa.Table:

@@ -5,10 +5,13 @@ Each is one call of an action. Start at `ServiceVerbs.clean`.
 
 from pyhudi.actions.archive import ArchiveResult, archive_table
 from pyhudi.actions.clean import CleanResult, clean_table
+from pyhudi.actions.repair import RepairResult, repair_table
 from pyhudi.actions.service import service_call
 from pyhudi.actions.services import run_due_services
-from pyhudi.arguments import as_switch
+from pyhudi.actions.unfinished import writer_of
+from pyhudi.arguments import as_switch, as_text
 from pyhudi.options import Settings
+from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Options
@@ -79,6 +82,40 @@ class ServiceVerbs:
         Raises: as `clean`.
         """
         return run_due_services(service_call(self._fresh(), Settings.of(options)))
+
+    def check(self) -> CheckReport:
+        """Compare what timeline, storage and metadata table say of each other, and statistics with footers.
+
+        Changes nothing: `report.ok`, and `report.problems` says of each what is expected, what was found and what to
+        do. Reads every active commit, every listing and, where statistics are kept, the footer of each base file.
+
+        Example:
+            >>> trips.check().ok
+            True
+        """
+        return check_table(self._state, lambda instant: writer_of(self._state, instant, Settings()))
+
+    def repair(
+        self, partition: str | None = None, *, options: Options | None = None, dry_run: bool = False
+    ) -> RepairResult:
+        """Build a partition of the metadata table anew from what is stored, beside writers at work.
+
+        What no rebuild settles, `check()` says what to do about.
+
+        Args:
+            partition: `files`, `column_stats` or `partition_stats`; those that `check()` names, without it. One that
+                the table does not have yet is added.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return what would be built, and change nothing.
+
+        Example:
+            >>> trips.repair("column_stats", dry_run=True).partitions
+            ('column_stats',)
+
+        Raises: InvalidInput for a partition that the table cannot have; WriteConflict; LockNotAcquired.
+        """
+        call = service_call(self._fresh(), Settings.of(options))
+        return repair_table(call, as_text("partition", partition or ""), is_dry_run=as_switch("dry_run", dry_run))
 
     def _fresh(self) -> TableState:
         self._state = open_state(self._state.storage, self._state.env)

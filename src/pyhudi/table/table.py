@@ -18,7 +18,6 @@ from pyhudi.engine.progress import progress_for
 from pyhudi.errors import NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
-from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
@@ -291,19 +290,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         """
         return resolve(self._state, instant)
 
-    def check(self) -> CheckReport:
-        """Compare what timeline, storage and metadata table say of each other, and statistics with footers.
-
-        Changes nothing: `report.ok`, and `report.problems` says of each what is expected, what was found and what to
-        do. Reads every active commit, every listing and, where statistics are kept, the footer of each base file.
-
-        Example:
-            >>> trips.check().ok
-            True
-        """
-        return check_table(self._state, lambda instant: writer_of(self._state, instant, Settings()))
-
-    repair = unbuilt_method("repair")
     blame = unbuilt_method("blame")
     schema_history = unbuilt_method("schema_history")
     evolve = unbuilt_method("evolve")

@@ -15,7 +15,6 @@ _BY_HUDI: Final = "let Apache Hudi do it on this table"
 _NO_LOGS: Final = f"copy-on-write tables need none; for a merge-on-read table, {_BY_HUDI}"
 
 WAYS_ROUND: Final[Mapping[str, str]] = {
-    "repair": "the next write rolls unfinished ones back, and table.rollback(instant) does it by name",
     "blame": "read table.scan(filter=..., as_of=instant, meta=True) at the instants of table.history()",
     "schema_history": "table.scan(as_of=instant).schema is what a commit saw, and table.history() lists commits",
     "evolve": "a write adds the columns its rows have; to drop or rename one, write a new table",

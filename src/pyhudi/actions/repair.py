@@ -1,0 +1,138 @@
+"""Repair: build what is wrong of a metadata table anew, one partition at a time, beside writers at work.
+
+Footers are read before the table lock is taken; under it directories are listed and only files that came meanwhile are
+read. Start at `repair_table`.
+
+Spec: format/metadata-table 3.5.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from pyhudi.actions.service import ServiceCall, require_unchanged
+from pyhudi.actions.unfinished import writer_of
+from pyhudi.errors import InvalidInput, WriteConflict
+from pyhudi.metadata.changes import TaskRunner
+from pyhudi.metadata.partitions import COLUMN_STATS, PARTITION_STATS, MetadataPartition, first_partitions
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.table import open_metadata
+from pyhudi.metadata.upkeep import known_stats, rebuild_partitions, records_to_build
+from pyhudi.options import Settings
+from pyhudi.queries.check import check_table
+from pyhudi.queries.display import facts_html
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import Timeline, newest_time
+from pyhudi.txn.fence import decided_timeline
+from pyhudi.txn.locks import require_lease
+
+__all__ = ["RepairResult", "repair_table"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RepairResult:
+    """What was built anew, or would be."""
+
+    partitions: tuple[str, ...]
+    """Of the metadata table, in the order in which they are built."""
+    records: dict[str, int]
+    """How many records each of them has."""
+
+    def __str__(self) -> str:
+        """Describe it in one line."""
+        return ", ".join(f"{name}: {count} records" for name, count in self.records.items()) or "nothing to repair"
+
+    def __repr__(self) -> str:
+        """Show partitions and counts."""
+        return f"RepairResult({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return facts_html("repair", dict(self.records))
+
+
+def repair_table(call: ServiceCall, partition: str = "", *, is_dry_run: bool = False) -> RepairResult:
+    """Build a partition of the metadata table anew from what is stored, or add it; without one, what a check names.
+
+    Locks:  takes the table lock, once.
+    Cost:   listings of every directory; for statistics the footer of each base file, before the lock.
+    Raises: InvalidInput for a partition that the table cannot have, or a table without a metadata table; WriteConflict
+            where a write that is not over has told the metadata table of its files.
+    """
+    state = open_state(call.state.storage, call.state.env)
+    partitions = (partition,) if partition else _wrong(call)
+    wanted, run = _wanted(state, partitions), call.engine.run
+    if not wanted:
+        return RepairResult(partitions=(), records={})
+    settings = Settings({COLUMN_STATS.key: "true", PARTITION_STATS.key: "true"}).over(call.settings)
+    known = None if wanted == (MetadataPartition.FILES,) else known_stats(state, settings, run)
+    build = partial(_records, wanted=wanted, settings=settings, run=run, known=known)
+    if is_dry_run:
+        return _result(build(state, decided_timeline(state)))
+    with call.hold() as lease:
+        require_lease(lease)
+        require_unchanged(call)
+        state, timeline = open_state(state.storage, state.env), decided_timeline(state)
+        _require_nothing_told(state, timeline)
+        records = build(state, timeline)
+        require_lease(lease)
+        rebuild_partitions(state, timeline, call.times.issue(newest_time(timeline)), records, settings)
+    return _result(records)
+
+
+def _wrong(call: ServiceCall) -> tuple[str, ...]:
+    return check_table(call.state, lambda instant: writer_of(call.state, instant, call.settings)).to_repair
+
+
+def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[MetadataPartition, ...]:
+    has_all = Settings({COLUMN_STATS.key: "true", PARTITION_STATS.key: "true"})
+    possible = first_partitions(state.config, has_all)
+    for one in partitions:
+        if one not in possible:
+            raise InvalidInput(
+                "this table's metadata table has no such partition that pyhudi builds",
+                partition=one,
+                partitions=[str(name) for name in possible],
+            )
+    if partitions and MetadataPartition.FILES not in {*state.config.metadata_partitions, *partitions}:
+        raise InvalidInput("the metadata table has no files yet; build those first: repair('files')")
+    return tuple(one for one in possible if one in partitions)
+
+
+def _require_nothing_told(state: TableState, timeline: Timeline) -> None:
+    """Refuse where the metadata table has a delta commit of a write that may yet be completed.
+
+    What is built anew has not its files; its own retry, or the next write's rollback, settles it.
+    """
+    if not state.config.metadata_partitions:
+        return
+    table = open_metadata(state, timeline)
+    deltas = [one for one in table.timeline.completed.values() if one.action is Action.DELTACOMMIT]
+    told = [one.requested_time for one in deltas if one.requested_time in table.hidden]
+    if told:
+        raise WriteConflict(
+            "a write that is not completed has told the metadata table of its files; write once, or roll it back, "
+            "and try again",
+            instants=told,
+        )
+
+
+def _records(
+    state: TableState,
+    timeline: Timeline,
+    *,
+    wanted: tuple[MetadataPartition, ...],
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None,
+) -> list[MetadataRecords]:
+    found = records_to_build(state, timeline, settings=settings, run=run, known=known, wanted=wanted)
+    return [one for one in found if one.partition in wanted]
+
+
+def _result(records: list[MetadataRecords]) -> RepairResult:
+    counts = {str(one.partition): len(one.keys) for one in records}
+    return RepairResult(partitions=tuple(counts), records=counts)
