@@ -50,8 +50,9 @@ class TableBuilder:
 
     name = "local"
 
-    def __init__(self) -> None:
+    def __init__(self, table_type: str = "cow") -> None:
         self.env = FixedEnv()
+        self.table_type = table_type
 
     def place(self) -> Storage:
         """Return the storage of a new table."""
@@ -75,7 +76,8 @@ class TableBuilder:
         **said: Any,
     ) -> Table:
         """Create a table; key `uuid`, partition `city`, ordering `ts` where nothing else is said."""
-        asked = {"name": "trips", "record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"], **said}
+        usual = {"name": "trips", "record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"]}
+        asked = {**usual, "table_type": self.table_type, **said}
         avro = arrow_to_avro(schema, "trips_record", "hoodie.trips", null_first=False)
         new = new_table(
             Settings.of(options or {}),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.engines import engine, version
+from tests.engines import engine, pytest_generate_tests, version
 
-__all__ = ["engine", "version"]
+__all__ = ["engine", "pytest_generate_tests", "version"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

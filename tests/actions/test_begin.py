@@ -233,7 +233,6 @@ def test_an_unknown_option_names_the_nearest_one(engine):
     [
         ({"hoodie.table.metadata.partitions.inflight": "record_index"}, "metadata table that is being built"),
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
-        ({"hoodie.table.type": "MERGE_ON_READ"}, "merge-on-read"),
         ({"hoodie.bootstrap.base.path": "s3://else"}, "bootstrapped"),
     ],
 )

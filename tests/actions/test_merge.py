@@ -11,6 +11,8 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.errors import DuplicateKeys, ExpressionError, HudiError, InvalidInput, KeyMissing, SchemaMismatch
 
+TABLE_TYPES = ["cow", "mor"]
+
 ON = "t.uuid = s.uuid and t.city = s.city"
 MANY = {**SMALL_FILES, **TINY_FILTERS}
 

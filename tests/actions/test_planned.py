@@ -1,5 +1,7 @@
 from tests.building import listing, trip, trips
 
+TABLE_TYPES = ["cow", "mor"]
+
 
 def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
     table = engine.create(version=version)
@@ -9,8 +11,9 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
     plan = table.upsert(engine.rows(rows), dry_run=True)
     in_sf = tuple(path for path in before if path.startswith("sf/") and path.endswith("parquet"))
     assert (plan.inserts, plan.updates, plan.deletes) == (1, 1, 0)
-    assert (plan.partitions, plan.files_replaced) == (("rome", "sf"), in_sf)
-    assert plan.bytes_written > table.state.storage.head(in_sf[0]).size_bytes
+    rewritten = in_sf if engine.table_type == "cow" else ()
+    assert (plan.partitions, plan.files_replaced) == (("rome", "sf"), rewritten)
+    assert plan.bytes_written > sum(table.state.storage.head(path).size_bytes for path in rewritten)
     for verb, expected in (
         (table.insert, (2, 0, 0)),
         (table.bulk_insert, (2, 0, 0)),
@@ -22,10 +25,8 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
         assert (plan.inserts, plan.updates, plan.deletes) == expected, verb
     assert table.delete(keys=["a"], dry_run=True).deletes == 1
     gone = table.delete(where="city = 'sf'", dry_run=True)
-    assert (gone.deletes, gone.files_replaced, gone.partitions) == (1, in_sf, ("sf",))
-    assert repr(gone).startswith(
-        "PlannedWrite(delete (dry run): 0 inserts, 0 updates, 1 deletes; 1 files written, 1 replaced"
-    )
+    assert (gone.deletes, gone.files_replaced, gone.partitions) == (1, rewritten, ("sf",))
+    assert repr(gone).startswith("PlannedWrite(delete (dry run): 0 inserts, 0 updates, 1 deletes; 1 files written, ")
     assert "files_replaced" in gone._repr_html_()
     assert table.update(set={"fare": "2.0"}, dry_run=True).updates == 2
     assert table.update(set={"fare": "2.0"}, where="fare < 0", dry_run=True).files_written == ()

@@ -4,6 +4,8 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
 
+TABLE_TYPES = ["cow", "mor"]
+
 
 def filled(engine, **said):
     table = engine.create(**said)

@@ -154,7 +154,7 @@ def test_a_moment_that_a_pending_clean_covers_cannot_be_kept(version):
     ("changed", "is_refused"),
     [
         ({"hoodie.table.metadata.partitions": "files"}, False),
-        ({"hoodie.table.type": "MERGE_ON_READ"}, True),
+        ({"hoodie.table.cdc.enabled": "true"}, True),
     ],
 )
 def test_a_table_that_cannot_be_written_yet_is_refused_unless_it_is_for_its_metadata_table(changed, is_refused):
@@ -164,7 +164,7 @@ def test_a_table_that_cannot_be_written_yet_is_refused_unless_it_is_for_its_meta
     if not is_refused:
         assert reopened.savepoint(first.instant).files_count == 1
         return
-    with pytest.raises(NotBuilt, match="merge-on-read"):
+    with pytest.raises(NotBuilt, match="change data capture"):
         reopened.savepoint(first.instant)
 
 

@@ -15,12 +15,15 @@ STORED = BaseFile(partition="a", file_id="f0", write_token="0-0-0", instant="1",
 
 
 def task(number, base=None):
-    return FileTask(partition="a", file_id=f"f{number}", write_token=f"{number}-0-0", number=number, base=base)
+    instant = None if base is None else "1"
+    return FileTask(
+        partition="a", file_id=f"f{number}", write_token=f"{number}-0-0", number=number, base=base, base_instant=instant
+    )
 
 
 def routed(kind, *files):
     index = index_plan(Settings({"hoodie.index.type": kind}), new_state().config)
-    tagged = TaggedRows(rows=None, frame=None, files=(), rows_by_file={}, rows_by_partition={}, sole={}, index=index)
+    tagged = TaggedRows(rows=None, frame=None, slices=(), rows_by_slice={}, rows_by_partition={}, sole={}, index=index)
     plan = WritePlan(files=files, routes=None, tasks_count=1, new_rows={}, update_rows={})
     return RowsWork(tagged=tagged, plan=plan, task=partial(iter), recheck=Recheck.NOTHING)
 
@@ -34,7 +37,7 @@ def test_new_file_groups_are_of_no_other_writer_unless_they_are_buckets(kind, nu
 def test_file_groups_that_are_rewritten_or_replaced_are_other_writers_too():
     group = FileGroupId(partition="a", file_id="f9")
     replaced = FileSlice(group=group, base_instant="1", base=STORED)
-    work = WriteWork(files=FilesWork(files=(task(0, STORED),), task=group_of), replaced=(replaced,))
+    work = WriteWork(files=FilesWork(files=(task(0, STORED),), task=group_of, reads=None), replaced=(replaced,))
     assert work.groups == {group, FileGroupId(partition="a", file_id="f0")}
     assert work.replaced_ids == {"a": ("f9",)}
     assert WriteWork().replaced_ids is None

@@ -4,6 +4,8 @@ from tests.building import TRIPS, counts, listing, trip, trips
 
 from pyhudi.errors import DuplicateKeys, InvalidInput
 
+TABLE_TYPES = ["cow", "mor"]
+
 
 def test_an_upsert_inserts_new_keys_and_updates_existing_ones(engine, version):
     table = engine.create(version=version)
@@ -28,7 +30,11 @@ def test_meta_columns_name_key_partition_file_and_commit(engine, version):
     assert rows["a"]["_hoodie_commit_time"] == second.instant
     assert rows["b"]["_hoodie_commit_time"] == first.instant
     assert {row["_hoodie_partition_path"] for row in rows.values()} == {"sf"}
-    assert {f"sf/{row['_hoodie_file_name']}" for row in rows.values()} == set(second.files)
+    # Rows of logs name their file group, those of base files the file.
+    groups = {name.split("/")[-1].lstrip(".").split("_")[0] for name in second.files}
+    assert {row["_hoodie_file_name"].split("_")[0] for row in rows.values()} == groups
+    if engine.table_type == "cow":
+        assert {f"sf/{row['_hoodie_file_name']}" for row in rows.values()} == set(second.files)
     assert len({row["_hoodie_commit_seqno"] for row in rows.values()}) == 2
     assert rows["a"]["_hoodie_commit_seqno"].startswith(second.instant + "_")
 
@@ -46,7 +52,8 @@ def test_event_time_keeps_the_stored_row_if_it_is_newer(engine, version):
     result = table.upsert(
         engine.rows(trips(trip("a", ts=4, fare=4.0), trip("b", ts=5, fare=6.0), trip("c", ts=None, fare=7.0)))
     )
-    assert counts(result) == (0, 1, 0)
+    # What a log has is not compared with what is stored before it is read.
+    assert counts(result) == (0, 1 if engine.table_type == "cow" else 3, 0)
     assert engine.rows_of(table, "uuid", "fare") == [("a", 5.0), ("b", 6.0), ("c", 1.0)]
 
 
@@ -187,7 +194,8 @@ def test_insert_overwrite_replaces_the_partitions_it_names(engine, version):
     result = table.insert_overwrite(engine.rows(trips(trip("d"))))
     assert counts(result) == (1, 0, 0)
     assert engine.rows_of(table, "uuid", "city") == [("c", "oslo"), ("d", "sf")]
-    assert table.inspect.commits()["action"].to_pylist() == ["replacecommit", "commit"]
+    commit = {"cow": "commit", "mor": "deltacommit"}[engine.table_type]
+    assert table.inspect.commits()["action"].to_pylist() == ["replacecommit", commit]
     assert table.inspect.commits()["file_groups_replaced"].to_pylist() == [1, 0]
 
 

@@ -9,6 +9,8 @@ from pyhudi.errors import HudiError, InvalidInput, KeyMissing
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.timeline.instant import Action
 
+TABLE_TYPES = ["cow", "mor"]
+
 STYLE = "hoodie.datasource.write.hive_style_partitioning"
 ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
 SLASHES = "hoodie.datasource.write.slash.separated.date.partitioning"

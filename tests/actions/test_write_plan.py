@@ -1,11 +1,13 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.write_plan import Demand, Hashing, Sizing, new_file_id, plan_write, sole_files
-from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
+from pyhudi.actions.write_plan import Appends, Demand, Hashing, Sizing, new_file_id, plan_write, sole_files
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
+from pyhudi.filegroup.writer import Sink
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.timeline.instant import InstantTime
 
@@ -26,9 +28,21 @@ def file_slice(partition, number, size_bytes, *, file_id=None):
     return FileSlice(group=group, base_instant=base.instant, base=base, logs=())
 
 
+def with_log(one, *, keeps_base=True):
+    log = LogFile(
+        partition=one.group.partition,
+        file_id=one.group.file_id,
+        instant=InstantTime("20260101000000001"),
+        version=1,
+        write_token="0-0-0",
+        suffix="",
+        size_bytes=10,
+    )
+    return replace(one, base=one.base if keeps_base else None, logs=(log,))
+
+
 def plan(new_rows, slices=(), located=(), sole=None, slots_count=2, **said):
-    files = [one.base for one in slices]
-    demand = Demand(new_rows=new_rows, located_rows=dict(located), files=files)
+    demand = Demand(new_rows=new_rows, located_rows=dict(located), slices=slices)
     return plan_write(
         instant=INSTANT, demand=demand, slices=slices, sole=sole or {}, sizing=SIZING, slots_count=slots_count, **said
     )
@@ -51,9 +65,6 @@ def test_every_new_row_has_a_place_and_no_file_is_planned_too_large(new_rows, si
     located = {i: data.draw(st.integers(1, 50)) for i in range(len(slices)) if data.draw(st.booleans())}
     made = plan(new_rows, slices, located, slots_count=slots_count)
     for partition, rows in new_rows.items():
-        if not rows:
-            assert partition not in made.routes.partitions
-            continue
         buckets = slots(made, partition)
         files = [made.files[bucket] for bucket in set(buckets)]
         assert {file.partition for file in files} == {partition}
@@ -65,7 +76,7 @@ def test_every_new_row_has_a_place_and_no_file_is_planned_too_large(new_rows, si
             for one in slices
             if one.group.partition == partition and one.base.size_bytes < SIZING.small_file_bytes
         )
-        assert len(new) == math.ceil(max(0, rows - small) / 100)
+        assert len(new) == math.ceil(max(0, max(1, rows) - small) / 100)
     for index, bucket in enumerate(made.routes.bucket_of_file):
         assert (bucket >= 0) == (index in located)
         assert bucket < 0 or made.files[bucket].base == slices[index].base
@@ -118,12 +129,56 @@ def test_hash_buckets_keep_their_file_groups_and_get_new_ones():
 
 def test_new_rows_do_not_go_to_closed_groups():
     slices = [file_slice("p", 0, 10), file_slice("p", 1, 10), file_slice("q", 0, 10)]
-    closed = {slices[0].group, slices[2].group}
+    closed = {slices[0].group: None, slices[2].group: None}
     made = plan({"p": 5, "q": 5}, slices, closed=closed)
     assert [made.files[bucket].base for bucket in slots(made, "p")] == [slices[1].base]
     assert [made.files[bucket].base for bucket in slots(made, "q")] == [None]
     assert list(sole_files(slices, {"q": 1}, SIZING)) == ["q"]
     assert sole_files(slices, {"q": 1}, SIZING, closed) == {}
+
+
+def test_updates_go_to_logs_and_new_rows_to_base_files():
+    slices = [file_slice("p", 0, 900), with_log(file_slice("p", 1, 10)), file_slice("q", 0, 10)]
+    made = plan({"p": 5, "q": 5}, slices, {0: 1, 1: 1, 2: 1}, appends=Appends.CHANGES)
+    assert [made.files[bucket].sink for bucket in made.routes.bucket_of_file] == [Sink.LOG, Sink.LOG, Sink.BASE]
+    assert made.files[1].logs == slices[1].logs
+    assert [(file.base, file.sink) for file in map(made.files.__getitem__, slots(made, "p"))] == [(None, Sink.BASE)]
+    assert slots(made, "q") == (made.routes.bucket_of_file[2],)
+
+
+def test_updates_alone_write_no_small_file_anew():
+    small = file_slice("p", 0, 10)
+    made = plan({"p": 0}, [small], {0: 1}, appends=Appends.CHANGES)
+    assert made.files[made.routes.bucket_of_file[0]].sink is Sink.LOG
+    assert [made.files[bucket].base for bucket in slots(made, "p")] == [None]
+
+
+def test_a_plan_writes_as_few_small_files_anew_as_it_is_told():
+    slices = [file_slice("p", number, 790) for number in range(4)]
+    demand = Demand(new_rows={"p": 60}, located_rows={}, slices=slices)
+    said = {"instant": INSTANT, "demand": demand, "slices": slices, "sole": {}, "slots_count": 2}
+    made = plan_write(sizing=replace(SIZING, small_files_count=2), appends=Appends.CHANGES, **said)
+    assert [file.base is not None for file in made.files] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("appends", "sinks"), [(Appends.EVERYTHING, [Sink.LOG, Sink.LOG]), (Appends.CHANGES, [Sink.BASE, Sink.LOG])]
+)
+def test_a_hash_bucket_with_logs_only_keeps_its_file_group(appends, sinks):
+    stored = with_log(file_slice("p", 0, 0, file_id="00000001-aaaa-bbbb-cccc-dddddddddddd-0"), keeps_base=False)
+    hashing = Hashing(buckets_count=2, hash_fields=("uuid",), key_fields=("uuid",))
+    made = plan({"p": 5}, [stored], hashing=hashing, appends=appends)
+    files = [made.files[bucket] for bucket in slots(made, "p")]
+    assert files[1].file_id == stored.group.file_id
+    assert [file.base_instant for file in files] == [None, stored.base_instant]
+    assert [file.sink for file in files] == sinks
+
+
+def test_logs_of_a_group_that_is_being_compacted_join_its_next_slice():
+    stored = with_log(file_slice("p", 0, 900))
+    planned = InstantTime("20260101000000002")
+    made = plan({"p": 0}, [stored], {0: 1}, appends=Appends.CHANGES, closed={stored.group: planned})
+    assert made.files[made.routes.bucket_of_file[0]].base_instant == planned
 
 
 def test_a_sole_file_that_takes_all_rows_needs_no_look_up():

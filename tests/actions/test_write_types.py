@@ -31,6 +31,8 @@ SCHEMA = pa.schema(
     [("uuid", pa.string()), ("ts", pa.int64()), ("city", pa.string()), *((name, v[0]) for name, v in VALUES.items())]
 )
 
+TABLE_TYPES = ["cow", "mor"]
+
 
 def row(uuid, which, ts=1):
     chosen = {name: None if which == 0 else value[which] for name, value in VALUES.items()}

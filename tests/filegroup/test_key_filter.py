@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.building import TableBuilder, trip, trips
@@ -67,7 +68,7 @@ def test_a_rewritten_files_filter_has_all_keys_and_grows_with_them(storage):
         storage,
         spec,
         next_task(status),
-        lambda batch: Rewritten(batch=batch.slice(4), updates_count=0, deletes_count=4),
+        lambda batch: Rewritten(batch=batch, is_deleted=np.arange(batch.num_rows) < 4),
         lambda: rows(64, 300),
     )
     bloom = stored(storage, status)[1].bloom()

@@ -18,6 +18,7 @@ from pyhudi.filegroup.writer import (
     create_base_file,
     merge_base_file,
     rewrite_base_file,
+    store_base_file,
 )
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, parquet_options, read_footer
@@ -148,7 +149,7 @@ def test_a_second_attempt_reports_the_file_of_the_first(storage, first):
 
 def test_a_rewrite_changes_batches_and_appends_rows(storage, first):
     def without_first(batch):
-        return Rewritten(batch=batch.slice(1), updates_count=0, deletes_count=1)
+        return Rewritten(batch=batch, is_deleted=np.arange(batch.num_rows) < 1)
 
     status = rewrite_base_file(
         storage, spec_at(SECOND), next_task(first), without_first, lambda: keyed(trip("z"), trip("z"))
@@ -162,14 +163,14 @@ def test_a_rewrite_changes_batches_and_appends_rows(storage, first):
 
 def test_a_rewrite_that_changes_nothing_writes_no_file(storage, first):
     def unchanged(batch):
-        return Rewritten(batch=batch, updates_count=0, deletes_count=0)
+        return Rewritten(batch=batch)
 
     assert rewrite_base_file(storage, spec_at(SECOND), next_task(first), unchanged).path == ""
 
 
 def test_a_file_may_end_without_rows(storage, first):
     def nothing(batch):
-        return Rewritten(batch=batch.slice(0, 0), updates_count=0, deletes_count=batch.num_rows)
+        return Rewritten(batch=batch, is_deleted=np.ones(batch.num_rows, np.bool_))
 
     status = rewrite_base_file(storage, spec_at(SECOND), next_task(first), nothing)
     found, footer = stored(storage, status)
@@ -188,3 +189,55 @@ def test_virtual_keys_leave_meta_values_and_filter_out(storage):
     later = spec_at(SECOND, layout=layout, bloom=None)
     merged = merge_base_file(storage, later, next_task(status), updates_of(keyed(trip("a", ts=2), trip("c")), later))
     assert (merged.inserts_count, merged.updates_count) == (1, 1)
+
+
+def as_merged(storage, status, *rows, without=()):
+    """Return a file's rows as a reader of its slice gives them: some of another file, some gone."""
+    table, _ = stored(storage, status)
+    kept = table.filter(
+        pa.compute.invert(pa.compute.is_in(table["_hoodie_record_key"], pa.array(without, pa.string())))
+    )
+    changed = create_base_file(storage, spec_at(SECOND), replace(TASK, write_token="9-9-9"), keyed(*rows))
+    fresh = stored(storage, changed)[0].set_column(2, "_hoodie_record_key", pa.array([row["uuid"] for row in rows]))
+    return iter([*kept.to_batches(), *fresh.cast(table.schema).to_batches()]), kept, fresh
+
+
+@pytest.mark.parametrize("bloom", [BLOOM, None])
+def test_rows_that_are_stored_again_keep_all_but_the_name_of_their_file(storage, first, bloom):
+    spec = replace(spec_at(SECOND), bloom=bloom)
+    rows, kept, fresh = as_merged(storage, first, trip("b", fare=9.0), trip("z"), without=("b", "c"))
+    status = store_base_file(storage, spec, next_task(first), rows)
+    found, footer = stored(storage, status)
+    name = status.path.rsplit("/", 1)[-1]
+    assert found.column("_hoodie_file_name").to_pylist() == [name] * 3
+    assert found.drop_columns(["_hoodie_file_name"]) == pa.concat_tables(
+        [one.drop_columns(["_hoodie_file_name"]) for one in (kept, fresh.cast(kept.schema))]
+    )
+    assert (status.rows_count, status.previous_instant) == (3, FIRST)
+    if bloom is not None:
+        assert (status.updates_count, status.inserts_count, status.deletes_count) == (1, 1, 1)
+        assert (footer.min_key, footer.max_key) == ("a", "z")
+        assert might_contain(footer.bloom(), pa.array(["a", "b", "z", "q"])).to_pylist() == [True, True, True, False]
+
+
+def test_rows_of_a_new_group_are_all_inserts(storage, first):
+    rows, _, _ = as_merged(storage, first, trip("x"), trip("y"), without=("a", "b", "c"))
+    status = store_base_file(storage, spec_at(SECOND), replace(TASK, file_id=FileId("new-0")), rows)
+    found, footer = stored(storage, status)
+    assert (status.inserts_count, status.updates_count, status.deletes_count, found.num_rows) == (2, 0, 0, 2)
+    assert status.previous_instant == "null"
+    assert might_contain(footer.bloom(), pa.array(["x", "y", "a"])).to_pylist() == [True, True, False]
+
+
+def test_a_file_is_stored_also_of_no_rows(storage, first):
+    status = store_base_file(storage, spec_at(SECOND), next_task(first), iter(()))
+    found, _ = stored(storage, status)
+    assert (found.num_rows, found.schema.names) == (0, LAYOUT.file_schema.names)
+    assert status.deletes_count == 3
+
+
+def test_a_second_attempt_reports_the_file_that_is_there(storage, first):
+    for _ in range(2):
+        rows, _, _ = as_merged(storage, first, trip("b", fare=9.0), without=("b",))
+        status = store_base_file(storage, spec_at(SECOND), next_task(first), rows)
+        assert (status.rows_count, status.updates_count) == (3, 1)

@@ -62,12 +62,12 @@ def unpack_whole(golden: Golden, folder: Path) -> Path:
 
 
 def rows_of(table: Table) -> pa.Table:
-    """Read all rows, without meta columns; of what is refused for writing, those that are read."""
-    return table.scan(mode="read_optimized").to_arrow()
+    """Read all rows, without meta columns."""
+    return table.scan().to_arrow()
 
 
 def _options(golden: Golden) -> dict[str, Any]:
-    return OPTIONS | {"cow_custom": CUSTOM, "cow_bucket": BUCKETS}.get(golden.script.name, {})
+    return OPTIONS | {"cow_custom": CUSTOM, "cow_bucket": BUCKETS, "mor_log_only": BUCKETS}.get(golden.script.name, {})
 
 
 def _with_values(row: pa.Table, **values: object) -> pa.Table:

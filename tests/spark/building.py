@@ -13,8 +13,8 @@ class SparkTableBuilder(TableBuilder):
 
     name = "spark"
 
-    def __init__(self, spark, folder):
-        super().__init__()
+    def __init__(self, spark, folder, table_type="cow"):
+        super().__init__(table_type)
         self.spark = spark
         self.folder = folder
         self.count = 0

@@ -95,7 +95,7 @@ def test_the_quick_start_runs_as_typed(hooked, basePath):
     )
 
 
-def test_blocks_of_what_is_not_built_say_what_is_missing(hooked, basePath, tmp_path):
+def test_blocks_of_what_is_not_built_say_what_is_missing(hooked, basePath):
     spark = hooked
     cdc = {
         "hoodie.datasource.query.type": "incremental",
@@ -104,11 +104,6 @@ def test_blocks_of_what_is_not_built_say_what_is_missing(hooked, basePath, tmp_p
     }
     with pytest.raises(NotBuilt, match="CDC"):
         spark.read.format("hudi").options(**cdc).load(basePath)
-    with pytest.raises(NotBuilt, match=r"(?i)merge.on.read"):
-        spark.range(1).write.format("hudi").options(
-            **{"hoodie.table.name": "t", "hoodie.datasource.write.table.type": "MERGE_ON_READ"}
-        ).mode("overwrite").save(str(tmp_path / "mor"))
-    assert not (tmp_path / "mor" / ".hoodie").exists()
     with pytest.raises(NotBuilt, match="streaming source"):
         spark.readStream.format("hudi").load(basePath)
     stream = spark.readStream.format("rate").load()

@@ -128,7 +128,11 @@ def test_what_cannot_be_meant_is_refused_with_nothing_written(spark, tmp_path, o
     assert not (tmp_path / "t").exists()
 
 
-BAD = ("hoodie.parquet.max.file.size", "much"), ("hoodie.index.type", "FASTEST"), ("hoodie.table.type", "MERGE_ON_READ")
+BAD = (
+    ("hoodie.parquet.max.file.size", "much"),
+    ("hoodie.index.type", "FASTEST"),
+    ("hoodie.table.type", "MERGE_ON_WRITE"),
+)
 
 
 @pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite"])

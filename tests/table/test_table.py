@@ -15,7 +15,6 @@ from pyhudi.errors import (
     ExpressionError,
     InstantNotFound,
     InvalidInput,
-    NotBuilt,
     PermissionDenied,
 )
 from pyhudi.table import create_table, pending
@@ -151,13 +150,17 @@ def test_a_commit_of_unknown_outcome_is_resolved_by_its_instant(engine, kind, fo
     assert engine.rows_of(table, "uuid") == ([("a",)] if found == "committed" else [])
 
 
-def test_merge_on_read_tables_are_not_written(path):
-    try:
-        table = create_table(path, TRIPS, **SAID, table_type="mor")
-    except NotBuilt:
-        return
-    with pytest.raises(NotBuilt, match="merge-on-read"):
-        table.upsert([trip("a")])
+def test_a_merge_on_read_table_takes_updates_as_logs(path):
+    table = create_table(path, TRIPS, **SAID, table_type="mor")
+    table.upsert([trip("a"), trip("b")])
+    updated = table.upsert([trip("a", ts=2, fare=9.0)])
+    assert [".log." in name for name in updated.files] == [True]
+    assert str(table.timeline.instants[-1].action) == "deltacommit"
+    read = Table(open_state(table.state.storage, table.state.env))
+    assert sorted(read.scan(["uuid", "fare"]).to_arrow().to_pylist(), key=str) == [
+        {"uuid": "a", "fare": 9.0},
+        {"uuid": "b", "fare": 1.0},
+    ]
 
 
 def test_pending_lists_by_path(path):

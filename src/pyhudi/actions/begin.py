@@ -5,8 +5,9 @@ What can be wrong with a call is found before anything is written. Start at `beg
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
-from pyhudi.state.config import TableConfig
+from pyhudi.state.config import TableConfig, TableType
 from pyhudi.state.merging import DELETE_FIELD
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.model import TableState
@@ -60,6 +61,9 @@ _NONCE_BYTES: Final = 16
 _REPLACES: Final = frozenset(
     {WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE, WriteOperation.DELETE_PARTITION}
 )
+_COMMITS: Final = MappingProxyType(
+    {TableType.COPY_ON_WRITE: Action.COMMIT, TableType.MERGE_ON_READ: Action.DELTACOMMIT}
+)
 _FAILED: Final = "storage did not say whether a file was written; nothing was committed, write again"
 
 
@@ -86,8 +90,9 @@ class WriteContext:
     """The visible file slices of the rows' partitions; of all partitions for a global look-up."""
     keep: Callable[[Frame], Frame]
     """Compute a frame once; released when the write is over."""
-    closed: frozenset[FileGroupId] = frozenset()
-    """File groups that a pending table service is going to rewrite: no new rows go there."""
+    closed: Mapping[FileGroupId, InstantTime | None] = field(default_factory=dict)
+    """File groups that a pending table service is going to rewrite: no new rows go to their base files. By `checks.
+    planned_groups`, with the base instant of the slice that their logs join from now on."""
     has_unknown_partitions: bool = False
     """Some rows are only keys: they are looked for in every partition."""
     transaction: Txn | None = None
@@ -143,7 +148,7 @@ def begin_write(
         make_keys = partial(_make_keys, call, given, phases, keep)
         early = _early_keys(call, given, phases, keep)
         call = _prepared(call, index, timeline)
-        transaction, snapshot, time = _begin(call, _action_of(operation), stack)
+        transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
         rows, files = early or make_keys(time), call.files(snapshot)
@@ -168,9 +173,9 @@ def begin_write(
         )
 
 
-def _action_of(operation: WriteOperation) -> Action:
-    """Return the action whose instant a write operation makes on a copy-on-write table."""
-    return Action.REPLACECOMMIT if operation in _REPLACES else Action.COMMIT
+def _action_of(state: TableState, operation: WriteOperation) -> Action:
+    """Return the action whose instant a write operation makes."""
+    return Action.REPLACECOMMIT if operation in _REPLACES else _COMMITS[state.config.table_type]
 
 
 def _require_fit(call: WriteCall, timeline: Timeline) -> None:

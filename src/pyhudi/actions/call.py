@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, Sizing
+from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
@@ -30,7 +30,7 @@ from pyhudi.state.config import key_spec
 from pyhudi.state.merging import merge_spec
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes
 from pyhudi.txn.group_locks import GroupLocks
 
@@ -124,7 +124,7 @@ class WriteResult:
     rejected: int = 0
     bytes_written: int = 0
     files: tuple[str, ...] = ()
-    """Base files written, relative to the base path."""
+    """Base files and logs written, relative to the base path."""
     widened: Mapping[str, str] = field(default_factory=dict)
     """Columns of the table that took another type, and from which to which: `{"fare": "float -> double"}`."""
     phases: Mapping[str, float] = field(default_factory=dict)
@@ -192,14 +192,21 @@ def sizing_of(call: WriteCall, timeline: Timeline) -> Sizing:
     return Sizing(
         max_file_bytes=settings.get(MAX_FILE_SIZE),
         small_file_bytes=settings.get(SMALL_FILE_LIMIT),
+        small_files_count=settings.get(SMALL_FILES_COUNT),
         record_bytes=_record_bytes(call, timeline) or float(settings.get(RECORD_SIZE)),
     )
 
 
 def _record_bytes(call: WriteCall, timeline: Timeline) -> float:
-    newest = sorted(completed_writes(timeline), key=timeline.point, reverse=True)[:_HISTORY]
-    for instant in newest:
-        stats = [stat for found in read_commit_metadata(call.state, instant).stats.values() for stat in found]
+    """Return what a row of base files takes, by a commit that wrote some; 0 where none is known.
+
+    Many delta commits write logs only, but a compaction, or the first commit, wrote what is below them.
+    """
+    newest = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
+    merged = [one for one in newest if one.action is Action.COMMIT]
+    for instant in dict.fromkeys([*newest[:_HISTORY], *merged[:1], *newest[-1:]]):
+        found = [stat for stats in read_commit_metadata(call.state, instant).stats.values() for stat in stats]
+        stats = [stat for stat in found if not stat.is_log]
         rows = sum(stat.num_writes or 0 for stat in stats)
         size_bytes = sum(stat.file_size_in_bytes or 0 for stat in stats)
         if rows and size_bytes:

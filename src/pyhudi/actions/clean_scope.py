@@ -76,7 +76,7 @@ def clean_snapshot(
         replaced=replaced_file_groups(timeline, partial(read_commit_metadata, state)),
         moments=_moments(state, timeline),
         savepoints=savepoints,
-        planned=planned_groups(state, timeline),
+        planned=frozenset(planned_groups(state, timeline)),
     )
     return snapshot, CleanScope(partitions=None, commits_count=0) if is_everywhere else scope
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.compaction_strategy import Metric, chosen_operations, chosen_partitions, compaction_rules
 from pyhudi.actions.write_plan import MAX_FILE_SIZE
 from pyhudi.filegroup.file_index import FileIndex
-from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
+from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
@@ -70,7 +70,7 @@ def slices_with_logs(index: FileIndex, partitions: Iterable[PartitionPath]) -> l
     replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
     slices = newest_slices(file_groups(index.files(partitions), timeline, replaced))
     with_logs = as_file_slices(slices.filter(pc.greater(pc.list_value_length(slices["logs"]), 0)))
-    planned: frozenset[FileGroupId] = planned_groups(state, timeline)
+    planned = planned_groups(state, timeline)
     return [one for one in with_logs if one.group not in planned]
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pyhudi.actions.work import WriteWork, run_work
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.writer import Sink, WriteStatus
 from pyhudi.metadata.changes import records_of_commit
 from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.timeline.instant import Instant
@@ -52,7 +53,10 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
         if again is None:
             raise outcome.conflict
         _log.info("file groups of %s are written again: %s", write.time, outcome.conflict)
-        written = _with(written, run_work(write, again))
+        fresh = run_work(write, again)
+        if _are_below_logs(again, fresh):
+            raise outcome.conflict
+        written = _with(written, fresh)
         left -= 1
 
 
@@ -90,11 +94,22 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
     )
 
 
+def _are_below_logs(work: WriteWork, written: Sequence[WriteStatus]) -> bool:
+    """Return whether a base file was written of a slice with logs of others that came since our instant was issued.
+
+    Readers would merge these on top of it once more.
+    """
+    logged = {(one.partition, one.file_id) for one in work.tasks if one.sink is Sink.LOG}
+    return any(one.path and not one.log_version and (one.partition, one.file_id) in logged for one in written)
+
+
 def _with(written: Sequence[WriteStatus], fresh: Sequence[WriteStatus]) -> list[WriteStatus]:
     """Put fresh statuses in place of the file groups' old ones; one without a file says that nothing changed."""
     redone = {(status.partition, status.file_id) for status in fresh}
     kept = [status for status in written if (status.partition, status.file_id) not in redone]
-    return kept + [status for status in fresh if status.path]
+    gone = {status.path.rsplit("/", 1)[-1] for status in written} - {one.path.rsplit("/", 1)[-1] for one in kept}
+    left = [replace(one, log_files=tuple(name for name in one.log_files if name not in gone)) for one in fresh]
+    return kept + [status for status in left if status.path]
 
 
 def _stats(written: Sequence[WriteStatus]) -> dict[str, tuple[WriteStat, ...]]:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyhudi.actions.call import WriteCall
 from pyhudi.engine.api import KEY, ScanFile
 from pyhudi.errors import FileMissing, InvalidInput, NotBuilt, OptionError, WriteConflict
-from pyhudi.filegroup.model import BaseFile, PartitionPath
-from pyhudi.filegroup.names import parse_base_file
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import parse_file
 from pyhudi.index.choice import (
     BUCKETS,
     INDEX_TYPE,
@@ -54,6 +54,12 @@ def unkept_index(call: WriteCall, timeline: Timeline, operation: WriteOperation 
     """
     if INDEX_TYPE.key in call.state.config.index:
         return {}
+    if not call.state.is_planned and call.state.storage.list(_OTHER_BUCKETS):
+        raise NotBuilt(
+            "pyhudi does not write consistent hash buckets, or bucket counts that differ by partition, yet; write this "
+            "table with Apache Hudi",
+            found=_OTHER_BUCKETS,
+        )
     files, settings = _newest_files(call.state, timeline), call.settings
     is_replaced = operation is WriteOperation.INSERT_OVERWRITE_TABLE and settings.has(INDEX_TYPE)
     if files and not is_replaced and are_buckets([file.file_id for file in files]):
@@ -104,17 +110,11 @@ class _Sample:
     keys: pa.ChunkedArray
 
 
-def _recognised(call: WriteCall, files: Sequence[BaseFile]) -> dict[str, str]:
+def _recognised(call: WriteCall, files: Sequence[BaseFile | LogFile]) -> dict[str, str]:
     """Return the bucket index that wrote these files; the options tell what the keys cannot.
 
-    Raises: OptionError, NotBuilt.
+    Raises: OptionError.
     """
-    if call.state.storage.list(_OTHER_BUCKETS):
-        raise NotBuilt(
-            "pyhudi does not write consistent hash buckets, or bucket counts that differ by partition, yet; write this "
-            "table with Apache Hudi",
-            found=_OTHER_BUCKETS,
-        )
     settings = Settings({key: text for key, text in call.settings.values.items() if key in INDEX_KEYS})
     if settings.get(INDEX_TYPE) != IndexKind.BUCKET and settings.has(INDEX_TYPE):
         raise OptionError(
@@ -164,10 +164,10 @@ def _count(call: WriteCall, samples: Sequence[_Sample], lowest: int) -> int | No
     return divisor if is_told and divisor >= lowest and not is_chance else None
 
 
-def _samples(call: WriteCall, files: Sequence[BaseFile]) -> list[_Sample]:
-    """Read keys of so many files as it takes."""
+def _samples(call: WriteCall, files: Sequence[BaseFile | LogFile]) -> list[_Sample]:
+    """Read keys of so many base files as it takes."""
     samples: list[_Sample] = []
-    for file in files:
+    for file in [one for one in files if isinstance(one, BaseFile)]:
         if sum(len(one.keys) for one in samples) >= _SAMPLED_KEYS:
             break
         scanned = ScanFile(path=file.path, size_bytes=file.size_bytes, partition=file.partition)
@@ -180,13 +180,13 @@ def _samples(call: WriteCall, files: Sequence[BaseFile]) -> list[_Sample]:
     return samples
 
 
-def _newest_files(state: TableState, timeline: Timeline) -> list[BaseFile]:
-    """List the base files of the newest commit that wrote any."""
+def _newest_files(state: TableState, timeline: Timeline) -> list[BaseFile | LogFile]:
+    """List the files of the newest commit that wrote any."""
     for instant in sorted(completed_writes(timeline), key=timeline.point, reverse=True):
         stats = read_commit_metadata(state, instant).stats
         named = [(partition, stat) for partition, found in stats.items() for stat in found if stat.path]
         parsed = [
-            parse_base_file(
+            parse_file(
                 PartitionPath(partition),
                 FileStatus(path=stat.path or "", size_bytes=stat.file_size_in_bytes or 0, modified_ms=0),
             )

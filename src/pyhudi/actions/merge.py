@@ -17,6 +17,7 @@ from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
+from pyhudi.actions.sinks import slice_spec, stored_task
 from pyhudi.actions.tag import key_search, tag
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
@@ -27,7 +28,7 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import as_file_slices
-from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import WriteSpec, WriteStatus
 from pyhudi.index.choice import index_plan
 from pyhudi.predicate import (
     Expression,
@@ -240,7 +241,8 @@ def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWor
     tagged = tag(looking)
     plan = plan_for(write, tagged, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
     task = partial(merge_buckets, storage=write.call.state.storage, spec=_spec(write), clauses=merge.clauses)
-    rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck_of(looking, tagged))
+    recheck = recheck_of(looking, tagged)
+    rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck, reads=slice_spec(write))
     work = WriteWork(rows=rows, find_keys=key_search(looking, tagged))
     reads = ReadSet(groups=work.groups, covers=_everything if merge.clauses.has_by_source else None)
     return replace(work, read_set=reads if write.call.is_serializable else None)
@@ -278,22 +280,14 @@ def _unreached(
     """
     reached, first = {(status.partition, status.file_id) for status in statuses}, len(work.tasks)
     chosen = choose_slices(write.files, with_meta_fields(write.schema), clauses.where_by_source)
-    left = [one for one in as_file_slices(chosen.slices) if one.base is not None]
     files = tuple(
-        FileTask(
-            partition=one.group.partition,
-            file_id=one.group.file_id,
-            write_token=f"{first + number}-0-0",
-            base=one.base,
-            number=first + number,
-        )
-        for number, one in enumerate(left)
+        stored_task(write, one, first + number)
+        for number, one in enumerate(as_file_slices(chosen.slices))
         if (one.group.partition, one.group.file_id) not in reached
     )
     storage = write.call.state.storage
-    return FilesWork(
-        files=files, task=partial(merge_bucket, storage=storage, spec=_spec(write), rows=None, clauses=clauses)
-    )
+    task = partial(merge_bucket, storage=storage, spec=_spec(write), rows=None, clauses=clauses)
+    return FilesWork(files=files, task=task, reads=slice_spec(write))
 
 
 def _partition_columns(config: TableConfig) -> tuple[str, ...]:

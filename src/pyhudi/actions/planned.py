@@ -7,6 +7,7 @@ from pyhudi.actions.call import sizing_of
 from pyhudi.actions.tag import tag
 from pyhudi.actions.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.writer import Sink
 from pyhudi.queries.display import facts_html
 
 __all__ = ["PlannedWrite", "planned", "stored_keys_count"]
@@ -29,11 +30,11 @@ class PlannedWrite:
     partitions: tuple[PartitionPath, ...]
     """Partitions that are written to, or of which something is replaced."""
     files_written: tuple[str, ...]
-    """File groups of which a new base file may be written: `partition/file id`."""
+    """File groups of which a new base file or log may be written: `partition/file id`."""
     files_replaced: tuple[str, ...]
     """Base files that readers would no longer see, relative to the base path."""
     bytes_written: int
-    """An estimate: the files that are rewritten, and new rows at the table's average."""
+    """An estimate: the files that are rewritten, and rows that are new or go to logs at the table's average."""
 
     def __str__(self) -> str:
         """Describe it in one line."""
@@ -62,9 +63,8 @@ def planned(
 ) -> PlannedWrite:
     """Return what a write would do; the counts are those that the verb knows."""
     replaced = [one.base for one in work.replaced or () if one.base is not None]
-    rewritten = [one.base for one in work.tasks if one.base is not None]
+    rewritten = [one.base for one in work.tasks if one.base is not None and one.sink is Sink.BASE]
     record_bytes = sizing_of(write.call, write.snapshot).record_bytes
-    new_rows = sum(work.rows.plan.new_rows.values()) if work.rows is not None else 0
     return PlannedWrite(
         operation=write.operation.lower(),
         inserts=inserts,
@@ -74,10 +74,19 @@ def planned(
         partitions=tuple(sorted({one.partition for one in work.tasks} | {one.partition for one in replaced})),
         files_written=tuple(f"{one.partition}/{one.file_id}".lstrip("/") for one in work.tasks),
         files_replaced=tuple(sorted({one.path for one in (*rewritten, *replaced)})),
-        bytes_written=int(sum(one.size_bytes for one in rewritten) + new_rows * record_bytes),
+        bytes_written=int(sum(one.size_bytes for one in rewritten) + _rows_count(work) * record_bytes),
     )
+
+
+def _rows_count(work: WriteWork) -> int:
+    """Count the rows that are written beside those of files that are written anew."""
+    if work.rows is None:
+        return 0
+    plan = work.rows.plan
+    logged = sum(rows for bucket, rows in plan.update_rows.items() if plan.files[bucket].sink is Sink.LOG)
+    return sum(plan.new_rows.values()) + logged
 
 
 def stored_keys_count(write: WriteContext) -> int:
     """Return how many of the rows' keys are stored.   Cost: a look-up, also where the write itself needs none."""
-    return sum(tag(write, looks_in_all=True).rows_by_file.values())
+    return sum(tag(write, looks_in_all=True).rows_by_slice.values())

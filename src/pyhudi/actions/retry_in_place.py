@@ -13,15 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.tag import footer_index
+from pyhudi.actions.sinks import slice_spec
+from pyhudi.actions.tag import footer_index, search
+from pyhudi.actions.tasks.sink import slice_of
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
-from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame, ScanFile
-from pyhudi.filegroup.model import FileGroupId
+from pyhudi.actions.write_plan import task_of
+from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame
 from pyhudi.filegroup.names import write_token
-from pyhudi.filegroup.writer import FileTask
-from pyhudi.index.lookup import locate
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.index.choice import IndexKind
+from pyhudi.index.tag import Found
 from pyhudi.predicate import column
 from pyhudi.queries.slices import visible_slices
+from pyhudi.txn.checks import planned_groups
 from pyhudi.txn.commit import Superseded
 
 __all__ = ["work_again"]
@@ -35,34 +40,43 @@ def work_again(write: WriteContext, work: WriteWork, superseded: Superseded) -> 
 
     Cost: the keys of the rows and of the rewritten files, in this process.
     """
+    write = replace(write, snapshot=superseded.timeline)
     files = _on_top(write, work.tasks, superseded)
     if files is None or not _still_belong(write, work.rows, files):
         return None
     routed_count = 0 if work.rows is None else len(work.rows.plan.files)
     routed = {one.number: one for one in files if one.number < routed_count}
     in_place = tuple(one for one in files if one.number >= routed_count)
+    reads = slice_spec(write)
     return WriteWork(
-        rows=None if work.rows is None or not routed else _with_files(work.rows, routed),
-        files=None if work.files is None or not in_place else replace(work.files, files=in_place),
+        rows=None if work.rows is None or not routed else _with_files(work.rows, routed, reads),
+        files=None if work.files is None or not in_place else replace(work.files, files=in_place, reads=reads),
     )
 
 
-def _with_files(rows: RowsWork, fresh: dict[int, FileTask]) -> RowsWork:
+def _with_files(rows: RowsWork, fresh: dict[int, FileTask], reads: SliceSpec) -> RowsWork:
     files = tuple(fresh.get(one.number, one) for one in rows.plan.files)
-    return replace(rows, plan=replace(rows.plan, files=files), only=frozenset(fresh))
+    plan = replace(rows.plan, files=files)
+    return replace(rows, plan=plan, only=frozenset(fresh), reads=reads if rows.reads is not None else None)
 
 
 def _on_top(write: WriteContext, tasks: Sequence[FileTask], superseded: Superseded) -> list[FileTask] | None:
-    """Return the tasks of the superseded file groups, on top of what is there now; None if one of them is gone."""
+    """Return the tasks of the superseded file groups, on top of what is there now; None if that cannot be.
+
+    A group may be gone. Or it has logs that a base file of ours would not have in it, as readers merge those that were
+    completed after our instant was issued on top of ours.
+    """
     concerned = [task for task in tasks if group_of(task) in superseded.groups]
     files = write.call.files(superseded.timeline)
-    slices = visible_slices(files, {task.partition for task in concerned})
-    bases = {one.group: one.base for one in slices}
-    if any(bases.get(group_of(task)) is None for task in concerned):
+    stored = {one.group: one for one in visible_slices(files, {task.partition for task in concerned})}
+    found = [(task, stored.get(group_of(task))) for task in concerned]
+    if any(one is None or (one.logs and task.sink is Sink.BASE) for task, one in found):
         return None
+    closed = planned_groups(write.call.state, superseded.timeline)
     return [
-        replace(task, base=bases[group_of(task)], write_token=write_token(task.number, superseded.revision))
-        for task in concerned
+        replace(task_of(one, task.number, task.sink, closed), write_token=write_token(task.number, superseded.revision))
+        for task, one in found
+        if one is not None
     ]
 
 
@@ -80,9 +94,11 @@ def _has_moved_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTas
     """Return whether others put a key of ours into one of these files that the plan sends elsewhere."""
     engine = write.call.engine
     routed = engine.route(rows.tagged.rows, rows.tagged.frame, rows.plan.routes)
-    stored: pa.Table = engine.collect(_locate_anew(write, rows, files))
+    found = _locate_anew(write, rows, files)
+    stored: pa.Table = engine.collect(found.frame)
     ours: pa.Table = engine.collect(engine.select(routed, {name: column(name) for name in (KEY, BUCKET)}))
-    buckets = pa.array([task.number for task in files], pa.int32())
+    numbers = {group_of(task): task.number for task in files}
+    buckets = pa.array([numbers[one.group] for one in found.slices], pa.int32())
     where = pa.table({KEY: stored.column(KEY), BUCKET: buckets.take(stored.column(FILE_INDEX))})
     return bool(where.join(ours, keys=[KEY, BUCKET], join_type="left anti").num_rows)
 
@@ -97,29 +113,19 @@ def _hold_same_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTas
     numbers = {group: number for number, group in enumerate({group_of(task): None for task in files})}
     stored = [] if found is None else [name for name in engine.schema(found).names if name.startswith(STORED)]
     fresh = _locate_anew(write, rows, files, [name.removeprefix(STORED) for name in stored])
-    now = _keys_by_group(engine, fresh, stored, [numbers[group_of(task)] for task in files])
+    now = _keys_by_group(engine, fresh.frame, stored, [numbers[one.group] for one in fresh.slices])
     if found is None:
         return not now.num_rows
-    tagged = [FileGroupId(partition=one.partition, file_id=one.file_id) for one in rows.tagged.files]
-    return bool(now.equals(_keys_by_group(engine, found, stored, [numbers.get(group, -1) for group in tagged])))
+    tagged = [numbers.get(one.group, -1) for one in rows.tagged.slices]
+    return bool(now.equals(_keys_by_group(engine, found, stored, tagged)))
 
 
-def _locate_anew(write: WriteContext, rows: RowsWork, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Frame:
-    """Find which task's newest file holds which of the rows' keys."""
-    files = [one.base for one in tasks if one.base is not None]
-    scanned = [ScanFile(path=one.path, size_bytes=one.size_bytes, partition=one.partition) for one in files]
+def _locate_anew(write: WriteContext, rows: RowsWork, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Found:
+    """Find which task's newest file slice holds which of the rows' keys; no footer is asked first."""
     is_global = footer_index(write).is_global
-    call = write.call
-    found = locate(
-        call.engine,
-        call.state.storage,
-        rows.tagged.rows,
-        scanned,
-        write.keys,
-        by_partition=not is_global,
-        columns=columns,
-    )
-    return found.frame
+    everywhere = replace(footer_index(write), kind=IndexKind.GLOBAL_SIMPLE if is_global else IndexKind.SIMPLE)
+    slices = [slice_of(one) for one in tasks]
+    return search(write, rows.tagged.rows, slices, everywhere, columns=columns, sees_deletes=True)
 
 
 def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:

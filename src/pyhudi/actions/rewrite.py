@@ -16,21 +16,21 @@ from pyhudi.actions.call import WriteCall, WriteResult, write_spec
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
+from pyhudi.actions.sinks import slice_spec, stored_task
 from pyhudi.actions.tasks.assignment import in_type_of
+from pyhudi.actions.tasks.sink import change_stored, slice_of
 from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
-from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.view import as_file_slices
-from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, rewrite_base_file
-from pyhudi.formats.parquet import iter_batches
+from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, unwritten
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
-from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.metadata import WriteOperation
@@ -76,19 +76,19 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         change = replace(change, path_values=told)
         spec = write_spec(call, write.time, write.schema)
         given = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
-        tasks = tuple(_task(number, one) for number, one in enumerate(slices))
+        tasks = tuple(stored_task(write, one, number) for number, one in enumerate(slices))
         reads = ReadSet(covers=partial(_covers, write, change)) if call.is_serializable else None
-        work = WriteWork(files=FilesWork(files=tasks, task=given), read_set=reads)
+        work = WriteWork(files=FilesWork(files=tasks, task=given, reads=slice_spec(write)), read_set=reads)
         if call.is_dry_run:
-            return _planned(write, work, spec, change)
+            return _planned(write, work, change)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
 
 
-def _planned(write: WriteContext, work: WriteWork, spec: WriteSpec, change: _Change) -> PlannedWrite:
+def _planned(write: WriteContext, work: WriteWork, change: _Change) -> PlannedWrite:
     """Count the rows that the condition is true of; files without one are not rewritten."""
     assert work.files is not None, "stored files are rewritten"
-    count = partial(_matches_in_file, storage=write.call.state.storage, spec=spec, change=change)
+    count = partial(_matches_in_file, storage=write.call.state.storage, reads=slice_spec(write), change=change)
     counts = write.call.engine.run(count, work.files.files)
     hit = tuple(task for task, rows in zip(work.files.files, counts, strict=True) if rows)
     work = replace(work, files=replace(work.files, files=hit))
@@ -118,44 +118,34 @@ def _check(call: WriteCall, change: _Change, columns: pa.Schema, _: Timeline) ->
 
 def _candidates(write: WriteContext, change: _Change) -> list[FileSlice]:
     """Return the slices that may hold a row for which the condition is true, by paths and by statistics."""
-    chosen = choose_slices(write.files, with_meta_fields(write.schema), change.where)
-    return [one for one in as_file_slices(chosen.slices) if one.base is not None]
+    return as_file_slices(choose_slices(write.files, with_meta_fields(write.schema), change.where).slices)
 
 
-def _task(number: int, one: FileSlice) -> FileTask:
-    group = one.group
-    return FileTask(
-        partition=group.partition, file_id=group.file_id, write_token=f"{number}-0-0", base=one.base, number=number
-    )
+def _rewrite_file(
+    task: FileTask, *, storage: Storage, spec: WriteSpec, reads: SliceSpec, change: _Change
+) -> list[WriteStatus]:
+    """Change the rows of one file slice, if any is concerned: the condition's columns are read first."""
+    if change.where is not None and not any(_matches(task, storage, reads, change)):
+        return [unwritten(task)]
+    return change_stored(storage, spec, reads, task, partial(_Rewriter, spec, task, change))
 
 
-def _rewrite_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> WriteStatus:
-    """Rewrite one file, if any of its rows is concerned: the condition's columns are read first."""
-    if change.where is not None and not any(_matches(task, storage, spec, change)):
-        return WriteStatus(
-            partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
-        )
-    return rewrite_base_file(storage, spec, task, _Rewriter(spec, task, change))
+def _matches_in_file(task: FileTask, *, storage: Storage, reads: SliceSpec, change: _Change) -> int:
+    """Count the rows of a file slice that the condition is true of."""
+    return sum(_matches(task, storage, reads, change))
 
 
-def _matches_in_file(task: FileTask, *, storage: Storage, spec: WriteSpec, change: _Change) -> int:
-    """Count the rows of a file that the condition is true of."""
-    return sum(_matches(task, storage, spec, change))
-
-
-def _matches(task: FileTask, storage: Storage, spec: WriteSpec, change: _Change) -> Iterator[int]:
-    """Yield for each batch of a file how many rows the condition is true of; reads the condition's columns."""
-    assert task.base is not None, "only stored files are rewritten"
-    schema, stored = with_meta_fields(spec.layout.schema), spec.layout.file_schema
+def _matches(task: FileTask, storage: Storage, reads: SliceSpec, change: _Change) -> Iterator[int]:
+    """Yield for each batch of a slice how many rows the condition is true of; reads the condition's columns."""
+    schema, stored = with_meta_fields(reads.layout.schema), reads.layout.file_schema
     needed = () if change.where is None else fields_of(change.where, schema)
-    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
-        wanted = pa.schema([field for field in stored if field.name in needed] or [stored.field(0)])
-        for batch in iter_batches(source, wanted.names):
-            if change.where is None:
-                yield batch.num_rows
-                continue
-            rows = with_path_values(project(batch, wanted), change.path_values, task.partition)
-            yield pc.sum(mask(change.where, rows)).as_py() or 0
+    names = tuple(field.name for field in stored if field.name in needed) or (stored.field(0).name,)
+    for batch in read_slice(slice_of(task), storage=storage, spec=replace(reads, columns=names)):
+        if change.where is None:
+            yield batch.num_rows
+            continue
+        rows = with_path_values(batch, change.path_values, task.partition)
+        yield pc.sum(mask(change.where, rows)).as_py() or 0
 
 
 class _Rewriter:
@@ -169,13 +159,17 @@ class _Rewriter:
         where, assignments = self._change.where, self._change.assignments
         rows = with_path_values(decoded(batch), self._change.path_values, self._task.partition)
         hit = pa.array([True] * batch.num_rows) if where is None else mask(where, rows)
-        count = pc.sum(hit).as_py() or 0
-        if not count:
-            return Rewritten(batch=batch, updates_count=0, deletes_count=0)
+        if not pc.any(hit).as_py():
+            return Rewritten(batch=batch)
+        flags = hit.to_numpy(zero_copy_only=False)
         if assignments is None:
-            return Rewritten(batch=batch.filter(pc.invert(hit)), updates_count=0, deletes_count=count)
+            return Rewritten(batch=batch, is_deleted=flags)
         fresh = self._fresh(rows.filter(hit), assignments, batch.schema)
-        return Rewritten(batch=replace_rows(batch, hit, fresh), updates_count=count, deletes_count=0)
+        return Rewritten(batch=replace_rows(batch, hit, fresh), is_updated=flags)
+
+    def rest(self) -> pa.Table:
+        """Return no rows: none are added."""
+        return with_meta_fields(self._spec.layout.schema).empty_table()
 
     def _fresh(
         self, rows: pa.RecordBatch, assignments: Mapping[str, Expression], schema: pa.Schema

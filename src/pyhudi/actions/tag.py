@@ -9,29 +9,30 @@ from dataclasses import dataclass, replace
 
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import sizing_of
-from pyhudi.actions.write_plan import sole_files
+from pyhudi.actions.sinks import appends_of, slice_spec
+from pyhudi.actions.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
-from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
-from pyhudi.index.tag import Found, find_keys
+from pyhudi.index.tag import Found, KeysInLogs, find_keys
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
-__all__ = ["TaggedRows", "footer_index", "key_search", "read_set_of", "tag", "untagged"]
+__all__ = ["TaggedRows", "footer_index", "key_search", "read_set_of", "search", "tag", "untagged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedRows:
-    """Which file holds which key of the rows, as far as it was looked up."""
+    """Which file slice holds which key of the rows, as far as it was looked up."""
 
     rows: KeyedRows
     frame: Frame | None
     """As `index.lookup.locate` returns it; None where nothing was looked up."""
-    files: tuple[BaseFile, ...]
+    slices: tuple[FileSlice, ...]
     """What FILE_INDEX counts."""
-    rows_by_file: Mapping[int, int]
+    rows_by_slice: Mapping[int, int]
     rows_by_partition: Mapping[str, int]
-    sole: Mapping[PartitionPath, BaseFile]
+    sole: Mapping[PartitionPath, FileSlice]
     """Partitions in which no look-up was needed."""
     index: IndexPlan
 
@@ -42,8 +43,8 @@ def untagged(write: WriteContext) -> TaggedRows:
     return TaggedRows(
         rows=write.rows,
         frame=None,
-        files=(),
-        rows_by_file={},
+        slices=(),
+        rows_by_slice={},
         rows_by_partition={},
         sole={},
         index=index,
@@ -51,7 +52,7 @@ def untagged(write: WriteContext) -> TaggedRows:
 
 
 def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
-    """Find the files that hold the rows' keys; skip partitions whose only file takes all rows anyway.
+    """Find the file slices that hold the rows' keys; skip partitions whose only base file takes all rows anyway.
 
     `looks_in_all` skips none: for a write that has to know of every key whether it is stored.
     """
@@ -62,13 +63,15 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
     with write.phases.step("find keys"):
         sizing = sizing_of(call, write.snapshot)
         can_skip = not (index.is_global or looks_in_all or write.has_unknown_partitions)
+        can_skip = can_skip and appends_of(write) is Appends.NOTHING
         sole = sole_files(write.slices, write.rows_by_partition, sizing, write.closed) if can_skip else {}
-        files = [one.base for one in write.slices if one.base is not None and one.group.partition not in sole]
-        if not files:
+        slices = [one for one in write.slices if one.group.partition not in sole]
+        if not slices:
             return replace(untagged(write), sole=sole)
         columns = call.state.config.ordering_fields if index.moves is Moves.DELETE_AND_INSERT else ()
         everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
-        return _counted(write, _search(write, write.rows, files, everywhere, columns), sole, index)
+        found = search(write, write.rows, slices, everywhere, columns=columns, sees_deletes=looks_in_all)
+        return _counted(write, found, sole, index)
 
 
 def key_search(write: WriteContext, tagged: TaggedRows) -> FindKeys:
@@ -83,18 +86,20 @@ def key_search(write: WriteContext, tagged: TaggedRows) -> FindKeys:
         near = [file for file in files if partitions is None or file.partition in partitions]
         if not near:
             return {}
-        found = _search(write, tagged.rows, near, index)
+        alone = {one.group: one for one in map(_base_alone, near)}
+        bases = dict(zip(alone, near, strict=True))
+        found = search(write, tagged.rows, list(alone.values()), index)
         counts = write.call.engine.count(found.frame, [FILE_INDEX])
         numbers, rows = counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist()
-        return {found.files[number]: count for number, count in zip(numbers, rows, strict=True)}
+        return {bases[found.slices[number].group]: count for number, count in zip(numbers, rows, strict=True)}
 
     return find
 
 
 def read_set_of(tagged: TaggedRows) -> ReadSet:
     """Return the file groups in which keys were found: what a serializable write has read."""
-    found = [file for number, file in enumerate(tagged.files) if tagged.rows_by_file.get(number)]
-    return ReadSet(groups=frozenset(FileGroupId(partition=file.partition, file_id=file.file_id) for file in found))
+    found = (one.group for number, one in enumerate(tagged.slices) if tagged.rows_by_slice.get(number))
+    return ReadSet(groups=frozenset(found))
 
 
 def footer_index(write: WriteContext) -> IndexPlan:
@@ -104,32 +109,52 @@ def footer_index(write: WriteContext) -> IndexPlan:
     return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
 
 
-def _search(
-    write: WriteContext, rows: KeyedRows, files: Sequence[BaseFile], index: IndexPlan, columns: Sequence[str] = ()
+def search(
+    write: WriteContext,
+    rows: KeyedRows,
+    slices: Sequence[FileSlice],
+    index: IndexPlan,
+    *,
+    columns: Sequence[str] = (),
+    sees_deletes: bool = False,
 ) -> Found:
+    """Look rows up in file slices, as the index does.
+
+    With `sees_deletes`, and where rows of one key may be in several file groups, or new keys in logs, keys that logs
+    delete are not found.
+    """
+    has_all = sees_deletes or index.is_global or index.kind is IndexKind.BUCKET or bool(columns)
     return find_keys(
         engine=write.call.engine,
         storage=write.call.state.storage,
         rows=rows,
-        files=files,
+        slices=slices,
         spec=write.keys,
         plan=index,
         columns=columns,
+        merging=KeysInLogs(spec=slice_spec(write), has_all=has_all),
     )
 
 
-def _counted(write: WriteContext, found: Found, sole: Mapping[PartitionPath, BaseFile], index: IndexPlan) -> TaggedRows:
+def _base_alone(file: BaseFile) -> FileSlice:
+    group = FileGroupId(partition=file.partition, file_id=file.file_id)
+    return FileSlice(group=group, base_instant=file.instant, base=file)
+
+
+def _counted(
+    write: WriteContext, found: Found, sole: Mapping[PartitionPath, FileSlice], index: IndexPlan
+) -> TaggedRows:
     frame = write.keep(found.frame)
     counts = write.call.engine.count(frame, [FILE_INDEX])
-    by_file = dict(zip(counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist(), strict=True))
+    by_slice = dict(zip(counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist(), strict=True))
     by_partition: dict[str, int] = defaultdict(int)
-    for number, rows in by_file.items():
-        by_partition[found.files[number].partition] += rows
+    for number, rows in by_slice.items():
+        by_partition[found.slices[number].group.partition] += rows
     return TaggedRows(
         rows=found.rows,
         frame=frame,
-        files=found.files,
-        rows_by_file=by_file,
+        slices=found.slices,
+        rows_by_slice=by_slice,
         rows_by_partition=by_partition,
         sole=sole,
         index=index,

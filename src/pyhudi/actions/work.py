@@ -16,7 +16,8 @@ from pyhudi.actions.tag import TaggedRows
 from pyhudi.actions.tasks.write import to_statuses
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteStatus
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, Sink, WriteStatus
 from pyhudi.index.choice import IndexKind
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.checks import FindKeys
@@ -43,18 +44,23 @@ class RowsWork:
     tagged: TaggedRows
     plan: WritePlan
     task: partial[Iterator[pa.RecordBatch]]
-    """`write_buckets` or `merge_buckets`, with all but the files."""
+    """`write_buckets` or `merge_buckets`, with all but the files and `reads`."""
     recheck: Recheck
+    reads: SliceSpec | None = None
+    """How the task reads what is stored; None for one that takes no notice of it."""
     only: frozenset[int] | None = None
     """The buckets that are written; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesWork:
-    """File groups that are rewritten in place, without rows from outside."""
+    """Stored file groups that are changed without rows from outside."""
 
     files: tuple[FileTask, ...]
-    task: Callable[[FileTask], WriteStatus]
+    task: Callable[..., list[WriteStatus]]
+    """Given a file group and `reads`, returns one status a file that it wrote."""
+    reads: SliceSpec
+    """How it reads what is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +87,14 @@ class WriteWork:
     def groups(self) -> frozenset[FileGroupId]:
         """Return the file groups that other writers may touch too: stored ones, and all of a bucket index."""
         is_bucket = self.rows is not None and self.rows.tagged.index.kind is IndexKind.BUCKET
-        written = {group_of(one) for one in self.tasks if one.base is not None or is_bucket}
+        written = {group_of(one) for one in self.tasks if one.base_instant is not None or is_bucket}
         return frozenset(written | {one.group for one in self.replaced or ()})
+
+    @property
+    def appended(self) -> frozenset[FileGroupId]:
+        """Return those of the file groups that only get logs."""
+        written = {group_of(one): one.sink for one in self.tasks}
+        return frozenset(group for group in self.groups if written.get(group) is Sink.LOG)
 
     @property
     def replaced_ids(self) -> dict[str, tuple[str, ...]] | None:
@@ -106,7 +118,7 @@ def start_write(write: WriteContext, work: WriteWork) -> None:
     Raises: as `Txn.start`.
     """
     profile = None if work.rows is None else _profile(write.operation, work.rows.plan)
-    write.txn.start(profile, work.groups)
+    write.txn.start(profile, work.groups, work.appended)
 
 
 def run_work(write: WriteContext, work: WriteWork) -> list[WriteStatus]:
@@ -115,14 +127,16 @@ def run_work(write: WriteContext, work: WriteWork) -> list[WriteStatus]:
     with write.phases.step("write files"):
         statuses = [] if work.rows is None else _run_rows(write, work.rows)
         if work.files is not None:
-            statuses += engine.run(work.files.task, work.files.files)
+            task = partial(work.files.task, reads=work.files.reads)
+            statuses += [one for found in engine.run(task, work.files.files) for one in found]
         return statuses
 
 
 def _run_rows(write: WriteContext, work: RowsWork) -> list[WriteStatus]:
     engine = write.call.engine
     routed = engine.exchange(engine.route(work.tagged.rows, work.tagged.frame, work.plan.routes), work.plan.tasks_count)
-    task = partial(work.task, files=work.plan.files, only=work.only)
+    reads = {} if work.reads is None else {"reads": work.reads}
+    task = partial(work.task, files=work.plan.files, only=work.only, **reads)
     return to_statuses(engine.collect(engine.map(routed, task, WRITE_STATUS)))
 
 
@@ -133,7 +147,7 @@ def _profile(operation: WriteOperation, plan: WritePlan) -> CommitMetadata:
             stats[partition].append(replace(_PROFILE, num_inserts=rows))
     for bucket, rows in plan.update_rows.items():
         file = plan.files[bucket]
-        previous = file.base.instant if file.base else "null"
+        previous = file.base_instant or "null"
         stats[file.partition].append(
             replace(_PROFILE, file_id=file.file_id, prev_commit=previous, num_update_writes=rows)
         )

@@ -20,6 +20,7 @@ from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.actions.restart import restarting
+from pyhudi.actions.sinks import appends_of
 from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagged
 from pyhudi.actions.tasks.write import RowsKind, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
@@ -82,11 +83,11 @@ def insert(
     with begin_write(call, records, operation) as begun:
         write = bring_few_rows(begun)
         tagged = tag(write, looks_in_all=True) if policy != "none" else untagged(write)
-        rejected_count = sum(tagged.rows_by_file.values())
+        rejected_count = sum(tagged.rows_by_slice.values())
         if policy == "fail" and rejected_count:
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
         found_elsewhere_too = policy != "none" and tagged.index.is_global
-        plan = plan_for(write, replace(tagged, rows_by_file={}), is_anywhere=found_elsewhere_too)
+        plan = plan_for(write, replace(tagged, rows_by_slice={}), is_anywhere=found_elsewhere_too)
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else RowsKind.INSERT
         rows = _rows_work(write, tagged, plan, kind)
         if policy == "none":
@@ -205,7 +206,7 @@ def plan_for(
     call = write.call
     with write.phases.step("plan"):
         new_rows = {
-            PartitionPath(partition): max(1, rows - tagged.rows_by_partition.get(partition, 0))
+            PartitionPath(partition): max(0, rows - tagged.rows_by_partition.get(partition, 0))
             for partition, rows in write.rows_by_partition.items()
             if rows
         }
@@ -213,7 +214,7 @@ def plan_for(
         moves = Moves.KEEP_PARTITION if is_anywhere else tagged.index.moves
         return plan_write(
             instant=write.time,
-            demand=Demand(new_rows=new_rows, located_rows=tagged.rows_by_file, files=tagged.files),
+            demand=Demand(new_rows=new_rows, located_rows=tagged.rows_by_slice, slices=tagged.slices),
             slices=write.slices,
             sole=tagged.sole,
             sizing=sizing_of(call, write.snapshot),
@@ -222,6 +223,7 @@ def plan_for(
             loses=_loses(call, moves),
             has_inserts=has_inserts,
             hashing=_hashing(write, tagged),
+            appends=appends_of(write),
             closed=write.closed,
         )
 

@@ -8,14 +8,16 @@ import math
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Final
 
 from pyhudi.engine.api import Moves, Routes
 from pyhudi.errors import CorruptData, InvalidInput
-from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, PartitionPath
-from pyhudi.filegroup.writer import FileTask
+from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
+from pyhudi.filegroup.writer import FileTask, Sink
 from pyhudi.kernels.bucket import bucket_file_id, bucket_number
 from pyhudi.options import MOST, between, option
 from pyhudi.predicate import Expression
@@ -24,7 +26,9 @@ from pyhudi.timeline.instant import InstantTime
 __all__ = [
     "MAX_FILE_SIZE",
     "RECORD_SIZE",
+    "SMALL_FILES_COUNT",
     "SMALL_FILE_LIMIT",
+    "Appends",
     "Demand",
     "Hashing",
     "Sizing",
@@ -32,6 +36,7 @@ __all__ = [
     "new_file_id",
     "plan_write",
     "sole_files",
+    "task_of",
 ]
 
 MAX_FILE_SIZE: Final = option(
@@ -46,6 +51,12 @@ SMALL_FILE_LIMIT: Final = option(
     "New rows go to base files smaller than this first. Bytes; 0: never.",
     parse=between(0, 2**63 - 1),
 )
+SMALL_FILES_COUNT: Final = option(
+    "hoodie.merge.small.file.group.candidates.limit",
+    1,
+    "Merge-on-read: how many small base files of a partition, without logs, are written anew to take new rows.",
+    parse=between(0, MOST),
+)
 RECORD_SIZE: Final = option(
     "hoodie.copyonwrite.record.size.estimate",
     1024,
@@ -56,6 +67,19 @@ RECORD_SIZE: Final = option(
 _NAMESPACE: Final = uuid.UUID("6f0c0d7e-6d5b-4f39-9a55-0a5d5a1c5c11")
 _TASKS_PER_SLOT: Final = 3
 _SHARES: Final = 64
+_NONE_CLOSED: Final[Mapping[FileGroupId, InstantTime | None]] = MappingProxyType({})
+
+
+class Appends(StrEnum):
+    """Which changes of stored file groups go to logs, and which to base files."""
+
+    NOTHING = "nothing"
+    """Copy-on-write: a file group's next base file has all of them."""
+    CHANGES = "changes"
+    """Updates and deletes go to the log of the file group that has the key. The index reads base files, so rows with
+    new keys go to those: to new ones, and to small ones without logs, which are written anew with all their changes."""
+    EVERYTHING = "everything"
+    """The index needs to read no file, so that a new file group may begin with a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +88,8 @@ class Sizing:
 
     max_file_bytes: int
     small_file_bytes: int
+    small_files_count: int = 1
+    """Small files of a partition that new rows go to, at most, where updates go to logs."""
     record_bytes: float
     """What one record takes on average in this table."""
 
@@ -77,11 +103,11 @@ class Demand:
     """What the rows ask for. Units: rows."""
 
     new_rows: Mapping[PartitionPath, int]
-    """Rows whose key no file holds (or might not), by partition."""
+    """Rows whose key no slice holds, by partition: an estimate, also where it is 0."""
     located_rows: Mapping[int, int]
-    """Rows whose key is in file i of the files that were looked up."""
-    files: Sequence[BaseFile] = ()
-    """The files that were looked up, in the order of their index."""
+    """Rows whose key is in slice i of those that were looked up."""
+    slices: Sequence[FileSlice] = ()
+    """The file slices that were looked up, in the order of their index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +137,29 @@ def new_file_id(instant: InstantTime, partition: str, number: int) -> FileId:
     return FileId(f"{uuid.uuid5(_NAMESPACE, f'{instant}/{partition}/{number}')}-0")
 
 
+def task_of(one: FileSlice, number: int, sink: Sink, closed: Mapping[FileGroupId, InstantTime | None]) -> FileTask:
+    """Return the task that writes a stored file group's changes; its number is its bucket.
+
+    `closed` tells by which base instant a pending compaction has named the next slice already, which its logs join.
+    """
+    return FileTask(
+        partition=one.group.partition,
+        file_id=one.group.file_id,
+        write_token=f"{number}-0-0",
+        base=one.base,
+        logs=one.logs,
+        base_instant=closed.get(one.group) or one.base_instant,
+        number=number,
+        sink=sink,
+    )
+
+
 def sole_files(
     slices: Iterable[FileSlice],
     rows: Mapping[PartitionPath, int],
     sizing: Sizing,
     closed: Collection[FileGroupId] = (),
-) -> dict[PartitionPath, BaseFile]:
+) -> dict[PartitionPath, FileSlice]:
     """Find partitions whose only file group can take all their rows, whatever their keys: nothing to look up there.
 
     New rows cannot go to `closed` groups.
@@ -128,7 +171,7 @@ def sole_files(
     for partition, found in groups.items():
         base = found[0].base if found[0].group not in closed else None
         if len(found) == 1 and base is not None and rows.get(partition, 0) <= sizing.rows_that_fit(base.size_bytes):
-            sole[partition] = base
+            sole[partition] = found[0]
     return sole
 
 
@@ -137,32 +180,34 @@ def plan_write(
     instant: InstantTime,
     demand: Demand,
     slices: Sequence[FileSlice],
-    sole: Mapping[PartitionPath, BaseFile],
+    sole: Mapping[PartitionPath, FileSlice],
     sizing: Sizing,
     slots_count: int,
     moves: Moves = Moves.IMPOSSIBLE,
     loses: Expression | None = None,
     has_inserts: bool = True,
     hashing: Hashing | None = None,
-    closed: Collection[FileGroupId] = (),
+    appends: Appends = Appends.NOTHING,
+    closed: Mapping[FileGroupId, InstantTime | None] = _NONE_CLOSED,
 ) -> WritePlan:
     """Return every file group that rows go to a bucket, and every bucket a task.
 
-    Updates go to the file that holds the key. New rows fill the partition's small files first, then new file groups;
-    those that a table service is going to rewrite are `closed` to them.
+    Updates go to the slice that holds the key. New rows fill the partition's small files first, then new file groups;
+    those that a table service is going to rewrite are `closed` to them. `appends` says what goes to logs.
     """
-    plan = _Buckets(instant)
+    plan = _Buckets(instant, appends, closed)
     bucket_of_file = tuple(
-        plan.for_file(file) if demand.located_rows.get(index) else -1 for index, file in enumerate(demand.files)
+        plan.for_slice(one) if demand.located_rows.get(index) else -1 for index, one in enumerate(demand.slices)
     )
-    slots: dict[PartitionPath, list[int]] = {partition: [plan.for_file(base)] for partition, base in sole.items()}
+    slots: dict[PartitionPath, list[int]] = {partition: [plan.for_slice(one)] for partition, one in sole.items()}
     if hashing is not None:
         slots = _hash_slots(plan, demand, slices, hashing, has_inserts=has_inserts)
     elif has_inserts:
-        small = _small_files([one for one in slices if one.group not in closed], sizing)
+        small = _small_files(slices, sizing, appends, closed)
         for partition, rows in demand.new_rows.items():
-            if rows and partition not in sole:
-                slots[partition] = plan.for_inserts(partition, rows, small.get(partition, ()), sizing)
+            if partition not in sole:
+                growing = small.get(partition, ()) if rows or appends is Appends.NOTHING else ()
+                slots[partition] = plan.for_inserts(partition, max(1, rows), growing, sizing)
     weights = _weights(plan.files, demand, bucket_of_file, slots, sizing)
     tasks_count, task_of_bucket = _pack(weights, slots_count)
     lengths = [len(found) for found in slots.values()]
@@ -190,28 +235,32 @@ def plan_write(
 class _Buckets:
     """Numbers file groups as they are asked for."""
 
-    def __init__(self, instant: InstantTime) -> None:
+    def __init__(
+        self, instant: InstantTime, appends: Appends, closed: Mapping[FileGroupId, InstantTime | None]
+    ) -> None:
         self.files: list[FileTask] = []
-        self._instant = instant
-        self._of_file: dict[tuple[str, str], int] = {}
+        self._instant, self._appends, self._closed = instant, appends, closed
+        self._of_group: dict[FileGroupId, int] = {}
         self._new_count: dict[str, int] = defaultdict(int)
 
-    def for_file(self, base: BaseFile) -> int:
-        key = (base.partition, base.file_id)
-        if key not in self._of_file:
-            self._of_file[key] = self._add(base.partition, base.file_id, base)
-        return self._of_file[key]
+    def for_slice(self, one: FileSlice) -> int:
+        """Number a stored file group."""
+        if one.group not in self._of_group:
+            bucket = self._of_group[one.group] = len(self.files)
+            sink = Sink.BASE if self._appends is Appends.NOTHING else Sink.LOG
+            self.files.append(task_of(one, bucket, sink, self._closed))
+        return self._of_group[one.group]
 
-    def for_inserts(self, partition: PartitionPath, rows: int, small: Sequence[BaseFile], sizing: Sizing) -> list[int]:
+    def for_inserts(self, partition: PartitionPath, rows: int, small: Sequence[FileSlice], sizing: Sizing) -> list[int]:
         """Share rows between small files and new ones: each slot takes an equal part of the key hashes."""
         shares: list[tuple[int, int]] = []
         left = rows
-        for base in small:
+        for one in small:
             if left <= 0:
                 break
-            taken = min(left, sizing.rows_that_fit(base.size_bytes))
+            taken = min(left, sizing.rows_that_fit(_base_bytes(one)))
             if taken:
-                shares.append((self.for_file(base), taken))
+                shares.append((self._grown(one), taken))
                 left -= taken
         if left > 0:
             count = math.ceil(left / max(1, sizing.rows_that_fit(0)))
@@ -221,17 +270,24 @@ class _Buckets:
     def for_hash(self, partition: PartitionPath, number: int) -> int:
         """Make the file group of a hash bucket that has none yet."""
         seed = uuid.uuid5(_NAMESPACE, f"{self._instant}/{partition}/{number}")
-        return self._add(partition, FileId(bucket_file_id(number, seed)), None)
+        sink = Sink.LOG if self._appends is Appends.EVERYTHING else Sink.BASE
+        return self._add(partition, FileId(bucket_file_id(number, seed)), sink)
+
+    def _grown(self, one: FileSlice) -> int:
+        """Number a stored file group that is written anew, with all that goes to it."""
+        bucket = self.for_slice(one)
+        self.files[bucket] = replace(self.files[bucket], sink=Sink.BASE)
+        return bucket
 
     def _new(self, partition: PartitionPath) -> int:
         number = self._new_count[partition]
         self._new_count[partition] += 1
-        return self._add(partition, new_file_id(self._instant, partition, number), None)
+        return self._add(partition, new_file_id(self._instant, partition, number), Sink.BASE)
 
-    def _add(self, partition: PartitionPath, file_id: FileId, base: BaseFile | None) -> int:
+    def _add(self, partition: PartitionPath, file_id: FileId, sink: Sink) -> int:
         bucket = len(self.files)
         self.files.append(
-            FileTask(partition=partition, file_id=file_id, write_token=f"{bucket}-0-0", base=base, number=bucket)
+            FileTask(partition=partition, file_id=file_id, write_token=f"{bucket}-0-0", number=bucket, sink=sink)
         )
         return bucket
 
@@ -244,26 +300,26 @@ def _hash_slots(
     slots: dict[PartitionPath, list[int]] = {}
     for partition in demand.new_rows:
         for number in range(hashing.buckets_count):
-            base = stored.get((partition, number))
-            missing = plan.for_hash(partition, number) if has_inserts and base is None else -1
-            slots.setdefault(partition, []).append(plan.for_file(base) if base else missing)
+            found = stored.get((partition, number))
+            missing = plan.for_hash(partition, number) if has_inserts and found is None else -1
+            slots.setdefault(partition, []).append(plan.for_slice(found) if found else missing)
     return slots
 
 
-def _stored_buckets(slices: Sequence[FileSlice], hashing: Hashing) -> dict[tuple[PartitionPath, int], BaseFile]:
-    """Map partition and hash bucket to its file.
+def _stored_buckets(slices: Sequence[FileSlice], hashing: Hashing) -> dict[tuple[PartitionPath, int], FileSlice]:
+    """Map partition and hash bucket to its file slice, which may have logs only.
 
     Raises: InvalidInput where two file groups are of one bucket: a key may be in both.
     """
-    stored: dict[tuple[PartitionPath, int], BaseFile] = {}
-    for file in [one.base for one in slices if one.base is not None]:
-        bucket = (file.partition, _bucket_of(file.file_id, hashing))
-        other = stored.setdefault(bucket, file)
-        if other is not file:
+    stored: dict[tuple[PartitionPath, int], FileSlice] = {}
+    for one in slices:
+        bucket = (one.group.partition, _bucket_of(one.group.file_id, hashing))
+        other = stored.setdefault(bucket, one)
+        if other is not one:
             raise InvalidInput(
                 "two file groups are of one bucket; write the partition anew with insert_overwrite",
-                partition=file.partition,
-                file_ids=[other.file_id, file.file_id],
+                partition=one.group.partition,
+                file_ids=[other.group.file_id, one.group.file_id],
             )
     return stored
 
@@ -297,15 +353,24 @@ def _slots(shares: Sequence[tuple[int, int]]) -> list[int]:
     return [bucket for bucket, rows in shares for _ in range(max(1, round(rows * unit / whole)))]
 
 
-def _small_files(slices: Sequence[FileSlice], sizing: Sizing) -> dict[PartitionPath, list[BaseFile]]:
+def _small_files(
+    slices: Sequence[FileSlice], sizing: Sizing, appends: Appends, closed: Collection[FileGroupId]
+) -> dict[PartitionPath, list[FileSlice]]:
     """Find files that should grow, smallest first."""
-    small: dict[PartitionPath, list[BaseFile]] = defaultdict(list)
+    most = None if appends is Appends.NOTHING else sizing.small_files_count
+    small: dict[PartitionPath, list[FileSlice]] = defaultdict(list)
     for one in slices:
-        if one.base is not None and one.base.size_bytes < sizing.small_file_bytes:
-            small[one.group.partition].append(one.base)
+        is_open = one.group not in closed and not one.logs
+        if is_open and one.base is not None and one.base.size_bytes < sizing.small_file_bytes:
+            small[one.group.partition].append(one)
     return {
-        partition: sorted(files, key=lambda file: (file.size_bytes, file.file_id)) for partition, files in small.items()
+        partition: sorted(found, key=lambda one: (_base_bytes(one), one.group.file_id))[:most]
+        for partition, found in small.items()
     }
+
+
+def _base_bytes(one: FileSlice) -> int:
+    return one.base.size_bytes if one.base is not None else 0
 
 
 def _weights(
@@ -316,7 +381,7 @@ def _weights(
     sizing: Sizing,
 ) -> list[float]:
     """Estimate the bytes each bucket reads and writes."""
-    weights = [float(file.base.size_bytes) if file.base else 0.0 for file in files]
+    weights = [float(file.base.size_bytes) if file.base and file.sink is Sink.BASE else 0.0 for file in files]
     for index, rows in demand.located_rows.items():
         weights[bucket_of_file[index]] += rows * sizing.record_bytes
     for partition, buckets in slots.items():

@@ -22,8 +22,9 @@ from pyhudi.filegroup.log_spec import LogSpec
 from pyhudi.filegroup.model import BaseFile, FileId, LogFile, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
-from pyhudi.formats.bloom import BloomFilter
+from pyhudi.formats.bloom import BloomFilter, might_contain
 from pyhudi.formats.parquet import (
+    Footer,
     ParquetOptions,
     base_file_key_values,
     read_footer,
@@ -31,7 +32,7 @@ from pyhudi.formats.parquet import (
 )
 from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
 from pyhudi.schema.json_text import parse_json
-from pyhudi.schema.meta_fields import RECORD_KEY
+from pyhudi.schema.meta_fields import FILE_NAME, RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.timeline.instant import InstantTime
 
@@ -45,9 +46,12 @@ __all__ = [
     "create_base_file",
     "merge_base_file",
     "rewrite_base_file",
+    "store_base_file",
+    "unwritten",
 ]
 
 _STATUS_KEY: Final = "pyhudi.write_status"
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,8 @@ class FileTask:
     """The logs of the newest slice, in merge order."""
     base_instant: InstantTime | None = None
     """The base instant of the newest slice, which names its logs at table version 6; None for a new file group."""
+    compacted: tuple[str, ...] = ()
+    """The instants whose blocks a log compaction puts together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +178,13 @@ def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa
     return _write_marked(storage, spec, task, content)
 
 
+def unwritten(task: FileTask) -> WriteStatus:
+    """Return the status of a file group in which nothing changed."""
+    return WriteStatus(
+        partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
+    )
+
+
 def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
     """Write a file group's next base file: the stored rows with the updates merged in, inserts at the end.
 
@@ -240,18 +253,74 @@ def rewrite_base_file(
         return _write_marked(storage, spec, task, content)
 
 
+def store_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: Iterator[pa.RecordBatch]) -> WriteStatus:
+    """Write a file group's next base file from its rows as they are stored; only the file that they name is new.
+
+    A file is written also of no rows. Rows that do not name the present base file were not in it as they are: by them
+    the counts say what is new, and what else is gone was deleted.
+
+    Shape:  rows: `RowLayout.file_schema`; the base file's own name what it is in.
+    """
+    file, tally, footer = _base_file(spec, task), _Tally(), _stored_footer(storage, task)
+    filter_ = NextFilter.of(spec.bloom, footer) if footer is not None else None
+    in_base = filter_.stored if filter_ is not None else None
+    named, changed = task.base.name if task.base else "", []
+
+    def renamed() -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            is_changed = pc.fill_null(pc.not_equal(batch.column(FILE_NAME), named), True)
+            tally.updates += is_changed.true_count
+            if spec.bloom is not None:
+                changed.append(record_keys_of(batch, spec.layout).filter(is_changed))
+            yield _renamed(batch, file.name)
+        rows_before = footer.rows_count if footer is not None else 0
+        tally.inserts = max(0, tally.rows - rows_before) if in_base is None else len(fresh())
+        tally.updates -= tally.inserts
+        tally.deletes = max(0, rows_before + tally.inserts - tally.rows)
+
+    def fresh() -> pa.ChunkedArray:
+        keys = pa.chunked_array(changed, pa.string())
+        return keys if in_base is None else keys.filter(pc.invert(might_contain(in_base, keys)))
+
+    def bloom() -> BloomFilter | None:
+        if filter_ is not None:
+            return filter_.with_keys(fresh())
+        return spec.bloom.build(fresh()) if spec.bloom is not None else None
+
+    content = _Content(batches=_counted(renamed(), spec, tally, filter_), tally=tally, bloom=bloom)
+    return _write_marked(storage, spec, task, content)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """One batch after `rewrite_base_file`'s change."""
+    """One batch of stored rows after a change."""
 
     batch: pa.RecordBatch
-    updates_count: int
-    deletes_count: int
+    """All n rows, those that are deleted too."""
+    is_updated: Bools | None = None
+    """n flags; None: of none."""
+    is_deleted: Bools | None = None
+    """n flags; None: of none."""
+
+    @property
+    def updates_count(self) -> int:
+        """Return how many rows have new values."""
+        return 0 if self.is_updated is None else int(self.is_updated.sum())
+
+    @property
+    def deletes_count(self) -> int:
+        """Return how many rows go."""
+        return 0 if self.is_deleted is None else int(self.is_deleted.sum())
+
+    @property
+    def kept(self) -> pa.RecordBatch:
+        """Return the rows that stay."""
+        return self.batch.filter(pa.array(~self.is_deleted)) if self.is_deleted is not None else self.batch
 
 
 @dataclass(slots=True)
 class _MergeState:
-    seen: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    seen: Bools
 
 
 def _merge(
@@ -270,6 +339,20 @@ def _merge(
     yield from inserts.to_batches()
 
 
+def _stored_footer(storage: Storage, task: FileTask) -> Footer | None:
+    if task.base is None:
+        return None
+    with naming_file(task.base.path), storage.open_input(task.base.path) as source:
+        return read_footer(source)
+
+
+def _renamed(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
+    """Return rows that name the file that they go to."""
+    name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(batch.num_rows, np.int32)), pa.array([file_name]))
+    at = batch.schema.get_field_index(FILE_NAME)
+    return batch.set_column(at, FILE_NAME, name)
+
+
 def _rewritten(
     batches: Iterator[pa.RecordBatch], change: Callable[[pa.RecordBatch], Rewritten], tally: _Tally
 ) -> Iterator[pa.RecordBatch]:
@@ -277,7 +360,7 @@ def _rewritten(
         changed = change(batch)
         tally.updates += changed.updates_count
         tally.deletes += changed.deletes_count
-        yield changed.batch
+        yield changed.kept
 
 
 def _counted(

@@ -1,9 +1,9 @@
-"""Look keys up in base files: from this process where they are few, else by a join of the engine.
+"""Look keys up in file slices: from this process where they are few, else by a join of the engine.
 
 No files are opened here but in tasks, by `index.stored_keys`. Start at `locate`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,11 +13,14 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
 from pyhudi.engine.frames import LocalFrame
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.index.merged_keys import MergedSlices, find_in_slice, slice_keys
 from pyhudi.index.stored_keys import Lookup, find_in_file, located_schema, stored_keys, stored_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.storage.api import Storage
 
-__all__ = ["Located", "WantedKeys", "find_wanted", "locate"]
+__all__ = ["Located", "WantedKeys", "find_in_merged", "find_wanted", "locate"]
 
 _NO_KEYS = pa.nulls(0, pa.string())
 
@@ -42,27 +45,51 @@ def locate(
     *,
     by_partition: bool,
     columns: Sequence[str] = (),
+    merged: MergedSlices | None = None,
 ) -> Located:
-    """Find which base file holds which key of the rows.
+    """Find which base file holds which key of the rows, or which of the slices that are `merged` with their logs.
 
-    With `by_partition` a file answers only for keys of its own partition; without, for all (global indexes).
+    With `by_partition` a file answers only for keys of its own partition; without, for all (global indexes). FILE_INDEX
+    counts the files, then the merged slices.
 
     Cost: one pass over the key columns of the files that can hold a key. Few keys travel to every task, and what was
           found stays here.
     """
     given = engine.schema(rows.frame)
     stored = stored_schema(storage, files, given, columns)
-    if not files:
+    merged = merged if merged is not None and merged.slices else None
+    if merged is not None:
+        known = merged.spec.layout.file_schema
+        stored = pa.schema([known.field(name) if name in known.names else stored.field(name) for name in columns])
+    if not files and merged is None:
         return Located(frame=LocalFrame.of(located_schema(stored).empty_table()), rows=rows)
     rows = engine.fetch_keys(rows, [name for name in stored.names if name in given.names])
     if rows.keys is not None:
         keys = WantedKeys.of(rows.keys, by_partition=by_partition)
         find = partial(find_wanted, keys=keys, storage=storage, spec=spec, stored=stored)
         found = engine.run(find, [(place, file) for place, file in enumerate(files) if len(keys.in_file(file))])
+        if merged is not None:
+            look = partial(find_in_merged, keys=keys, storage=storage, spec=merged.spec, stored=stored)
+            found += engine.run(look, list(enumerate(merged.slices, len(files))))
         return Located(frame=LocalFrame.of(pa.concat_tables([located_schema(stored).empty_table(), *found])), rows=rows)
     read = partial(stored_keys, storage=storage, spec=spec, stored=stored)
-    known = engine.scan_keys(files, spec, stored, read)
-    return Located(frame=engine.match_keys(known, rows, by_partition=by_partition), rows=rows)
+    if merged is None:
+        everything = engine.scan_keys(files, spec, stored, read)
+    else:
+        merge = partial(slice_keys, storage=storage, spec=merged.spec, stored=stored)
+        either = partial(_keys_of, read=read, merge=merge)
+        everything = engine.rows(either, list(enumerate([*files, *merged.slices])), located_schema(stored))
+    return Located(frame=engine.match_keys(everything, rows, by_partition=by_partition), rows=rows)
+
+
+def _keys_of(
+    numbered: tuple[int, ScanFile | FileSlice],
+    *,
+    read: Callable[[tuple[int, ScanFile]], Iterator[pa.RecordBatch]],
+    merge: Callable[[tuple[int, FileSlice]], Iterator[pa.RecordBatch]],
+) -> Iterator[pa.RecordBatch]:
+    index, place = numbered
+    return read((index, place)) if isinstance(place, ScanFile) else merge((index, place))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +108,11 @@ class WantedKeys:
 
     def in_file(self, file: ScanFile) -> pa.Array:
         """Return the keys that a file may hold."""
-        return self.by_partition.get(file.partition, _NO_KEYS) if self.everywhere is None else self.everywhere
+        return self.in_partition(file.partition)
+
+    def in_partition(self, partition: str) -> pa.Array:
+        """Return the keys that a file of a partition may hold."""
+        return self.by_partition.get(partition, _NO_KEYS) if self.everywhere is None else self.everywhere
 
 
 def find_wanted(
@@ -91,6 +122,16 @@ def find_wanted(
     index, file = numbered
     lookup = Lookup(index=index, file=file, keys=keys.in_file(file))
     return find_in_file(lookup, storage=storage, spec=spec, stored=stored)
+
+
+def find_in_merged(
+    numbered: tuple[int, FileSlice], *, keys: WantedKeys, storage: Storage, spec: SliceSpec, stored: pa.Schema
+) -> pa.Table:
+    """Look into one slice merged with its logs, given its place in the list.   Shape, Cost: as `find_in_slice`."""
+    wanted = keys.in_partition(numbered[1].group.partition)
+    if not len(wanted):
+        return located_schema(stored).empty_table()
+    return find_in_slice(numbered, keys=wanted, storage=storage, spec=spec, stored=stored)
 
 
 def _keys_by_partition(keyed: pa.Table) -> dict[str, pa.Array]:

@@ -17,7 +17,15 @@ from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.predicate import Between, column, literal
 from pyhudi.storage.api import Storage
 
-__all__ = ["Lookup", "find_in_file", "has_stored_keys", "located_schema", "stored_keys", "stored_schema"]
+__all__ = [
+    "Lookup",
+    "common_keys",
+    "find_in_file",
+    "has_stored_keys",
+    "located_schema",
+    "stored_keys",
+    "stored_schema",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +48,7 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     with naming_file(lookup.file.path), storage.open_input(lookup.file.path) as source:
         footer = read_footer(source)
         groups = _groups_with_keys(footer, lookup.keys)
-        found, rows = _common(lookup.keys, _stored_keys(source, spec, footer, groups))
+        found, rows = common_keys(lookup.keys, _stored_keys(source, spec, footer, groups))
         values = read_columns(source, stored, footer, groups) if len(found) else stored.empty_table()
         count = len(found)
         columns = [
@@ -89,12 +97,7 @@ def has_stored_keys(storage: Storage, path: str) -> bool:
         return _has_keys(read_footer(source))
 
 
-def _schema_of(storage: Storage, path: str) -> pa.Schema:
-    with naming_file(path), storage.open_input(path) as source:
-        return read_footer(source).schema
-
-
-def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+def common_keys(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Return the keys on both sides and the stored row of each."""
     if len(stored) <= len(keys):
         rows = pc.index_in(keys, value_set=stored)
@@ -104,6 +107,11 @@ def _common(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.Array
     rows = np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False))
     code, first = np.unique(codes.take(pa.array(rows)).to_numpy(), return_index=True)
     return keys.take(pa.array(code)), pa.array(rows[first])
+
+
+def _schema_of(storage: Storage, path: str) -> pa.Schema:
+    with naming_file(path), storage.open_input(path) as source:
+        return read_footer(source).schema
 
 
 def _stored_keys(

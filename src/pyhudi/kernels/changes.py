@@ -29,3 +29,9 @@ class RowChanges:
     """The columns that these rows set, of a partial update; None: all of them."""
     positions: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None
     """n numbers: the row of the base file that each one replaces, from 0; None where they are not known."""
+
+    @staticmethod
+    def of_rows(rows: pa.Table, keys: pa.ChunkedArray) -> "RowChanges":
+        """Return rows that are stored, with no delete among them."""
+        none = np.zeros(rows.num_rows, dtype=np.bool_)
+        return RowChanges(keys=keys, rows=rows, is_delete=none, is_unordered=none)

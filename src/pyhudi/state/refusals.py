@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyhudi.errors import NotBuilt, Unsupported
-from pyhudi.state.config import MergeMode, TableConfig, TableType
+from pyhudi.state.config import MergeMode, TableConfig
 from pyhudi.state.layout import Layout
 
 __all__ = ["Refusal", "find_refusals", "require_writable"]
@@ -62,11 +62,6 @@ _PROPERTIES: Final = (
         _set("hoodie.table.metadata.partitions.inflight"),
         "a metadata table that is being built",
         "pass hoodie.metadata.enable=false to this call, which drops the metadata table first",
-    ),
-    _Property(
-        lambda config: config.table_type if config.table_type is TableType.MERGE_ON_READ else "",
-        "merge-on-read tables",
-        _WITH_HUDI,
     ),
     _Property(_set("hoodie.table.cdc.enabled", "false"), "change data capture", _WITH_HUDI),
     _Property(_set("hoodie.bootstrap.base.path"), "bootstrapped tables", _WITH_HUDI),

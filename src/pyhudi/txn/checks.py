@@ -208,14 +208,17 @@ def require_no_service(
         raise conflict_of(_PLANNED_TEXT, time, overlap)
 
 
-def planned_groups(state: TableState, timeline: Timeline) -> frozenset[FileGroupId]:
+def planned_groups(state: TableState, timeline: Timeline) -> dict[FileGroupId, InstantTime | None]:
     """Return the file groups that pending compactions and clusterings are going to read.
+
+    With each stands the base instant that its next file slice gets by a compaction; None where none is planned of it.
 
     Cost: a read of each plan.
     """
     services = [one for one in pending_instants(timeline) if one.action in _PLANNED]
-    plans = [plan for one in services if (plan := _planned(state, one)) is not None]
-    return frozenset(group for plan in plans for group in plan.groups)
+    plans = [(one, plan) for one in services if (plan := _planned(state, one)) is not None]
+    found: dict[FileGroupId, InstantTime | None] = {group: None for _, plan in plans for group in plan.groups}
+    return found | {group: one.requested_time for one, plan in plans for group in plan.compacted}
 
 
 def overlap_conflict(time: InstantTime, overlap: Overlap) -> WriteConflict:

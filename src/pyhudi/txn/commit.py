@@ -58,6 +58,7 @@ from pyhudi.txn.checks import (
 from pyhudi.txn.concurrency_mode import is_pessimistic, require_single_writer, require_supported_mode
 from pyhudi.txn.conflicts import (
     ConflictRules,
+    Footprint,
     Overlap,
     can_retry_in_place,
     files_with_new_keys,
@@ -171,22 +172,28 @@ class Txn:
         text = "a file that this write reads is gone, and others have committed meanwhile; write again"
         return WriteConflict(text, instant=self.time, others=[one.requested_time for one in others])
 
-    def start(self, profile: CommitMetadata | None, groups: Collection[FileGroupId] = ()) -> None:
+    def start(
+        self,
+        profile: CommitMetadata | None,
+        groups: Collection[FileGroupId] = (),
+        appended: Collection[FileGroupId] = (),
+    ) -> None:
         """Announce what is about to be written: the inflight file with the workload profile.
 
-        `groups` are the file groups that are going to be rewritten or replaced. Where the mode is pessimistic they are
-        locked from here to the end of the write, however often it is begun; where conflicts are looked for early, they
-        are looked for here.
+        `groups` are the file groups that are going to be written or replaced, `appended` those of them that only get
+        log files. Where the mode is pessimistic they are locked from here to the end of the write, however often it is
+        begun; where conflicts are looked for early, they are looked for here.
 
         Raises: HeartbeatExpired if another writer rolled the request back; WriteConflict, LockNotAcquired.
         """
         is_early = self.settings.get(EARLY_DETECTION)
+        ours = Footprint(groups=frozenset(groups), appended=frozenset(appended))
         if is_pessimistic(self.settings):
             self._locks.hold(self.state, self.settings, groups)
         if is_early or is_pessimistic(self.settings):
-            require_untouched(self.state, self.time, self.snapshot, groups, self.settings)
+            require_untouched(self.state, self.time, self.snapshot, ours, self.settings)
         if is_early:
-            require_no_rival(self.state, self.time, groups, self.settings)
+            require_no_rival(self.state, self.time, ours, self.settings)
         try:
             self.instant = start(self.state, self.instant, self._encoded(profile))
         except (InstantNotFound, PreconditionFailed) as error:

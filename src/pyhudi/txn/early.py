@@ -5,7 +5,6 @@ The same conflicts are found when a write commits; found here they cost no files
 Spec: format/timeline 7 (early conflict detection).
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from pyhudi.errors import FileMissing
@@ -32,7 +31,7 @@ EARLY_DETECTION: Final = option(
 
 
 def require_untouched(
-    state: TableState, time: InstantTime, before: Timeline, groups: Collection[FileGroupId], settings: Settings
+    state: TableState, time: InstantTime, before: Timeline, ours: Footprint, settings: Settings
 ) -> None:
     """Refuse to start on file groups that another commit wrote since we looked.
 
@@ -40,19 +39,17 @@ def require_untouched(
     Raises: WriteConflict.
     """
     concurrent = read_concurrent(state, time, before, load_timeline(state))
-    ours, theirs = Footprint(groups=frozenset(groups)), footprints(concurrent)
-    for overlap in find_overlaps(time, ours, theirs, rules_for(settings, state)):
+    for overlap in find_overlaps(time, ours, footprints(concurrent), rules_for(settings, state)):
         raise overlap_conflict(time, overlap)
 
 
-def require_no_rival(state: TableState, time: InstantTime, groups: Collection[FileGroupId], settings: Settings) -> None:
+def require_no_rival(state: TableState, time: InstantTime, ours: Footprint, settings: Settings) -> None:
     """Refuse to start on file groups that a living writer, which began before us, is writing.
 
     Cost:   one listing of the timeline, and for each such writer its announcement and a listing of markers.
     Raises: WriteConflict; its value `pending` is the other's instant.
     """
     underway = {one.requested_time: _announced(state, one) for one in _rivals(state, time, settings)}
-    ours = Footprint(groups=frozenset(groups))
     for overlap in find_overlaps(time, ours, underway, rules_for(settings, state)):
         text = "another write of the same file groups is under way; write again when it is over"
         raise conflict_of(text, time, overlap, other="pending")

@@ -4,6 +4,7 @@ Data plane. Start at `merge_buckets`.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,21 +13,24 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
+from pyhudi.actions.tasks.sink import change_stored
 from pyhudi.actions.tasks.write import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
 from pyhudi.errors import DuplicateKeys, InvalidInput
+from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.rows import decoded, record_keys_of
-from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, create_base_file, rewrite_base_file
+from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus
 from pyhudi.kernels.keys import partition_paths, record_keys
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.predicate import evaluate, mask
-from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno
+from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 
 __all__ = ["merge_bucket", "merge_buckets"]
 
 _KEEP: Final = -1
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def merge_buckets(
@@ -35,31 +39,36 @@ def merge_buckets(
     *,
     storage: Storage,
     spec: WriteSpec,
+    reads: SliceSpec,
     files: tuple[FileTask, ...],
     clauses: MergeClauses,
     only: frozenset[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Merge every bucket of one task, or those of `only`.
 
-    Shape: keyed source rows, ordered by BUCKET -> one WRITE_STATUS row a bucket.
+    Shape: keyed source rows, ordered by BUCKET -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
         if only is None or bucket in only:
-            yield status_batch(merge_bucket(files[bucket], storage=storage, spec=spec, rows=rows, clauses=clauses))
+            file = files[bucket]
+            yield status_batch(*merge_bucket(file, storage=storage, spec=spec, reads=reads, rows=rows, clauses=clauses))
 
 
 def merge_bucket(
-    file: FileTask, *, storage: Storage, spec: WriteSpec, rows: pa.Table | None, clauses: MergeClauses
-) -> WriteStatus:
+    file: FileTask,
+    *,
+    storage: Storage,
+    spec: WriteSpec,
+    reads: SliceSpec,
+    rows: pa.Table | None,
+    clauses: MergeClauses,
+) -> list[WriteStatus]:
     """Merge source rows into one file group; None: no source row reached it.
 
     Raises: DuplicateKeys where two source rows act on one row, or would insert one key.
     """
-    matcher = _Matcher(spec, file, rows, clauses)
-    if file.base is None:
-        return create_base_file(storage, spec, file, matcher.inserts())
-    return rewrite_base_file(storage, spec, file, matcher, matcher.inserts if rows is not None else None)
+    return change_stored(storage, spec, reads, file, partial(_Matcher, spec, file, rows, clauses))
 
 
 class _Matcher:
@@ -88,9 +97,10 @@ class _Matcher:
         actions = [(self._clauses.matched, rows, pairs, chosen), (self._clauses.by_source, left, without, by_source)]
         return self._apply(batch, actions)
 
-    def inserts(self) -> pa.Table:
+    def rest(self) -> pa.Table:
         """Return the rows that unmatched source rows become, once all batches went by."""
-        assert self._source is not None, "asked only where there are source rows"
+        if self._source is None:
+            return with_meta_fields(self._spec.layout.schema).empty_table()
         left = self._source.filter(pa.array(~self._matched))
         chosen = _first_clause(self._clauses.inserts, left)
         stored = self._met[~self._matched]
@@ -128,7 +138,8 @@ class _Matcher:
         self, batch: pa.RecordBatch, actions: Sequence[tuple[tuple[Clause, ...], Indices, pa.Table, Indices]]
     ) -> Rewritten:
         deleted: list[Indices] = []
-        updates_count, changed = 0, batch
+        updated: list[Indices] = []
+        changed = batch
         for clauses, rows, values, chosen in actions:
             for number, clause in enumerate(clauses):
                 hit = chosen == number
@@ -138,13 +149,9 @@ class _Matcher:
                     deleted.append(rows[hit])
                     continue
                 changed = self._update(changed, clause, rows[hit], values.filter(pa.array(hit)))
-                updates_count += int(hit.sum())
-        gone = np.concatenate(deleted) if deleted else np.zeros(0, dtype=np.int64)
-        if len(gone):
-            kept = np.ones(batch.num_rows, dtype=np.bool_)
-            kept[gone] = False
-            changed = changed.filter(pa.array(kept))
-        return Rewritten(batch=changed, updates_count=updates_count, deletes_count=len(gone))
+                updated.append(rows[hit])
+        count = batch.num_rows
+        return Rewritten(batch=changed, is_updated=_flags(updated, count), is_deleted=_flags(deleted, count))
 
     def _update(self, batch: pa.RecordBatch, clause: Clause, rows: Indices, values: pa.Table) -> pa.RecordBatch:
         if clause.kind is ClauseKind.UPDATE and clause.takes_all:
@@ -185,6 +192,14 @@ class _Matcher:
         if not keys.equals(source.column(KEY)) or pc.any(pc.not_equal(paths, self._file.partition)).as_py():
             raise InvalidInput("an inserted row's key and partition must be those that `on` and the source say")
         return rows.append_column(KEY, keys).append_column(PARTITION, paths)
+
+
+def _flags(rows: Sequence[Indices], count: int) -> Bools | None:
+    if not rows:
+        return None
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[np.concatenate(rows)] = True
+    return flags
 
 
 def _layers(keys: pa.ChunkedArray) -> list[tuple[pa.Array, Indices]]:

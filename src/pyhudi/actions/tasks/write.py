@@ -1,4 +1,4 @@
-"""What a write does inside a task: rows of its buckets in, one status row a bucket out.
+"""What a write does inside a task: rows of its buckets in, one status row a file out.
 
 Data plane: runs in this process or in a Spark worker, sees Arrow batches and frozen values only, and holds one bucket's
 rows at a time. Start at `write_buckets`.
@@ -11,19 +11,21 @@ from enum import StrEnum
 import numpy as np
 import pyarrow as pa
 
+from pyhudi.actions.tasks.sink import with_inserts, write_changes
 from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, Attempt
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.writer import (
     WRITE_STATUS,
     FileTask,
     Rewritten,
+    Sink,
     WriteSpec,
     WriteStatus,
     create_base_file,
-    merge_base_file,
     rewrite_base_file,
 )
-from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows, probe
+from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
 from pyhudi.storage.api import Storage
 
@@ -57,18 +59,20 @@ def write_buckets(
     """Write every bucket of one task, or those of `only`.
 
     Shape: batches with the table's columns, KEY, PARTITION, ORDER, BUCKET, IS_MOVED, ordered by BUCKET and ORDER
-           -> one WRITE_STATUS row a bucket.
+           -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
     for bucket, rows in runs_by_bucket(batches):
         if only is not None and bucket not in only:
             continue
         rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
-        yield status_batch(write_bucket(storage, spec, files[bucket], rows, kind))
+        yield status_batch(*write_bucket(storage, spec, files[bucket], rows, kind))
 
 
-def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: RowsKind) -> WriteStatus:
-    """Write one bucket's rows to its file group."""
+def write_bucket(
+    storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: RowsKind
+) -> list[WriteStatus]:
+    """Write one bucket's rows to its file group: one status a file."""
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
     if kind is not RowsKind.INSERT:
@@ -81,8 +85,8 @@ def write_bucket(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Tab
     unordered = deletes if kind is RowsKind.DELETE else moved
     if kind is RowsKind.DELETE:
         rows = _widen(rows, spec)
-    updates = probe(rows, rows.column(KEY), deletes, spec.merge, unordered=unordered)
-    return merge_base_file(storage, spec, file, updates)
+    changes = RowChanges(keys=rows.column(KEY), rows=rows, is_delete=deletes, is_unordered=unordered)
+    return write_changes(storage, spec, file, changes)
 
 
 def _ordering_values(rows: pa.Table, merge: MergeSpec) -> list[pa.ChunkedArray]:
@@ -91,14 +95,18 @@ def _ordering_values(rows: pa.Table, merge: MergeSpec) -> list[pa.ChunkedArray]:
     return [rows.column(name) for name in merge.ordering]
 
 
-def _insert(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table) -> WriteStatus:
+def _insert(storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table) -> list[WriteStatus]:
+    if file.sink is Sink.LOG:
+        return with_inserts(
+            write_changes(storage, spec, file, RowChanges.of_rows(rows, rows.column(KEY))), rows.num_rows
+        )
     if file.base is None:
-        return create_base_file(storage, spec, file, rows)
-    return rewrite_base_file(storage, spec, file, _unchanged, lambda: rows)
+        return [create_base_file(storage, spec, file, rows)]
+    return [rewrite_base_file(storage, spec, file, _unchanged, lambda: rows)]
 
 
 def _unchanged(batch: pa.RecordBatch) -> Rewritten:
-    return Rewritten(batch=batch, updates_count=0, deletes_count=0)
+    return Rewritten(batch=batch)
 
 
 def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
@@ -133,9 +141,9 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield int(buckets[start]), batch.slice(int(start), int(end - start))
 
 
-def status_batch(status: WriteStatus) -> pa.RecordBatch:
-    """Make the one row that a task returns for a bucket."""
-    return pa.RecordBatch.from_pylist([asdict(status)], schema=WRITE_STATUS)
+def status_batch(*statuses: WriteStatus) -> pa.RecordBatch:
+    """Make the rows that a task returns for a bucket: one a file."""
+    return pa.RecordBatch.from_pylist([asdict(one) for one in statuses], schema=WRITE_STATUS)
 
 
 def to_statuses(table: pa.Table) -> list[WriteStatus]:

@@ -1,0 +1,52 @@
+"""Decide which changes of a write go to logs: the one place where the type of a table matters to a write's plan.
+
+Start at `appends_of`.
+"""
+
+from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.call import write_spec
+from pyhudi.actions.write_plan import Appends, task_of
+from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.state.config import TableType
+from pyhudi.timeline.metadata import WriteOperation
+
+__all__ = ["appends_of", "slice_spec", "stored_task"]
+
+
+def appends_of(write: WriteContext) -> Appends:
+    """Return what of a write goes to logs.
+
+    Apache Hudi's bulk_insert and insert_overwrite write base files under any index; so do ours, but for file groups
+    that are there already.
+    """
+    config = write.call.state.config
+    if config.table_type is TableType.COPY_ON_WRITE:
+        return Appends.NOTHING
+    is_bucket = index_plan(write.call.settings, config).kind is IndexKind.BUCKET
+    begins_with_log = is_bucket and write.operation in _BEGIN_WITH_LOG
+    return Appends.EVERYTHING if begins_with_log else Appends.CHANGES
+
+
+_BEGIN_WITH_LOG = frozenset({WriteOperation.UPSERT, WriteOperation.INSERT})
+"""Operations whose new file groups have no base file where the index allows that."""
+
+
+def stored_task(write: WriteContext, one: FileSlice, number: int) -> FileTask:
+    """Return the task that changes the rows of a stored file slice."""
+    sink = Sink.BASE if appends_of(write) is Appends.NOTHING else Sink.LOG
+    return task_of(one, number, sink, write.closed)
+
+
+def slice_spec(write: WriteContext) -> SliceSpec:
+    """Return how a write reads the rows of file slices: all columns as they are stored."""
+    spec = write_spec(write.call, write.time, write.schema)
+    return SliceSpec(
+        layout=spec.layout,
+        merge=spec.merge,
+        instants=VisibleInstants.of(write.snapshot),
+        columns=tuple(spec.layout.file_schema.names),
+    )

@@ -1,0 +1,177 @@
+"""Where the changes of one file group go: into its next base file, or into a log on top of its newest slice.
+
+Data plane. Tasks make `RowChanges`, of rows that come from outside or of those that are stored; the plan has chosen the
+sink. Start at `write_changes` and `change_stored`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.api import KEY, PARTITION
+from pyhudi.filegroup.appender import append_changes
+from pyhudi.filegroup.model import FileGroupId, FileSlice
+from pyhudi.filegroup.reader import SliceSpec, read_slice
+from pyhudi.filegroup.rows import RowLayout, base_file_rows, decoded, record_keys_of
+from pyhudi.filegroup.writer import (
+    FileTask,
+    Rewritten,
+    Sink,
+    WriteSpec,
+    WriteStatus,
+    create_base_file,
+    merge_base_file,
+    rewrite_base_file,
+    store_base_file,
+    unwritten,
+)
+from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.merge import MergeSpec, merge_batch, probe
+from pyhudi.storage.api import Storage
+
+__all__ = ["Change", "change_stored", "slice_of", "with_inserts", "write_changes"]
+
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def write_changes(storage: Storage, spec: WriteSpec, file: FileTask, changes: RowChanges) -> list[WriteStatus]:
+    """Write changes, one a key, to a file group; return one status a file, at least one.
+
+    Shape: rows with the table's columns, KEY and PARTITION.
+    """
+    if file.sink is Sink.LOG:
+        return append_changes(storage, spec, file, changes) or [unwritten(file)]
+    updates = probe(changes.rows, changes.keys, changes.is_delete, spec.merge, unordered=changes.is_unordered)
+    return [merge_base_file(storage, spec, file, updates)]
+
+
+class Change(Protocol):
+    """What becomes of the rows of one file group."""
+
+    def __call__(self, batch: pa.RecordBatch) -> Rewritten:
+        """Change one batch of stored rows, in `RowLayout.file_schema`; some text may be dictionary-coded."""
+        ...
+
+    def rest(self) -> pa.Table:
+        """Return rows to add once all batches went by, as `create_base_file` takes them."""
+        ...
+
+
+def change_stored(
+    storage: Storage, spec: WriteSpec, reads: SliceSpec, file: FileTask, begin: Callable[[], Change]
+) -> list[WriteStatus]:
+    """Change the stored rows of a file group, and add some.
+
+    Nothing is written when nothing changes: a status without a path says so. `begin` is asked for the change each time
+    that the rows are gone over. Where a change gives a row a smaller ordering value, which readers of a log would leave
+    out, the slice is written anew as a base file.
+
+    Cost: of a log, the rows that change in memory.
+    """
+    change = begin()
+    if file.sink is Sink.BASE and file.base is not None:
+        return [rewrite_base_file(storage, spec, file, change, change.rest)]
+    if file.sink is Sink.BASE:
+        return [create_base_file(storage, spec, file, change.rest())]
+    parts: list[RowChanges] = []
+    for batch in _stored(storage, reads, file):
+        rewritten = change(batch)
+        if _makes_older(batch, rewritten, spec.merge):
+            return [_written_anew(storage, spec, reads, file, begin())]
+        parts += _changes(rewritten, file, spec.layout)
+    rest = change.rest()
+    if rest.num_rows:
+        parts.append(RowChanges.of_rows(rest.select(_columns(spec.layout)), rest.column(KEY)))
+    statuses = append_changes(storage, spec, file, _together(parts)) if parts else [unwritten(file)]
+    return with_inserts(statuses, rest.num_rows)
+
+
+def _written_anew(storage: Storage, spec: WriteSpec, reads: SliceSpec, file: FileTask, change: Change) -> WriteStatus:
+    """Write a slice with its logs, changed, as the file group's next base file."""
+    updates = deletes = inserts = 0
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        nonlocal updates, deletes, inserts
+        for batch in _stored(storage, reads, file):
+            rewritten = change(batch)
+            updates, deletes = updates + rewritten.updates_count, deletes + rewritten.deletes_count
+            yield rewritten.kept
+        rest = change.rest()
+        inserts = rest.num_rows
+        laid_out = base_file_rows(rest, spec.layout, spec.instant, file.number, "", first_row=updates)
+        yield from laid_out.to_batches()
+
+    status = store_base_file(storage, spec, file, rows())
+    return replace(status, inserts_count=inserts, updates_count=updates, deletes_count=deletes)
+
+
+def with_inserts(statuses: Sequence[WriteStatus], count: int) -> list[WriteStatus]:
+    """Return the statuses of logs with so many of their rows counted as new, the last ones: a log does not tell."""
+    found = []
+    for status in reversed(statuses):
+        new = min(count, status.updates_count)
+        found.append(
+            replace(status, inserts_count=status.inserts_count + new, updates_count=status.updates_count - new)
+        )
+        count -= new + status.inserts_count
+    return found[::-1]
+
+
+def _stored(storage: Storage, reads: SliceSpec, file: FileTask) -> Iterator[pa.RecordBatch]:
+    if file.base_instant is not None:
+        yield from read_slice(slice_of(file), storage=storage, spec=reads)
+
+
+def _makes_older(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) -> bool:
+    """Return whether a change gives a row a smaller ordering value: readers would keep what a log is to replace."""
+    if rewritten.is_updated is None or not merge.is_event_time:
+        return False
+    rows = pa.array(np.flatnonzero(rewritten.is_updated))
+    before, after = (pa.Table.from_batches([one.take(rows)]) for one in (batch, rewritten.batch))
+    if all(before[name].equals(after[name]) for name in merge.ordering):
+        return False
+    both = probe(after, pa.chunked_array([pa.array(np.arange(len(rows))).cast(pa.string())]), _none(len(rows)), merge)
+    met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, merge)
+    return met.updated_count < len(rows)
+
+
+def _none(count: int) -> Bools:
+    return np.zeros(count, dtype=np.bool_)
+
+
+def slice_of(file: FileTask) -> FileSlice:
+    """Return the file slice that a task changes."""
+    group = FileGroupId(partition=file.partition, file_id=file.file_id)
+    assert file.base_instant is not None, "a new file group has no slice"
+    return FileSlice(group=group, base_instant=file.base_instant, base=file.base, logs=file.logs)
+
+
+def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout) -> Iterator[RowChanges]:
+    """Take out of a batch what became of it: rows with new values, and keys that go."""
+    for flags, is_delete in ((rewritten.is_updated, False), (rewritten.is_deleted, True)):
+        if flags is None or not flags.any():
+            continue
+        stored = rewritten.batch.filter(pa.array(flags))
+        keys, rows = record_keys_of(stored, layout), pa.Table.from_batches([decoded(stored)])
+        columns = [keys, pa.repeat(pa.scalar(file.partition, pa.string()), len(keys))]
+        named = dict(zip((KEY, PARTITION), columns, strict=True))
+        table = pa.table({name: named[name] if name in named else rows[name] for name in _columns(layout)})
+        all_of_them = np.full(len(keys), is_delete)
+        yield RowChanges(keys=pa.chunked_array([keys]), rows=table, is_delete=all_of_them, is_unordered=all_of_them)
+
+
+def _columns(layout: RowLayout) -> list[str]:
+    """Name the columns of changes: those of files, and what a row is found by."""
+    return [*(field.name for field in layout.schema if field.name not in layout.dropped), KEY, PARTITION]
+
+
+def _together(parts: list[RowChanges]) -> RowChanges:
+    return RowChanges(
+        keys=pa.chunked_array([chunk for part in parts for chunk in part.keys.chunks], pa.string()),
+        rows=pa.concat_tables([part.rows for part in parts]),
+        is_delete=np.concatenate([part.is_delete for part in parts]),
+        is_unordered=np.concatenate([part.is_unordered for part in parts]),
+    )

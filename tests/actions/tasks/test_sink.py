@@ -1,0 +1,130 @@
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.building import TRIPS, trip
+from tests.filegroup.test_writer import LAYOUT, TASK, keyed, spec_at
+
+from pyhudi.actions.tasks.sink import change_stored, slice_of, with_inserts, write_changes
+from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.log_spec import log_spec
+from pyhudi.filegroup.model import LogFile
+from pyhudi.filegroup.reader import SliceSpec, read_slice
+from pyhudi.filegroup.writer import Rewritten, Sink, WriteStatus, create_base_file
+from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.state.layout import LAYOUTS
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.instant import InstantTime
+
+FIRST, SECOND, THIRD = (InstantTime(f"2026010100000000{number}") for number in (1, 2, 3))
+BY_EVENT = MergeSpec(ordering=("ts",), is_event_time=True)
+EVERYTHING = VisibleInstants(completed=frozenset(), hidden=frozenset(), first_write="9", until="", is_named=True)
+READS = SliceSpec(
+    layout=LAYOUT, merge=BY_EVENT, instants=EVERYTHING, columns=tuple(field.name for field in LAYOUT.file_schema)
+)
+
+
+def spec(instant):
+    return replace(spec_at(instant), merge=BY_EVENT, logs=log_spec(Settings(), LAYOUTS[9], LAYOUT, "trips"))
+
+
+def next_of(task, *statuses, sink=Sink.LOG):
+    """Return the task that writes on top of files."""
+    logs = [
+        LogFile(
+            partition=task.partition,
+            file_id=task.file_id,
+            instant=InstantTime(one.path.split("_")[1].split(".")[0]),
+            version=one.log_version,
+            write_token=task.write_token,
+            suffix="",
+            size_bytes=one.size_bytes,
+        )
+        for one in statuses
+    ]
+    return replace(task, sink=sink, logs=tuple(logs))
+
+
+@pytest.fixture
+def storage():
+    return MemoryStorage()
+
+
+@pytest.fixture
+def stored(storage):
+    """Return the task of a file group with a base file, and a log that updates one of its two rows."""
+    create_base_file(storage, spec(FIRST), TASK, keyed(trip("a", ts=1, fare=1.0), trip("b", ts=1, fare=1.0)))
+    from tests.filegroup.test_writer import next_task
+
+    task = replace(next_task(create_base_file(storage, spec(FIRST), TASK, keyed(trip("a")))), base_instant=FIRST)
+    rows = keyed(trip("a", ts=5, fare=5.0))
+    (log,) = write_changes(
+        storage, spec(SECOND), replace(task, sink=Sink.LOG), RowChanges.of_rows(rows, rows["_hoodie_record_key"])
+    )
+    return next_of(task, log)
+
+
+class Raising:
+    """Gives each row of some keys another ordering value, deletes others, and adds rows."""
+
+    def __init__(self, ts=None, gone=(), rest=()):
+        self.ts, self.gone, self.added = ts or {}, gone, rest
+
+    def __call__(self, batch):
+        keys = batch.column("_hoodie_record_key").to_pylist()
+        values = [self.ts.get(key, old) for key, old in zip(keys, batch.column("ts").to_pylist(), strict=True)]
+        changed = batch.set_column(batch.schema.get_field_index("ts"), "ts", pa.array(values, pa.int64()))
+        is_updated, is_deleted = (np.array([key in names for key in keys]) for names in (self.ts, self.gone))
+        return Rewritten(batch=changed, is_updated=is_updated, is_deleted=is_deleted)
+
+    def rest(self):
+        return keyed(*self.added) if self.added else with_meta_fields(TRIPS).empty_table()
+
+
+def change(storage, task, **said):
+    return change_stored(storage, spec(THIRD), READS, task, lambda: Raising(**said))
+
+
+def rows_of(storage, task):
+    batches = read_slice(slice_of(task), storage=storage, spec=READS)
+    return sorted((row["uuid"], row["ts"], row["fare"]) for batch in batches for row in batch.to_pylist())
+
+
+def test_changes_of_merged_rows_go_to_a_log(storage, stored):
+    (status,) = change(storage, stored, ts={"a": 7}, gone=("b",), rest=[trip("c", ts=1, fare=3.0)])
+    assert status.log_version == 1
+    assert (status.inserts_count, status.updates_count, status.deletes_count) == (1, 1, 1)
+    after = replace(stored, logs=(*stored.logs, *next_of(stored, status).logs))
+    assert rows_of(storage, after) == [("a", 7, 5.0), ("c", 1, 3.0)]
+
+
+def test_without_changes_nothing_is_written(storage, stored):
+    before = set(storage._content.files)
+    (status,) = change(storage, stored)
+    assert (status.path, status.file_id) == ("", stored.file_id)
+    assert set(storage._content.files) == before
+
+
+def test_a_row_that_gets_older_makes_a_base_file_of_the_slice(storage, stored):
+    (status,) = change(storage, stored, ts={"a": 2}, gone=("b",), rest=[trip("c", ts=1, fare=3.0)])
+    assert (status.log_version, status.path.endswith(".parquet")) == (0, True)
+    assert (status.inserts_count, status.updates_count, status.deletes_count) == (1, 1, 1)
+    base = replace(stored.base, instant=THIRD, write_token=stored.write_token)
+    assert rows_of(storage, replace(stored, base=base, logs=())) == [("a", 2, 5.0), ("c", 1, 3.0)]
+
+
+def test_new_rows_of_logs_are_counted_from_the_last_file():
+    def logs(*rows):
+        return [
+            WriteStatus(
+                partition="p", file_id="f", path=f"p/{n}", previous_instant="", previous_name="", updates_count=count
+            )
+            for n, count in enumerate(rows)
+        ]
+
+    found = with_inserts(logs(5, 2, 3), 4)
+    assert [(one.inserts_count, one.updates_count) for one in found] == [(0, 5), (1, 1), (3, 0)]
