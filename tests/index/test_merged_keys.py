@@ -12,6 +12,8 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices
 from pyhudi.timeline.active import load_timeline
 
+TS = pa.schema([("ts", pa.int64())])
+
 
 @pytest.fixture(params=["SIMPLE", "BUCKET"])
 def slices(request):

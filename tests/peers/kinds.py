@@ -15,6 +15,7 @@ __all__ = [
     "INDEXES",
     "KEYS",
     "KINDS",
+    "LOGS",
     "MERGINGS",
     "PATHS",
     "STORED",
@@ -118,6 +119,8 @@ _DATES = {
 }
 _BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
 _HASH_FIELD = "hoodie.bucket.index.hash.field"
+_MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+_BLOCKS = "hoodie.logfile.data.block.format"
 
 # Into a hash bucket that has a file group bulk_insert puts a second one, which we refuse to write to; where
 # partition columns are dropped it fails, unless they are the last ones.
@@ -180,6 +183,14 @@ INDEXES: Mapping[str, dict[str, str]] = {
 """What every write is told about how keys are found; the first is what both sides do where nothing is said."""
 
 
+LOGS: Mapping[str, tuple[dict[str, str], dict[str, str]]] = {
+    "none": ({}, {}),
+    "parquet_logs": (_MERGE_ON_READ, {_BLOCKS: "parquet"}),
+    "avro_logs": (_MERGE_ON_READ, {_BLOCKS: "avro"}),
+}
+"""Whether changes go to log files, and how they lie in them: options of the table, and what every write is told."""
+
+
 def laid_out(keys: str, paths: str, stored: str) -> Kind:
     """Make a layout; it is named after what is not the usual."""
     kind, (spelling, cities), (storing, write) = KEYS[keys], PATHS[paths], STORED[stored]
@@ -206,15 +217,15 @@ def can_lay_out(keys: str, paths: str, stored: str) -> bool:
     return stored == "all" or not is_special
 
 
-def crossed(layout: Kind, merging: str, index: str) -> Kind:
-    """Add to a layout a way to merge rows and to find keys."""
-    ordering, options = MERGINGS[merging]
+def crossed(layout: Kind, merging: str, index: str, logs: str) -> Kind:
+    """Add to a layout a way to merge rows, to find keys, and to write changes."""
+    (ordering, options), (storing, write) = MERGINGS[merging], LOGS[logs]
     return replace(
         layout,
-        name=f"{layout.name}-{merging}-{index}",
+        name=f"{layout.name}-{merging}-{index}" + ("" if logs == "none" else f"-{logs}"),
         ordering=ordering,
-        options=layout.options | options,
-        write=layout.write | INDEXES[index],
+        options=layout.options | options | storing,
+        write=layout.write | INDEXES[index] | write,
         beyond_hudi=layout.beyond_hudi | (_NO_BULK if index.startswith("BUCKET") else frozenset()),
     )
 

@@ -16,6 +16,7 @@ from tests.peers.kinds import (
     INDEXES,
     KEYS,
     KINDS,
+    LOGS,
     MERGINGS,
     PATHS,
     STORED,
@@ -49,6 +50,7 @@ FACTORS: Mapping[str, Sequence[str]] = {
     "version": ("9", "8", "6"),
     "merging": tuple(MERGINGS),
     "index": tuple(INDEXES),
+    "logs": tuple(LOGS),
     "first": WRITERS,
     "place": ("local", _S3),
 }
@@ -151,7 +153,7 @@ def fits(choice: Choice) -> bool:
 def kind_of(choice: Choice) -> Kind:
     """Make the kind of table that was chosen."""
     said = _said(choice)
-    return crossed(laid_out(said["keys"], said["paths"], said["stored"]), said["merging"], said["index"])
+    return crossed(laid_out(said["keys"], said["paths"], said["stored"]), said["merging"], said["index"], said["logs"])
 
 
 def _said(choice: Choice) -> dict[str, str]:

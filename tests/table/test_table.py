@@ -156,7 +156,7 @@ def test_a_merge_on_read_table_takes_updates_as_logs(path):
     updated = table.upsert([trip("a", ts=2, fare=9.0)])
     assert [".log." in name for name in updated.files] == [True]
     assert str(table.timeline.instants[-1].action) == "deltacommit"
-    read = Table(open_state(table.state.storage, table.state.env))
+    read = pyhudi.open_table(path)
     assert sorted(read.scan(["uuid", "fare"]).to_arrow().to_pylist(), key=str) == [
         {"uuid": "a", "fare": 9.0},
         {"uuid": "b", "fare": 1.0},

@@ -69,7 +69,7 @@ def stored(storage):
 
 
 class Raising:
-    """Gives each row of some keys another ordering value, deletes others, and adds rows."""
+    """Change the ordering value of some keys, delete others, and add rows."""
 
     def __init__(self, ts=None, gone=(), rest=()):
         self.ts, self.gone, self.added = ts or {}, gone, rest

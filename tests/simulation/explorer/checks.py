@@ -14,7 +14,7 @@ from tests.simulation.explorer.ends import End, decoded, judged_end
 from tests.simulation.explorer.kernel import Run
 from tests.simulation.explorer.operations import Operation
 from tests.simulation.explorer.scenario import TIMELINES, Play
-from tests.simulation.world import archived_commits
+from tests.simulation.world import archived_commits, is_data
 
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
@@ -65,7 +65,7 @@ class Sight:
                     completed[path] = stored.data
                 elif instant is not None:
                     pending.add(path)
-            elif path.endswith(".parquet") and not path.startswith(".hoodie/"):
+            elif is_data(path):
                 files[path] = stored.data
         restored = _restored(disk, pending)
         counting = {_instant(one).requested_time for one in pending} & set(restored)  # else it landed late
@@ -274,14 +274,16 @@ def _target_of(path: str, data: bytes) -> str:
 
 
 def _visible(watch: Watcher) -> frozenset[str]:
-    """Name the base files that a reader sees."""
+    """Name the base files that a reader sees, and the logs where their names tell whether they count."""
     sight, visible = watch.now, watch.visible
     history = frozenset(path for path in sight.disk.files if path.startswith(".hoodie/timeline/history/"))
     key = (frozenset(sight.completed.items()), sight.pending, frozenset(sight.files), history)
     if key not in visible:
         state = open_state(sight.disk.storage, sight.disk.clock)
         slices = visible_slices(file_index(state, load_timeline(state)))
-        visible[key] = frozenset(one.base.path for one in slices if one.base is not None)
+        bases = {one.base.path for one in slices if one.base is not None}
+        logs = {log.path for one in slices for log in one.logs if state.layout.has_completion_times}
+        visible[key] = frozenset(bases | logs)
         if len(visible) > MOST_VISIBLE:
             del visible[next(iter(visible))]
     return visible[key]
@@ -294,14 +296,15 @@ def _planned_by(path: str, data: bytes) -> frozenset[str]:
 
 
 def _said(sight: Sight) -> frozenset[str]:
-    """Name the base files that completed commits leave, done one after the other."""
+    """Name the files that completed commits leave, done one after the other."""
     return _said_before(sight, "9")
 
 
 def _said_before(sight: Sight, time: str) -> frozenset[str]:
     """Name those that commits left which were completed before a time."""
-    live: dict[tuple[str, str], str] = {}
+    live: dict[tuple[str, str], set[str]] = {}
     archived = _archived(sight.disk)
+    is_named_by_writer = any(path.startswith(".hoodie/timeline/") for path in sight.completed)
     said = [(done, commit) for done, commit in archived.values()]
     for path, data in sight.completed.items():
         commit = _decoded(path, data)
@@ -312,8 +315,11 @@ def _said_before(sight: Sight, time: str) -> frozenset[str]:
             for file_id in file_ids:
                 live.pop((partition, file_id), None)
         for partition, stats in commit.stats.items():
-            live |= {(partition, stat.file_id or ""): stat.path for stat in stats if stat.path}
-    return frozenset(live.values())
+            for stat in [one for one in stats if one.path]:
+                below = live.get((partition, stat.file_id or ""), set()) if stat.is_log else set()
+                counts = is_named_by_writer or not stat.is_log
+                live[partition, stat.file_id or ""] = below | ({str(stat.path)} if counts else set())
+    return frozenset(path for paths in live.values() for path in paths)
 
 
 def _archived(disk: Disk) -> dict[str, tuple[str, CommitMetadata]]:

@@ -66,6 +66,7 @@ class Scenario:
     options: Mapping[str, object] = field(default_factory=dict)
     index: Mapping[str, object] = field(default_factory=dict)
     """Options of the index with which the table is made and every writer writes."""
+    table_type: str = "cow"
     breaks: str = ""
     """Why this may go wrong, where nothing at all can be promised."""
     is_serializable: bool = True
@@ -191,9 +192,9 @@ def _rows_of(start: Start) -> Rows:
 
 
 @cache
-def _first(version: int, index: tuple[tuple[str, object], ...]) -> Start:
+def _first(version: int, index: tuple[tuple[str, object], ...], table_type: str) -> Start:
     """Make the table that all begin with; the clock, which each look moves, is looked at once."""
-    world = World.new(version, index)
+    world = World.new(version, index, table_type)
     for path, data in BYSTANDERS.items():
         world.storage.put(path, data)
     return Start(world, world.env.now_ms())
@@ -203,13 +204,19 @@ def prepared(scenario: Scenario) -> Start:
     """Return the table a scenario begins with."""
     options, index = (tuple(sorted(given.items())) for given in (scenario.options, scenario.index))
     return _prepared(
-        scenario.version, scenario.before, scenario.dies_at, scenario.quiet_ms, scenario.is_object_store, options, index
+        _first(scenario.version, index, scenario.table_type),
+        scenario.before,
+        scenario.dies_at,
+        scenario.quiet_ms,
+        scenario.is_object_store,
+        options,
+        index,
     )
 
 
 @cache
 def _prepared(
-    version: int,
+    first: Start,
     before: tuple[Verb, ...],
     dies_at: str,
     quiet_ms: int,
@@ -217,7 +224,6 @@ def _prepared(
     options: tuple[tuple[str, object], ...],
     index: tuple[tuple[str, object], ...],
 ) -> Start:
-    first = _first(version, index)
     start = Start(first.world, first.now_ms + quiet_ms)
     if not before:
         return start
