@@ -17,7 +17,7 @@ from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.view import timeline_of
 
 GOLDEN = [one for one in kept_tables() if one.script.name.startswith("mor_")]
-PLANNED = {"mor_cleaned", "mor_compacted", "mor_compaction_inflight", "mor_compaction_requested", "mor_log_compacted"}
+PLANNED = {"mor_cleaned", "mor_compacted", "mor_compaction_inflight", "mor_compaction_requested"}
 PENDING = [one for one in GOLDEN if one.script.name == "mor_compaction_requested"]
 
 

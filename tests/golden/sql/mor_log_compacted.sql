@@ -5,7 +5,7 @@ set hoodie.log.compaction.inline = true;
 set hoodie.log.compaction.blocks.threshold = 1;
 set hoodie.log.record.reader.use.scanV2 = true;
 set hoodie.optimized.log.blocks.scan.enable = true;
-set hoodie.compact.inline.max.delta.commits = 1;
+set hoodie.compact.inline.max.delta.commits = 100;
 create table ${table} (id string, ts bigint, note string, fare double, city string) using hudi
 partitioned by (city)
 location '${path}'
