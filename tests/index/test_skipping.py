@@ -37,15 +37,21 @@ def slices_of(files: list[tuple[str, list[str]]]) -> pa.Table:
 
 
 def stats_of(files: dict[str, pa.Table], version: int = 9, row_group_size: int = 2) -> pa.Table:
-    """Write files and read their statistics; the names of files are paths."""
+    """Write files and read their statistics; the names of files are paths, and logs are written as base files."""
     storage = MemoryStorage()
     for path, table in files.items():
         content = io.BytesIO()
         pq.write_table(table, content, row_group_size=row_group_size)
-        storage.put(path, content.getvalue())
-    named = [tuple(path.split("/")) for path in files]
+        storage.put(path.replace("/.", "/"), content.getvalue())
+    named = {tuple(path.replace("/.", "/").split("/")): path.split("/")[1] for path in files}
     columns = sorted({name for table in files.values() for name in table.column_names})
-    return read_column_stats(storage, named, columns, version)
+    stats = read_column_stats(storage, list(named), columns, version)
+    at, places = (
+        stats.schema.get_field_index("fileName"),
+        zip(*map(stats.column, ("partition", "fileName")), strict=True),
+    )
+    names = [named[where.as_py(), name.as_py()] for where, name in places]
+    return stats.set_column(at, "fileName", pa.array(names, pa.string()))
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

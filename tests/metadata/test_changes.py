@@ -43,4 +43,4 @@ def test_a_clean_takes_names_and_statistics_away():
         {"sf": {"size": 0, "isDeleted": True}},
         {name: {"size": 0, "isDeleted": True} for name in (".b.log.1_0-0-0", "a.parquet")},
     ]
-    assert len(stats.keys) == len(TRIPS) + 3
+    assert len(stats.keys) == 2 * (len(TRIPS) + 3)

@@ -28,7 +28,7 @@ from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.ranged_input import RangedInput
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["ReadSpec", "read_changes", "read_parts"]
+__all__ = ["ReadSpec", "open_parquet", "read_changes", "read_parts"]
 
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -168,13 +168,17 @@ def _gathered(batches: Iterator[pa.RecordBatch], part_bytes: float) -> Iterator[
         yield pa.Table.from_batches(held)
 
 
-def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> tuple[int, Iterator[pa.RecordBatch]]:
+def open_parquet(block: LogBlock) -> pa.NativeFile:
+    """Open the parquet that a block holds for random reads.   Cost: the whole block where it is small, else its end."""
     size = block.content_bytes
     if size <= _WHOLE_BYTES:
-        source = pa.BufferReader(block.read_content())
-    else:
-        tail = block.read_at(size - _TAIL_BYTES, _TAIL_BYTES)
-        source = pa.PythonFile(RangedInput(f"log block at {block.position}", block.read_at, size, tail), "r")
+        return pa.BufferReader(block.read_content())
+    tail = block.read_at(size - _TAIL_BYTES, _TAIL_BYTES)
+    return pa.PythonFile(RangedInput(f"log block at {block.position}", block.read_at, size, tail), "r")
+
+
+def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> tuple[int, Iterator[pa.RecordBatch]]:
+    source = open_parquet(block)
     footer = read_footer(source)
     if not footer.rows_count:
         stored = pa.schema([field for field in footer.schema if field.name in names])

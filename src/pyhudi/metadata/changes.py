@@ -37,6 +37,7 @@ __all__ = [
 TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function over tasks, as `Engine.run` does."""
 _FILES_A_TASK: Final = 64
+_CHANGE_LOG: Final = ".cdc"
 
 
 def records_of_commit(
@@ -47,14 +48,14 @@ def records_of_commit(
     Statistics of a partition are widened by those of the files that a commit adds to it, so they need no look at the
     others, and enclose whatever other writers add.
 
-    Cost: the footer of each file that was written, in tasks where there are many.
+    Cost: the footer of each file that was written, in tasks where there are many; of a log what `log_stats` costs.
     """
     found = [files_records(files_of_commit(metadata))]
     written = [
         (PartitionPath(partition), (stat.path or "").rsplit("/", 1)[-1])
         for partition, stats in metadata.stats.items()
         for stat in stats
-        if stat.path and not stat.is_log
+        if stat.path
     ]
     schema = metadata.extra.get("schema")
     return found + stats_of_files(state, written, schema, settings=settings, run=run)
@@ -75,7 +76,7 @@ def records_of_clean(
     found = [files_records(file_entries((), {}, deleted=deleted, deleted_partitions=dropped))]
     if MetadataPartition.COLUMN_STATS in state.config.metadata_partitions and schema:
         columns = stats_columns(state, schema, settings)
-        gone = [(where, name) for where, names in deleted.items() for name in names if not name.startswith(".")]
+        gone = [(where, name) for where, names in deleted.items() for name in names if not name.endswith(_CHANGE_LOG)]
         stats = deleted_stats(gone, columns, state.config.table_version)
         found.append(stats_records(MetadataPartition.COLUMN_STATS, stats))
     return found
@@ -91,7 +92,7 @@ def stats_of_files(
     partitions: Iterable[str] | None = None,
     known: pa.Table | None = None,
 ) -> list[MetadataRecords]:
-    """Return the statistics of base files and of their partitions, for those of `partitions` that hold statistics.
+    """Return the statistics of files and of their partitions, for those of `partitions` that hold statistics.
 
     Without `partitions`, for what the table's metadata table has. `schema` is the table's, in Avro; `known` are
     statistics that `read_stats` has read before.
@@ -106,7 +107,8 @@ def stats_of_files(
     if MetadataPartition.COLUMN_STATS in kept:
         found.append(stats_records(MetadataPartition.COLUMN_STATS, stats))
     if MetadataPartition.PARTITION_STATS in kept:
-        found.append(stats_records(MetadataPartition.PARTITION_STATS, partition_stats(stats, version, is_all=False)))
+        filled = stats.filter(pc.greater(stats.column("valueCount"), 0))
+        found.append(stats_records(MetadataPartition.PARTITION_STATS, partition_stats(filled, version, is_all=False)))
     return found
 
 

@@ -92,12 +92,12 @@ def stored_records(
     The records are in the order in which partitions are built. `schema` is the table's, in Avro; `known` are
     statistics of `stored_stats`.
 
-    Cost: a listing of every directory; where statistics are kept, a footer of each base file of which none are known.
+    Cost: a listing of every directory; where statistics are kept, what they cost of each file of which none are known.
     """
-    partitions, sizes, bases = _stored(state, timeline)
+    partitions, sizes, measured = _stored(state, timeline)
     kept = first_partitions(state.config, settings)
     names = files_records(file_entries(partitions, sizes), [ALL_PARTITIONS])
-    stats = stats_of_files(state, bases, schema, settings=settings, run=run, partitions=kept, known=known)
+    stats = stats_of_files(state, measured, schema, settings=settings, run=run, partitions=kept, known=known)
     return [names, *stats]
 
 
@@ -107,13 +107,13 @@ def stored_stats(
     """Read the statistics of the files there are, for `stored_records` to begin with; None where none are kept.
 
     Locks:  none need be held: what is committed meanwhile is read by `stored_records`.
-    Cost:   a listing of every directory; a footer of each base file.
+    Cost:   a listing of every directory; what the statistics of each file cost.
     """
     if not schema or MetadataPartition.COLUMN_STATS not in first_partitions(state.config, settings):
         return None
     try:
-        _, _, bases = _stored(state, timeline)
-        return read_stats_of_files(state, bases, stats_columns(state, schema, settings), run=run)
+        _, _, measured = _stored(state, timeline)
+        return read_stats_of_files(state, measured, stats_columns(state, schema, settings), run=run)
     except FileMissing:  # cleaned since it was listed
         return None
 
@@ -121,18 +121,19 @@ def stored_stats(
 def _stored(
     state: TableState, timeline: Timeline
 ) -> tuple[Sequence[PartitionPath], dict[str, dict[str, int]], list[tuple[PartitionPath, str]]]:
-    """List partitions, the sizes of files that count by partition and name, and the base files among these."""
+    """List partitions, the sizes of files that count by partition and name, and those that have statistics."""
     index = storage_index(state, timeline)
     partitions = index.partitions()
     sizes: dict[str, dict[str, int]] = {}
-    bases: list[tuple[PartitionPath, str]] = []
+    measured: list[tuple[PartitionPath, str]] = []
     files = index.files(partitions)
     for where, name, size_bytes in zip(*(files.column(one).to_pylist() for one in files.column_names), strict=True):
         file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
         if file is not None and _counts(state, timeline, file):
             sizes.setdefault(where, {})[name] = size_bytes
-            bases += [(file.partition, name)] if isinstance(file, BaseFile) else []
-    return partitions, sizes, bases
+            is_change_log = isinstance(file, LogFile) and file.suffix
+            measured += [] if is_change_log else [(file.partition, name)]
+    return partitions, sizes, measured
 
 
 def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:

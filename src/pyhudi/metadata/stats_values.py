@@ -22,6 +22,7 @@ from pyhudi.metadata.schema import record_schema
 from pyhudi.schema.types import avro_to_arrow
 
 __all__ = [
+    "NO_VALUE_TYPE",
     "VALUE_TYPE",
     "can_encode",
     "decode_bounds",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 VALUE_TYPE: Final = pa.struct([pa.field("typeOrdinal", pa.int32(), nullable=False), ("additionalInfo", pa.string())])
+NO_VALUE_TYPE: Final = 1
+"""The ordinal of the value type of logs that have deletes only."""
 _V1_DECIMAL: Final = pa.decimal128(30, 15)
 _WITH_VALUE_TYPES: Final = 9
 """The table version from which on values say their type."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.metadata.checking import files_by, listed_as_stored, new_table
 from tests.new_states import new_state
 from tests.txn.writing import begun, leftovers, metadata_of, states_of
 
@@ -13,7 +14,9 @@ from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileId, LogFile, PartitionPath
 from pyhudi.filegroup.names import log_token
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks
+from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_rollback_metadata
 from pyhudi.timeline.instant import Action, InstantTime
@@ -203,3 +206,21 @@ def test_blocks_are_looked_for_in_slices_that_were_there_only(state):
         second: [log(first).path],
     }
     assert logs_with_blocks(new_state(9), [first]) == {first: []}
+
+
+def test_the_metadata_table_is_told_what_a_rollback_leaves_of_logs():
+    table = new_table(6)
+    state = open_state(table.state.storage, table.state.env)
+    [group, _] = [name.split("_")[0] for name in files_of(state) if name.endswith(".parquet")]
+    base = load_timeline(state).instants[0].requested_time
+    time = left_behind(state, lambda time: log(time, 1, group, base, "1-2-3"))
+    rollback_instant(state, time, SETTINGS)
+    assert [name for name in files_of(state) if name.startswith(".")] == [
+        f".{group}_{base}.log.1_1-2-3",
+        f".{group}_{base}.log.2_1-0-1",
+    ]
+    assert listed_as_stored(table)
+
+
+def files_of(state):
+    return [name for _, name, _ in files_by(file_index(state, load_timeline(state)))]

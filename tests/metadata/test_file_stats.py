@@ -1,0 +1,36 @@
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.formats.parquet import read_footer
+from pyhudi.metadata.file_stats import measured, parquet_stats
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([2, None, 1], (1, (1, 2))),
+        ([None], (1, (None, None))),
+        ([-1.5, 0.5], (0, (-1.5, 0.5))),
+    ],
+)
+def test_nulls_and_bounds_are_measured(values, said):
+    assert measured(pa.table({"x": values})) == said
+
+
+def test_where_a_float_is_nan_it_is_the_greatest():
+    nulls, (least, greatest) = measured(pa.table({"x": [1.0, math.nan, None]}))
+    assert (nulls, least, math.isnan(greatest)) == (1, 1.0, True)
+
+
+def test_a_footer_tells_of_all_row_groups():
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"x": [3, None, 1, 2], "y": ["b", "a", "c", "d"]}), sink, row_group_size=2)
+    source = pa.BufferReader(sink.getvalue())
+    found = {
+        name: (bounds, counts[:2])
+        for name, _, bounds, counts in parquet_stats(source, read_footer(source), ["x", "y", "z"], 9)
+    }
+    assert found == {"x": ((1, 3), (4, 1)), "y": (("a", "d"), (4, 0))}
