@@ -1,6 +1,7 @@
 """Everything that can be done beside everything else, in every order; and crowds of three to five, in random orders."""
 
 import os
+from itertools import product
 
 import pytest
 from tests.simulation.explorer.hunting import explained, hunt, scenarios, ways
@@ -12,6 +13,8 @@ WAYS = ("bound2", "all:8000") if IS_FULL else ("bound1", "all:25")
 """The first of them is searched to its end."""
 EARLIER_WAYS = ("bound1", "all:200") if IS_FULL else ("bound1",)
 EARLIER = [name for name in pairs.SCENARIOS if name.endswith("-v6")]
+CROSSED = list(pairs.CROSSED)[:: 1 if IS_FULL else 25]
+RUNS_OF_A_KIND = 60 if IS_FULL else 5
 CROWDS = list(crowds.SCENARIOS)[: 250 if IS_FULL else 10]
 RUNS_OF_A_CROWD = 100 if IS_FULL else 25
 """Of each way."""
@@ -21,7 +24,7 @@ def require_right(name, found):
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
 
 
-@pytest.mark.parametrize("name", [name for name in pairs.SCENARIOS if name not in EARLIER])
+@pytest.mark.parametrize("name", [name for name in pairs.SCENARIOS if name not in {*EARLIER, *pairs.CROSSED}])
 def test_two_actions_beside_each_other(name, figure):
     found = hunt(scenarios()[name], *ways(*WAYS))
     require_right(name, found)
@@ -41,6 +44,13 @@ def test_two_actions_beside_each_other_at_version_6(name, figure):
     figure("action pairs at version 6, every order with one interruption")
 
 
+@pytest.mark.parametrize("name", CROSSED)
+def test_two_actions_beside_each_other_on_other_kinds_of_tables(name, figure):
+    found = hunt(scenarios()[name], *ways(*crowds.WAYS, seed=SEED, runs=RUNS_OF_A_KIND))
+    require_right(name, found)
+    figure("random schedules of pairs on other kinds of tables", found.runs)
+
+
 def half(name):
     """Let a half of the crowds be run beside the other."""
     return f"{name}-{'even' if int(name.split('-')[1]) % 2 == 0 else 'odd'}"
@@ -55,4 +65,11 @@ def test_three_to_five_at_once(name, figure):
 
 def test_no_pair_is_missing():
     count = len(pairs.ACTIONS)
-    assert len(pairs.SCENARIOS) == 2 * len(EARLIER) == count * (count + 1)
+    assert len(pairs.SCENARIOS) == 3 * len(EARLIER) == 3 * len(pairs.CROSSED) == 3 * count * (count + 1) / 2
+    kinds = {(action, name.partition("-on-")[2]) for name in pairs.CROSSED for action in parts(name)}
+    assert kinds == set(product(pairs.ACTIONS, pairs.KINDS))
+
+
+def parts(name):
+    """Return the actions of a pair on a kind."""
+    return name.partition("-on-")[0].split("+")

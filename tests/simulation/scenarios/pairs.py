@@ -75,9 +75,9 @@ def circumstances(*names):
     return found
 
 
-def _pair(one, other, version):
+def _pair(one, other, version, **kind):
     actors = {"w1": (ACTIONS[one].verb(1, {}),), "w2": (ACTIONS[other].verb(2, {}),)}
-    return Scenario(about=f"{one} beside {other}", actors=actors, version=version, **circumstances(one, other))
+    return Scenario(about=f"{one} beside {other}", actors=actors, version=version, **kind, **circumstances(one, other))
 
 
 WAYS = ("all",)
@@ -85,3 +85,27 @@ PAIRS = list(combinations_with_replacement(ACTIONS, 2))
 SCENARIOS = {f"{one}+{other}": _pair(one, other, 9) for one, other in PAIRS}
 SCENARIOS |= {f"{one}+{other}-v6": _pair(one, other, 6) for one, other in PAIRS}
 """Readers of version 6 go by when a commit was requested, of version 9 by when it was completed."""
+
+METADATA = {"hoodie.metadata.enable": True}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
+KINDS = {
+    "metadata-9": {"version": 9, "index": METADATA},
+    "buckets-9": {"version": 9, "index": BUCKETS},
+    "buckets-metadata-8": {"version": 8, "index": BUCKETS | METADATA},
+    "8": {"version": 8},
+    "metadata-6": {"version": 6, "index": METADATA},
+    "buckets-6": {"version": 6, "index": BUCKETS},
+}
+"""Kinds of tables: each two of version, metadata table and index meet in one of them."""
+
+
+def _crossed():
+    """Make each pair once more, on kinds in turn so that each action is done on all of them."""
+    names = list(ACTIONS)
+    for one, other in PAIRS:
+        kind = list(KINDS)[(names.index(one) + names.index(other)) % len(KINDS)]
+        yield f"{one}+{other}-on-{kind}", _pair(one, other, **KINDS[kind])
+
+
+CROSSED = dict(_crossed())
+SCENARIOS |= CROSSED
