@@ -3,15 +3,14 @@ import json
 import pytest
 from tests.building import TRIPS, trip, trips
 
-from pyhudi.actions.call import WriteCall
-from pyhudi.actions.finish import commit_schema, finish, stat_of
+from pyhudi.actions.call import WriteCall, commit_schema
+from pyhudi.actions.finish import finish
 from pyhudi.actions.work import WriteWork
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.options import Settings
 from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.metadata import WriteStat
 
 
 def test_a_commit_says_what_was_written_where(engine, version):
@@ -77,36 +76,3 @@ def test_a_base_file_and_a_log_of_one_file_group_are_never_published(engine):
     ]
     with pytest.raises(InternalError, match="two files"):
         finish(None, WriteWork(), statuses)
-
-
-def test_a_log_files_stat_is_apache_hudis():
-    log = WriteStatus(
-        partition="p",
-        file_id="f-0",
-        path="p/.f-0_2.log.1_0-0-0",
-        previous_instant="2",
-        previous_name="",
-        log_version=1,
-        log_files=(".f-0_2.log.1_0-0-0",),
-        rows_count=1,
-        updates_count=1,
-        size_bytes=975,
-        write_ms=25,
-    )
-    assert stat_of(log) == WriteStat(
-        file_id="f-0",
-        path="p/.f-0_2.log.1_0-0-0",
-        prev_commit="2",
-        num_writes=1,
-        num_update_writes=1,
-        total_write_bytes=975,
-        partition_path="p",
-        file_size_in_bytes=975,
-        base_file="",
-        log_files=(".f-0_2.log.1_0-0-0",),
-        log_version=1,
-        log_offset=0,
-        scan_time_ms=0,
-        upsert_time_ms=25,
-        create_time_ms=0,
-    )

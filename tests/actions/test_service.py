@@ -54,7 +54,7 @@ class Noting:
     def _encode(self, done, nonce):
         return json.dumps([done, nonce.hex()]).encode()
 
-    def take_back(self, call, instant, completed):
+    def tidy(self, call, instant, completed):
         if completed is None and not self.is_shareable:
             call.state.storage.delete_tree("notes")
 

@@ -273,6 +273,15 @@ def test_a_table_is_checked_and_what_does_not_agree_is_listed(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == {"repaired": True, "records": {"files": 2}}
 
 
+@pytest.mark.parametrize("how", [[], ["--dry-run"], ["--schedule"]])
+def test_a_table_without_logs_is_compacted_by_doing_nothing(tmp_path, capsys, how):
+    path = tmp_path / "trips"
+    create_table(str(path), pa.schema({"id": "string"}), record_key="id").upsert([{"id": "a"}])
+    assert main(["compact", str(path), *how, "--json"]) == 0
+    merged = "log files to merge" if how else "log files merged"
+    assert json.loads(capsys.readouterr().out) == {"instants": [], "file groups": 0, merged: [], "bytes": 0}
+
+
 def test_the_version_is_that_of_the_package(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"pyhudi {pyhudi.__version__}\n"

@@ -12,7 +12,7 @@ from tests.golden.catalogue import Golden
 from pyhudi.env import SystemEnv
 from pyhudi.table import Table, open_table
 
-__all__ = ["rows_of", "unpack_whole", "upsert_some"]
+__all__ = ["Later", "rows_of", "unpack_whole", "upsert_some"]
 
 OPTIONS = {"hoodie.index.bloom.num_entries": 20}
 CUSTOM = {
@@ -28,7 +28,7 @@ LEFT_BEHIND = {"cow_metadata_rolled_back"}
 NEW = {"id": "written by ours", "ts": 1000}
 
 
-class _Later(SystemEnv):
+class Later(SystemEnv):
     """Two hours on, when a writer that crashed in these tables is taken for gone, however fresh the tables are."""
 
     def now_ms(self) -> int:
@@ -37,7 +37,7 @@ class _Later(SystemEnv):
 
 def upsert_some(golden: Golden, path: Path) -> pa.Table:
     """Upsert a stored row and a new one, and give all rows that must be there then."""
-    table = open_table(str(path), env=_Later())
+    table = open_table(str(path), env=Later())
     stored = rows_of(table)
     made = _with_values(stored.slice(0, 1) if len(stored) else _first_row(stored.schema), **NEW)
     keys = table.config.record_key

@@ -265,6 +265,8 @@ CALLS = {
     **each("delete_savepoint", ("options", "dry_run"), instant="20200101000000000"),
     **each("clean", ("options", "dry_run"), schedule=False),
     **each("clean", ("schedule",)),
+    **each("compact", ("options", "dry_run", "schedule")),
+    **each("log_compact", ("options", "dry_run", "schedule")),
     **each("archive", ("options", "dry_run")),
     **each("run_due_services", ("options",)),
     **{f"pin {name}": lambda t, it, n=name: pinned(t, **{n: it}) for name in ("as_of", "expires_in_s", "options")},

@@ -14,12 +14,14 @@ from typing import Final
 
 from pyhudi.actions.clean_plan import HELD
 from pyhudi.actions.clean_scope import earliest_for
+from pyhudi.actions.compaction_trigger import deltas_to_retain
 from pyhudi.actions.retention import retention_of
 from pyhudi.actions.service import ServiceCall, require_unchanged
 from pyhudi.metadata.compaction import DELTA_COMMITS
 from pyhudi.metadata.table import metadata_state
 from pyhudi.options import MOST, between, option
 from pyhudi.queries.display import facts_html
+from pyhudi.state.config import TableType
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
@@ -114,7 +116,7 @@ def archive_bounds(call: ServiceCall, timeline: Timeline) -> ArchiveBounds:
         is_beyond_savepoint=settings.get(BEYOND_SAVEPOINT),
         retained=None if earliest is None else earliest.requested_time,
         replaced_since=_replaced_since(timeline, last),
-        deltas_to_compact=None if call.owner is None else settings.get(DELTA_COMMITS),
+        deltas_to_compact=_deltas_to_compact(call),
         has_metadata_table=bool(state.config.metadata_partitions),
         metadata_compacted=_metadata_compacted(state),
         data_timeline_from=None if call.owner is None else _begin_of(load_timeline(call.owner)),
@@ -134,6 +136,14 @@ def _begin_of(timeline: Timeline) -> InstantTime | None:
     """Return the first commit of a timeline, or an earlier pending instant."""
     pending = (one.requested_time for one in pending_instants(timeline))
     return min((one for one in (timeline.first_write, *pending) if one is not None), default=None)
+
+
+def _deltas_to_compact(call: ServiceCall) -> int | None:
+    """Return how many delta commits are counted until a compaction is due; None for a table without logs."""
+    if call.owner is not None:
+        return call.settings.get(DELTA_COMMITS)
+    is_compacted = call.state.config.table_type is TableType.MERGE_ON_READ
+    return deltas_to_retain(call.settings) if is_compacted else None
 
 
 def _replaced_since(timeline: Timeline, last: CleanMetadata | None) -> InstantTime | None:

@@ -4,6 +4,7 @@ Values: `WriteCall` (the opened table, the options, the engine) and `WriteResult
 them. Start at `WriteCall`.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +27,7 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
+from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.state.config import key_spec
 from pyhudi.state.merging import merge_spec
 from pyhudi.state.model import TableState
@@ -41,6 +43,7 @@ __all__ = [
     "Phases",
     "WriteCall",
     "WriteResult",
+    "commit_schema",
     "require_operation",
     "sizing_of",
     "with_argument",
@@ -181,6 +184,12 @@ def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> Writ
         bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
         logs=log_spec(call.settings, call.state.layout, layout, config.name),
     )
+
+
+def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
+    """Format the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
+    avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
+    return json.dumps(avro, separators=(",", ":"))
 
 
 def sizing_of(call: WriteCall, timeline: Timeline) -> Sizing:

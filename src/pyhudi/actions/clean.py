@@ -149,7 +149,7 @@ class Cleaning:
         )
         return partial(encode_clean_metadata, metadata)
 
-    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+    def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
         """Do nothing: a clean writes no file, and what it deleted is to be deleted."""
 
 

@@ -29,7 +29,7 @@ from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import Timeline, pending_instants, replaced_file_groups
 from pyhudi.txn.checks import planned_groups
 
-__all__ = ["find_operations", "operation_of", "plan_compaction", "slices_with_logs"]
+__all__ = ["find_operations", "operation_of", "plan_compaction", "slices_with_logs", "waits"]
 
 _MB: Final = 1024 * 1024
 _log = logging.getLogger("pyhudi.actions")
@@ -46,7 +46,7 @@ def plan_compaction(state: TableState, timeline: Timeline, settings: Settings) -
     Raises: OptionError where the strategy does not fit the partitions.
     """
     rules = compaction_rules(settings, _today(state))
-    if _waits(timeline):
+    if waits(timeline):
         return ()
     index = file_index(state, timeline)
     partitions = chosen_partitions(index.partitions(), rules)
@@ -98,7 +98,7 @@ def operation_of(one: FileSlice, most_bytes: int) -> CompactionOperation:
     )
 
 
-def _waits(timeline: Timeline) -> bool:
+def waits(timeline: Timeline) -> bool:
     """Return whether a compaction cannot be planned now, and say why."""
     if timeline.layout > 1:
         return False

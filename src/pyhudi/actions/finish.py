@@ -3,32 +3,28 @@
 Start at `finish`.
 """
 
-import json
 import logging
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import pyarrow as pa
-
 from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.call import RETRIES, WriteCall, WriteResult
+from pyhudi.actions.call import RETRIES, WriteResult, commit_schema
 from pyhudi.actions.retry_in_place import work_again
 from pyhudi.actions.services import run_after_commit
 from pyhudi.actions.work import WriteWork, run_work
+from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
 from pyhudi.metadata.changes import records_of_commit
-from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.timeline.instant import Instant
-from pyhudi.timeline.metadata import CommitMetadata, WriteStat
+from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import Committed
 
-__all__ = ["commit_schema", "finish", "stat_of"]
+__all__ = ["commit_schema", "finish"]
 
 _log = logging.getLogger("pyhudi.actions")
 
@@ -60,16 +56,10 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
         left -= 1
 
 
-def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
-    """Format the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
-    avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
-    return json.dumps(avro, separators=(",", ":"))
-
-
 def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> Proposal:
     metadata = CommitMetadata(
         operation=write.operation,
-        stats=_stats(written),
+        stats=stats_of(written),
         extra={**write.call.commit_metadata, "schema": commit_schema(write.call, write.schema)},
         replaced=work.replaced_ids,
     )
@@ -110,39 +100,6 @@ def _with(written: Sequence[WriteStatus], fresh: Sequence[WriteStatus]) -> list[
     gone = {status.path.rsplit("/", 1)[-1] for status in written} - {one.path.rsplit("/", 1)[-1] for one in kept}
     left = [replace(one, log_files=tuple(name for name in one.log_files if name not in gone)) for one in fresh]
     return kept + [status for status in left if status.path]
-
-
-def _stats(written: Sequence[WriteStatus]) -> dict[str, tuple[WriteStat, ...]]:
-    stats: dict[str, list[WriteStat]] = defaultdict(list)
-    for status in written:
-        stats[status.partition].append(stat_of(status))
-    return {partition: tuple(found) for partition, found in stats.items()}
-
-
-def stat_of(status: WriteStatus) -> WriteStat:
-    """Fill a write's stat with the literals real files have.   Spec: format/timeline 3.2."""
-    is_log = bool(status.log_version)
-    is_created = status.previous_instant == "null"
-    return WriteStat(
-        file_id=status.file_id,
-        path=status.path,
-        prev_commit=status.previous_instant,
-        num_writes=status.rows_count,
-        num_deletes=status.deletes_count,
-        num_update_writes=status.updates_count,
-        num_inserts=status.inserts_count,
-        total_write_bytes=status.size_bytes,
-        partition_path=status.partition,
-        file_size_in_bytes=status.size_bytes,
-        prev_base_file=None if is_log else status.previous_name or None,
-        base_file=status.previous_name if is_log else None,
-        log_files=status.log_files if is_log else None,
-        log_version=status.log_version if is_log else None,
-        log_offset=0 if is_log else None,
-        scan_time_ms=0,
-        upsert_time_ms=0 if is_created else status.write_ms,
-        create_time_ms=status.write_ms if is_created else 0,
-    )
 
 
 def _require_one_base_file_a_group(statuses: Sequence[WriteStatus]) -> None:

@@ -139,7 +139,7 @@ class _Restore:
         )
         return partial(encode_restore_metadata, metadata)
 
-    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+    def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
         """Do nothing: a restore writes no file."""
 
 

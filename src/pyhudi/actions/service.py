@@ -111,8 +111,8 @@ class Service(Protocol[Plan, Done]):
         """
         ...
 
-    def take_back(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
-        """Remove what this process wrote for a plan that it did not complete; `completed` if another process did.
+    def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+        """Remove what was written for a plan and its commit does not name: all of it where there is none, None.
 
         Nothing, where others may run the plan at the same time.
         """
@@ -271,7 +271,7 @@ def _run(
             require_lease(lease)
             there = find_action(load_timeline(state), instant.requested_time, instant.comparable_action)
             if there is None or there.is_completed:
-                service.take_back(call, inflight, there)
+                service.tidy(call, inflight, there)
                 return None
             if not service.is_shareable and planned.heartbeat is not None:
                 require_heartbeat(instant.requested_time, planned.heartbeat)
@@ -279,6 +279,8 @@ def _run(
             completed = complete_once(state, inflight, encode, partial(_issue, call.times), lease)
             if completed.completion_time is not None and state.layout.has_completion_times:
                 call.times.settle(completed.completion_time)
+        with suppress(HudiError):  # else the next write does it
+            service.tidy(call, completed, completed)
     return ServiceRun(instant=completed, plan=planned.plan)
 
 
@@ -310,7 +312,7 @@ def _carry_out(call: ServiceCall, service: Service[Plan, Done], planned: Service
     except Exception:
         if not (service.is_shareable or planned.heartbeat is None or planned.heartbeat.is_expired()):
             with suppress(HudiError):
-                service.take_back(call, inflight, None)
+                service.tidy(call, inflight, None)
                 return_to_requested(call.state, inflight)
         raise
 

@@ -14,10 +14,12 @@ from typing import Final
 from pyhudi.actions.archive import archive_table, is_archive_due
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
+from pyhudi.actions.compact import Compaction, is_compaction_inline, plan_due_compaction, run_due_compactions
+from pyhudi.actions.log_compact import LogCompaction, is_log_compaction_inline, run_due_log_compactions
 from pyhudi.actions.metadata_services import run_metadata_services
 from pyhudi.actions.service import ServiceCall, run_service, service_call
 from pyhudi.errors import HudiError
-from pyhudi.options import Option, option
+from pyhudi.options import Option, Settings, option
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import Timeline, with_completed
 from pyhudi.txn.commit import Committed
@@ -38,16 +40,19 @@ ASYNC_ARCHIVE: Final = option(
 _log = logging.getLogger("pyhudi.actions")
 
 
+_Run = Callable[[ServiceCall], Sequence[str]]
+"""Returns the instants that were completed, planned or archived."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """One service, as far as it matters when it runs."""
 
     name: str
     is_due: Callable[[ServiceCall, Timeline], bool]
-    run: Callable[[ServiceCall], Sequence[str]]
-    """Returns the instants that were completed, or archived."""
-    is_left: Option[bool]
-    """The option that leaves it to a process of its own."""
+    run: _Run
+    inline: Callable[[Settings], _Run | None]
+    """Returns what a writer does when it is due; None: it leaves it to a process of its own."""
 
 
 def _clean(call: ServiceCall) -> Sequence[str]:
@@ -58,11 +63,26 @@ def _archive(call: ServiceCall) -> Sequence[str]:
     return archive_table(call).instants
 
 
+def _unless(is_left: Option[bool], run: _Run) -> Callable[[Settings], _Run | None]:
+    return lambda settings: None if settings.get(is_left) else run
+
+
+def _compaction_in_writes(settings: Settings) -> _Run | None:
+    runs, plans = is_compaction_inline(settings)
+    return run_due_compactions if runs else plan_due_compaction if plans else None
+
+
+def _log_compaction_in_writes(settings: Settings) -> _Run | None:
+    return run_due_log_compactions if is_log_compaction_inline(settings) else None
+
+
 _SERVICES: Final = (
-    _Kind("clean", Cleaning().is_due, _clean, ASYNC_CLEAN),
-    _Kind("archive", is_archive_due, _archive, ASYNC_ARCHIVE),
+    _Kind("compaction", Compaction().is_due, run_due_compactions, _compaction_in_writes),
+    _Kind("log compaction", LogCompaction().is_due, run_due_log_compactions, _log_compaction_in_writes),
+    _Kind("clean", Cleaning().is_due, _clean, _unless(ASYNC_CLEAN, _clean)),
+    _Kind("archive", is_archive_due, _archive, _unless(ASYNC_ARCHIVE, _archive)),
 )
-"""In the order in which they run: what was cleaned can be archived."""
+"""In the order in which they run: what was compacted can be cleaned, and what was cleaned can be archived."""
 
 
 def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
@@ -74,8 +94,8 @@ def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
     if call.state.config.metadata_partitions:
         run_metadata_services(call)
     for one in _SERVICES:
-        if one.is_due(call, load_timeline(call.state)):
-            done[one.name] = tuple(one.run(call))
+        if one.is_due(call, load_timeline(call.state)) and (found := one.run(call)):
+            done[one.name] = tuple(found)
     return done
 
 
@@ -87,7 +107,7 @@ def run_after_commit(write: WriteContext, done: Committed) -> None:
     try:
         if done.is_compaction_due:
             with write.phases.step("keep metadata table"):
-                run_metadata_services(service_call(write.call.state, write.call.settings))
+                run_metadata_services(_call_of(write))
         _run_due(write, with_completed(write.txn.snapshot, done.instant))
     except HudiError as error:
         _log.warning("%s is committed; a table service failed: %s", done.instant.requested_time, error)
@@ -95,9 +115,14 @@ def run_after_commit(write: WriteContext, done: Committed) -> None:
 
 def _run_due(write: WriteContext, timeline: Timeline) -> None:
     """Run what is due by a timeline, unless the options leave it to a process of its own."""
-    call = service_call(write.call.state, write.call.settings)
+    call = _call_of(write)
     for one in _SERVICES:
-        if not call.settings.get(one.is_left) and one.is_due(call, timeline):
+        run = one.inline(call.settings)
+        if run is not None and one.is_due(call, timeline):
             with write.phases.step(one.name):
-                one.run(call)
+                run(call)
             timeline = load_timeline(call.state)
+
+
+def _call_of(write: WriteContext) -> ServiceCall:
+    return service_call(write.call.state, write.call.settings, write.call.engine)

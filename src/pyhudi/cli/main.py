@@ -21,6 +21,7 @@ __all__ = [
     "check",
     "clean",
     "commits",
+    "compact",
     "demo",
     "doctor",
     "files",
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 NOT_BUILT = (
-    "compact",
     "cluster",
     "index",
     "upgrade",
@@ -285,6 +285,27 @@ def clean(
     opened, options = open_named(table, storage_option), option_pairs(option)
     done = opened.clean(options=options, dry_run=dry_run, schedule=schedule)
     print_facts(describe_clean(done, is_done=not (dry_run or schedule)), as_json=json)
+
+
+@app.command()
+def compact(
+    table: TablePath,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be merged.")] = False,
+    schedule: Annotated[
+        bool, typer.Option("--schedule", help="Only store the plan; the next compaction runs it.")
+    ] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Merge log files into base files, as the compaction strategy chooses."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_compaction, open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    done = opened.compact(options=options, dry_run=dry_run, schedule=schedule)
+    print_facts(describe_compaction(done, is_done=not (dry_run or schedule)), as_json=json)
 
 
 @app.command()

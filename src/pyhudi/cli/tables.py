@@ -14,6 +14,7 @@ __all__ = [
     "comma_separated",
     "describe",
     "describe_clean",
+    "describe_compaction",
     "describe_restore",
     "describe_rollback",
     "describe_savepoint",
@@ -87,6 +88,16 @@ def describe_clean(result: Any, *, is_done: bool) -> dict[str, object]:  # noqa:
         "bytes": result.bytes,
         "partitions left empty": list(result.partitions),
         "earliest instant retained": result.earliest,
+    }
+
+
+def describe_compaction(result: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - what a compaction did
+    """Describe what a compaction merges, or has merged."""
+    return {
+        "instants": list(result.instants),
+        "file groups": result.file_groups,
+        "log files merged" if is_done else "log files to merge": list(result.files),
+        "bytes": result.bytes,
     }
 
 

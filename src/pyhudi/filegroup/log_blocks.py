@@ -34,6 +34,8 @@ def encode_changes(part: RowChanges, spec: WriteSpec, task: FileTask) -> NewBloc
     if spec.logs is None:
         raise InternalError("a write without log files was to write one")
     headers = {HeaderKey.INSTANT_TIME: str(spec.instant), HeaderKey.SCHEMA: spec.logs.schema}
+    if task.compacted:
+        headers[HeaderKey.COMPACTED_BLOCK_TIMES] = ",".join(task.compacted)
     keys, rows, is_unordered = part.keys, part.rows, part.is_unordered
     positions = _known_positions(part) if spec.logs.has_positions and task.base else None
     if positions is not None and task.base:

@@ -5,11 +5,15 @@ Each is one call of an action. Start at `ServiceVerbs.clean`.
 
 from pyhudi.actions.archive import ArchiveResult, archive_table
 from pyhudi.actions.clean import CleanResult, clean_table
+from pyhudi.actions.compact import compact_table
+from pyhudi.actions.compacted import CompactionResult
+from pyhudi.actions.log_compact import compact_logs_of_table
 from pyhudi.actions.repair import RepairResult, repair_table
-from pyhudi.actions.service import service_call
+from pyhudi.actions.service import ServiceCall, service_call
 from pyhudi.actions.services import run_due_services
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.arguments import as_switch, as_text
+from pyhudi.engine.api import engine_on
 from pyhudi.options import Settings
 from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.state.model import TableState
@@ -46,6 +50,60 @@ class ServiceVerbs:
             call, is_dry_run=as_switch("dry_run", dry_run), is_only_planned=as_switch("schedule", schedule)
         )
 
+    def compact(
+        self, *, options: Options | None = None, dry_run: bool = False, schedule: bool = False, spark: object = None
+    ) -> CompactionResult:
+        """Merge log files into base files: each file group that has logs gets its next base file.
+
+        What is planned already, also by Apache Hudi, is run first; then what `hoodie.compaction.strategy` chooses.
+        Writes do this by themselves when it is due, if `hoodie.compact.inline` is true. Copy-on-write tables have no
+        logs.
+
+        Args:
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which log files would be merged and how many bytes they have, and change nothing.
+            schedule: only store the plan; the next compaction of any process runs it.
+            spark: a session that does the work; else it is done in this process.
+
+        Example:
+            >>> trips.compact(dry_run=True).files
+            ()
+
+        Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; CorruptData where a file that was
+                planned is gone; StorageUnavailable.
+        """
+        return compact_table(
+            self._call_on(spark, options),
+            is_dry_run=as_switch("dry_run", dry_run),
+            is_only_planned=as_switch("schedule", schedule),
+        )
+
+    def log_compact(
+        self, *, options: Options | None = None, dry_run: bool = False, schedule: bool = False, spark: object = None
+    ) -> CompactionResult:
+        """Make one log file of those of each file group whose logs have many blocks.
+
+        Cheaper than to compact where base files are large. What is planned already is run first. Writes do this by
+        themselves when it is due, if `hoodie.log.compaction.enable` and `hoodie.log.compaction.inline` are true.
+
+        Args:
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which log files would be put together, and change nothing.
+            schedule: only store the plan; the next log compaction of any process runs it.
+            spark: a session that does the work; else it is done in this process.
+
+        Example:
+            >>> trips.log_compact(dry_run=True).files
+            ()
+
+        Raises: as `compact`.
+        """
+        return compact_logs_of_table(
+            self._call_on(spark, options),
+            is_dry_run=as_switch("dry_run", dry_run),
+            is_only_planned=as_switch("schedule", schedule),
+        )
+
     def archive(self, *, options: Options | None = None, dry_run: bool = False) -> ArchiveResult:
         """Move the oldest instants from the active timeline to the history, as far as none is needed there.
 
@@ -70,7 +128,8 @@ class ServiceVerbs:
         """Run the table services that are due, in this process; returns by name the instants that were completed.
 
         Of archiving they are those that were archived. For a process of its own, where writes leave services to it:
-        `hoodie.clean.async.enabled`, `hoodie.archive.async`.
+        compactions always but with `hoodie.compact.inline`, cleans and archiving with `hoodie.clean.async.enabled` and
+        `hoodie.archive.async`.
 
         Args:
             options: options of Apache Hudi by their keys, for this call.
@@ -116,6 +175,12 @@ class ServiceVerbs:
         """
         call = service_call(self._fresh(), Settings.of(options))
         return repair_table(call, as_text("partition", partition or ""), is_dry_run=as_switch("dry_run", dry_run))
+
+    def _call_on(self, spark: object, options: Options | None) -> ServiceCall:
+        """Return the call of a service whose work a session does, or this process without one."""
+        state = self._fresh()
+        engine = None if spark is None else engine_on(spark, state.storage)
+        return service_call(state, Settings.of(options), engine)
 
     def _fresh(self) -> TableState:
         self._state = open_state(self._state.storage, self._state.env)

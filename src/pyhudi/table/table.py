@@ -293,8 +293,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     blame = unbuilt_method("blame")
     schema_history = unbuilt_method("schema_history")
     evolve = unbuilt_method("evolve")
-    compact = unbuilt_method("compact")
-    log_compact = unbuilt_method("log_compact")
     cluster = unbuilt_method("cluster")
     create_index = unbuilt_method("create_index")
     drop_index = unbuilt_method("drop_index")

@@ -12,14 +12,11 @@ __all__ = ["WAYS_ROUND", "import_table", "not_built", "register_merger", "unbuil
 
 _INDEX: Final = "keys are found by key ranges and bloom filters, or, with hoodie.index.type=BUCKET, by their hash"
 _BY_HUDI: Final = "let Apache Hudi do it on this table"
-_NO_LOGS: Final = f"copy-on-write tables need none; for a merge-on-read table, {_BY_HUDI}"
 
 WAYS_ROUND: Final[Mapping[str, str]] = {
     "blame": "read table.scan(filter=..., as_of=instant, meta=True) at the instants of table.history()",
     "schema_history": "table.scan(as_of=instant).schema is what a commit saw, and table.history() lists commits",
     "evolve": "a write adds the columns its rows have; to drop or rename one, write a new table",
-    "compact": _NO_LOGS,
-    "log_compact": _NO_LOGS,
     "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
     "create_index": _INDEX,
     "drop_index": _BY_HUDI,

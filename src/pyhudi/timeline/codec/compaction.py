@@ -12,6 +12,11 @@ from pyhudi.timeline.codec.schemas import COMPACTION_PLAN
 __all__ = ["CompactionOperation", "decode_compaction_plan", "encode_compaction_plan"]
 
 _VERSION = 2
+_OF_LOGS = {
+    "compactorClassName": "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper",
+    "strategyParams": {},
+    "version": 1,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +31,10 @@ class CompactionOperation:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-def encode_compaction_plan(operations: Sequence[CompactionOperation], sync_marker: bytes) -> bytes:
-    """Format a compaction's request."""
+def encode_compaction_plan(
+    operations: Sequence[CompactionOperation], sync_marker: bytes, *, is_log_compaction: bool = False
+) -> bytes:
+    """Format the request of a compaction, or of a log compaction."""
     record = {
         "operations": [
             {
@@ -43,8 +50,8 @@ def encode_compaction_plan(operations: Sequence[CompactionOperation], sync_marke
         ],
         "extraMetadata": {},
         "version": _VERSION,
-        "strategy": None,
-        "preserveHoodieMetadata": False,
+        "strategy": _OF_LOGS if is_log_compaction else None,
+        "preserveHoodieMetadata": is_log_compaction,
         "missingSchedulePartitions": [],
     }
     return encode_container(COMPACTION_PLAN, record, sync_marker)

@@ -1,0 +1,215 @@
+"""What compactions and log compactions have in common: how a plan is run and committed, and what they say of it.
+
+Start at `planned_run`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyhudi.actions.call import WriteCall, commit_schema, write_spec
+from pyhudi.actions.compaction_strategy import Metric
+from pyhudi.actions.create import keep_metadata_table
+from pyhudi.actions.key_encoding import stored_key_encoding
+from pyhudi.actions.planned_slices import slices_of_plan
+from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
+from pyhudi.actions.tasks.compact import SliceTask
+from pyhudi.filegroup.log_passes import MERGE_MEMORY
+from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.names import write_token
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.metadata.changes import records_of_commit
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.writer import publish_changes
+from pyhudi.queries.display import facts_html
+from pyhudi.queries.slices import table_schema
+from pyhudi.state.merging import require_merge_rules
+from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.codec import CompactionOperation, encode_commit
+from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.view import Timeline, newest_time, pending_instants
+from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.fence import decided_timeline
+from pyhudi.txn.locks import require_lease
+from pyhudi.txn.recovery.markers import delete_markers, reconcile, remove_marked
+from pyhudi.txn.recovery.rollback import recover_failed_writes
+
+__all__ = [
+    "Compacted",
+    "CompactionResult",
+    "CompactionRun",
+    "Operations",
+    "commit_compacted",
+    "compacted_files",
+    "planned_run",
+    "run_now",
+    "tidy_compacted",
+]
+
+Operations = tuple[CompactionOperation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CompactionResult:
+    """What a compaction merged, or would merge. Units: bytes."""
+
+    instants: tuple[str, ...]
+    """Requested times of the compactions that were completed; of a plan that was only stored its own; none of a dry
+    run."""
+    files: tuple[str, ...]
+    """The log files, relative to the base path."""
+    bytes: int
+    """Of the log files."""
+    file_groups: int
+
+    def __str__(self) -> str:
+        """Describe it in one line."""
+        named = f" {', '.join(self.instants)}" if self.instants else ""
+        return f"compaction{named}: {self.file_groups} file groups, {len(self.files)} log files, {self.bytes} bytes"
+
+    def __repr__(self) -> str:
+        """Show counts; `files` has the rest."""
+        return f"CompactionResult({self})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        shown = {"instants": ", ".join(self.instants), "file groups": self.file_groups}
+        return facts_html("compaction", shown | {"log files": len(self.files), "bytes": self.bytes})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What running a plan gave."""
+
+    metadata: CommitMetadata
+    partitions: tuple[str, ...]
+    """What the table's metadata table had then."""
+    records: Sequence[MetadataRecords]
+    """What changes in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRun:
+    """A plan about to be run."""
+
+    call: ServiceCall
+    tasks: tuple[SliceTask, ...]
+    """One a file slice, in the plan's order."""
+    reads: SliceSpec
+    writes: WriteSpec
+    schema: str
+    """The table's columns as commits carry them."""
+
+
+def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> CompactionRun:
+    """Find what a plan names, and how it is read and written. What a write would drop of a metadata table goes first.
+
+    Cost:   a listing of each partition.
+    Raises: CorruptData where a file of the plan is gone; NotBuilt for merge rules that are not built.
+    """
+    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
+    timeline = load_timeline(call.state)
+    found = slices_of_plan(call.state, timeline, plan)
+    reads, writes, schema = _specs(call, timeline, instant.requested_time)
+    tasks = tuple(SliceTask(slice=one, write_token=write_token(at, 0)) for at, one in enumerate(found))
+    return CompactionRun(call=call, tasks=tasks, reads=reads, writes=writes, schema=schema)
+
+
+def compacted_files(
+    run: CompactionRun, operation: WriteOperation, stats: Mapping[str, tuple[WriteStat, ...]]
+) -> Compacted:
+    """Return what a commit of these files says.   Cost: the footer of each base file, in tasks."""
+    call, extra = run.call, {"schema": run.schema}
+    metadata = CommitMetadata(operation=operation, stats=stats, extra=extra, compacted=True)
+    records = records_of_commit(call.state, metadata=metadata, settings=call.settings, run=call.engine.run)
+    return Compacted(metadata=metadata, partitions=call.state.config.metadata_partitions, records=records)
+
+
+def commit_compacted(call: ServiceCall, instant: Instant, done: Compacted) -> Callable[[bytes], bytes]:
+    """Make the metadata table's delta commit, delete what no stat names, and return what formats the commit.
+
+    Locks: the table lock is held.
+    """
+    reconcile(call.state, instant.requested_time, done.metadata)
+    newest = newest_time(load_timeline(call.state))
+    records = partial(_records, done=done, call=call)
+    publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
+    return lambda nonce: encode_commit(done.metadata, call.state.layout.timeline_layout, nonce)
+
+
+def tidy_compacted(call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+    """Delete files of the plan that its commit does not name, and all markers."""
+    if completed is None:
+        remove_marked(call.state, instant.requested_time)
+    else:
+        reconcile(call.state, instant.requested_time, read_commit_metadata(call.state, completed))
+    delete_markers(call.state, instant.requested_time)
+
+
+def run_now(
+    call: ServiceCall, service: Service[Operations, Compacted], *, is_dry_run: bool, is_only_planned: bool
+) -> CompactionResult:
+    """Run what is planned, then plan and run anew, whether that is due or not; or only say what, or only plan."""
+    if is_dry_run:
+        plan = plan_service(call, service)
+        return _result((), [] if plan is None else [plan])
+    _free_of_failed_writes(call)
+    if is_only_planned:
+        scheduled = schedule_service(call, service)
+        runs: Iterable[ServiceRun[Operations]] = () if scheduled is None else (scheduled,)
+    else:
+        runs = run_service(call, service)
+    return _result([one.instant.requested_time for one in runs], [one.plan for one in runs])
+
+
+def _free_of_failed_writes(call: ServiceCall) -> None:
+    """Roll back delta commits of dead writers in layout 1, where no compaction is planned beside a pending one."""
+    timeline = load_timeline(call.state)
+    if timeline.layout > 1 or all(one.action is not Action.DELTACOMMIT for one in pending_instants(timeline)):
+        return
+    with call.hold() as lease:
+        require_lease(lease)
+        state = require_same_table(call.state)
+        recover_failed_writes(state, decided_timeline(state), call.settings, lease)
+
+
+def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[SliceSpec, WriteSpec, str]:
+    """Return how slices are read and base files written, and the table's columns as commits carry them."""
+    writing = WriteCall(
+        state=call.state,
+        settings=call.settings,
+        engine=call.engine,
+        key_encoding=stored_key_encoding(call.state, timeline),
+    )
+    require_merge_rules(call.state.config)
+    schema = table_schema(call.state, timeline)
+    writes = write_spec(writing, time, schema)
+    reads = SliceSpec(
+        layout=writes.layout,
+        merge=writes.merge,
+        instants=VisibleInstants.of(timeline),
+        columns=tuple(writes.layout.file_schema.names),
+        memory_bytes=call.settings.get(MERGE_MEMORY),
+    )
+    return reads, writes, commit_schema(writing, schema)
+
+
+def _records(state: TableState, *, done: Compacted, call: ServiceCall) -> Sequence[MetadataRecords]:
+    """Return what changes in the metadata table; made anew where it has other partitions by now."""
+    if state.config.metadata_partitions == done.partitions:
+        return done.records
+    return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
+
+
+def _result(instants: Iterable[str], plans: Sequence[Operations]) -> CompactionResult:
+    operations = [one for plan in plans for one in plan]
+    paths = [f"{one.partition}/{name}" if one.partition else name for one in operations for name in one.logs]
+    return CompactionResult(
+        instants=tuple(instants),
+        files=tuple(paths),
+        bytes=sum(int(one.metrics.get(Metric.LOG_BYTES, 0)) for one in operations),
+        file_groups=len(operations),
+    )

@@ -1,0 +1,57 @@
+"""What a log compaction does inside a task: the blocks of one slice's logs in, one log file out.
+
+Data plane: runs in this process or in a Spark worker, and sees frozen values only. Changes are folded as a reader folds
+them, and stay changes: deletes too, those by key and those that a row's own columns say, and which commit a row is of.
+Start at `compact_logs`.
+"""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pyhudi.actions.tasks.compact import SliceTask
+from pyhudi.filegroup.appender import append_stored
+from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_scan import blocks_to_merge
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.writer import Sink, WriteSpec, WriteStatus
+from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.fold import fold
+from pyhudi.kernels.rules import deleted_rows
+from pyhudi.storage.api import Storage
+
+__all__ = ["compact_logs"]
+
+
+def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes: WriteSpec) -> list[WriteStatus]:
+    """Write one log file of the blocks of a slice's logs, more where it would be too large.
+
+    Cost: the rows of the logs in memory.
+    """
+    blocks = blocks_to_merge(storage, task.slice.logs, reads.counts)
+    wanted = ReadSpec(
+        schema=reads.merged,
+        key_spec=reads.layout.key_spec,
+        merge=reads.merge,
+        has_meta_values=reads.layout.has_meta_values,
+        base_instant=task.slice.base.instant if task.slice.base else None,
+    )
+    changes = [read_changes(block, wanted) for block in blocks]
+    if not changes:
+        return []
+    folded = fold(changes, reads.merge)
+    file = replace(
+        task.file,
+        sink=Sink.LOG,
+        logs=task.slice.logs,
+        base_instant=task.slice.base_instant,
+        compacted=tuple(dict.fromkeys(block.instant for block in blocks)),
+    )
+    merged = RowChanges(
+        keys=pa.chunked_array([folded.keys]) if isinstance(folded.keys, pa.Array) else folded.keys,
+        rows=folded.rows,
+        is_delete=folded.is_delete & ~deleted_rows(folded.rows, reads.merge),
+        is_unordered=folded.wins_always,
+        positions=folded.positions,
+    )
+    return append_stored(storage, writes, file, merged)

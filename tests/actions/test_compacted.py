@@ -1,0 +1,40 @@
+"""What a plan is run with, and what is said of it; `test_compact` and `test_log_compact` hold whole runs."""
+
+import pytest
+from tests.actions.compacting import VERSIONS, call_of, rows_of, services_of, state_of, writable
+
+from pyhudi.actions.compact import compact_table
+from pyhudi.actions.compacted import CompactionResult
+from pyhudi.errors import NotBuilt
+from pyhudi.state.properties_file import open_state, update_properties
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import Action
+
+pytestmark = pytest.mark.usefixtures("writable")
+__all__ = ["writable"]
+
+
+def test_a_result_is_one_line_and_a_table_in_a_notebook():
+    found = CompactionResult(instants=("1", "2"), files=("p/.f_1.log.1",), bytes=7, file_groups=1)
+    assert str(found) == "compaction 1, 2: 1 file groups, 1 log files, 7 bytes"
+    assert repr(found) == f"CompactionResult({found})"
+    assert "log files" in found._repr_html_()
+
+
+@VERSIONS
+def test_a_table_whose_merge_rules_are_not_built_is_not_compacted(version):
+    state = state_of(version)
+    update_properties(state.storage, state.env, {"hoodie.table.partial.update.mode": "FILL_DEFAULTS"})
+    with pytest.raises(NotBuilt, match="partial updates"):
+        compact_table(call_of(open_state(state.storage, state.env)))
+    assert services_of(state) == []
+
+
+def test_at_version_6_a_delta_commit_of_a_dead_writer_is_rolled_back_first():
+    state = state_of(6, "mor_delta_inflight")
+    before = rows_of(state)
+    deltas = [one for one in load_timeline(state).instants if one.action is Action.DELTACOMMIT]
+    assert [one.is_completed for one in deltas].count(False) == 1
+    assert len(compact_table(call_of(state)).instants) == 1
+    assert [one for one in load_timeline(state).instants if not one.is_completed] == []
+    assert rows_of(state) == rows_of(state, mode="read_optimized") == before
