@@ -75,6 +75,11 @@ class Kind:
         return bool(self.ordering) and not self.options.items() >= _COMMIT_TIME.items()
 
     @property
+    def shows_losers(self) -> bool:
+        """Return whether a read of what came since shows rows of logs that lose against older files: Hudi's does."""
+        return self.heeds_order and self.options.items() >= _MERGE_ON_READ.items()
+
+    @property
     def has_meta_columns(self) -> bool:
         """Return whether rows carry them."""
         return self.options.get("hoodie.populate.meta.fields") != "false"

@@ -11,7 +11,9 @@ from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
+from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.formats.parquet import read_footer
 from pyhudi.metadata.listing import file_index
@@ -58,7 +60,16 @@ def stored(storage, status):
 def merge(world, rows, *given, residual=None, task=None):
     storage, spec, file = world
     made = clauses(*given, residual=residual)
-    return merge_bucket(task or file, storage=storage, spec=spec, rows=rows, clauses=made)
+    (status,) = merge_bucket(task or file, storage=storage, spec=spec, reads=reads_of(spec), rows=rows, clauses=made)
+    return status
+
+
+def reads_of(spec):
+    """Return how stored rows are read."""
+    instants = VisibleInstants(completed=frozenset(), hidden=frozenset(), first_write="9", until="", is_named=True)
+    return SliceSpec(
+        layout=spec.layout, merge=spec.merge, instants=instants, columns=tuple(spec.layout.file_schema.names)
+    )
 
 
 def test_matched_rows_stay_in_place_and_inserts_come_last(world):
@@ -112,7 +123,15 @@ def test_every_bucket_of_a_task_gives_a_status(world):
     rows = source(trip("k1", fare=7.0), trip("n")).append_column(BUCKET, pa.array([0, 1], pa.int32()))
     batches = rows.to_batches(max_chunksize=1)
     made = clauses(UPDATE, INSERT)
-    found = merge_buckets(Attempt(task=0), iter(batches), storage=storage, spec=spec, files=(file, new), clauses=made)
+    found = merge_buckets(
+        Attempt(task=0),
+        iter(batches),
+        storage=storage,
+        spec=spec,
+        reads=reads_of(spec),
+        files=(file, new),
+        clauses=made,
+    )
     statuses = pa.Table.from_batches(found).to_pylist()
     assert [(one["updates_count"], one["inserts_count"]) for one in statuses] == [(1, 0), (0, 1)]
 

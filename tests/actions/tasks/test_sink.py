@@ -12,6 +12,8 @@ from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import LogFile
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.writer import Rewritten, Sink, WriteStatus, create_base_file
+from pyhudi.formats.bitmap import decode_positions
+from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings
@@ -100,6 +102,16 @@ def test_changes_of_merged_rows_go_to_a_log(storage, stored):
     assert (status.inserts_count, status.updates_count, status.deletes_count) == (1, 1, 1)
     after = replace(stored, logs=(*stored.logs, *next_of(stored, status).logs))
     assert rows_of(storage, after) == [("a", 7, 5.0), ("c", 1, 3.0)]
+
+
+@pytest.mark.parametrize(("rest", "is_known"), [([], True), ([trip("z")], False)])
+def test_rows_of_a_base_file_are_replaced_by_position_where_there_are_no_logs(storage, stored, rest, is_known):
+    (status,) = change(storage, replace(stored, logs=()), ts={"b": 7}, rest=rest)
+    size = storage.head(status.path).size_bytes
+    (block,) = read_blocks(lambda start, length: storage.get_range(status.path, start, length), size)
+    said = block.headers.get(HeaderKey.RECORD_POSITIONS)
+    assert (said is not None) == is_known
+    assert not is_known or decode_positions(said, 1).tolist() == [1]
 
 
 def test_without_changes_nothing_is_written(storage, stored):

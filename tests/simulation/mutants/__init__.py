@@ -5,6 +5,7 @@ stand together, by what they break. Start at `mutant.Mutant`.
 """
 
 from tests.simulation.mutants import (
+    appending,
     checking,
     cleaning,
     locking,
@@ -20,6 +21,7 @@ from tests.simulation.mutants.mutant import RUNS, Mutant
 __all__ = ["MUTANTS", "RUNS"]
 
 MUTANTS: tuple[Mutant, ...] = (
+    *appending.MUTANTS,
     *checking.MUTANTS,
     *cleaning.MUTANTS,
     *locking.MUTANTS,

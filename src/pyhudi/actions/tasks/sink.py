@@ -77,11 +77,13 @@ def change_stored(
     if file.sink is Sink.BASE:
         return [create_base_file(storage, spec, file, change.rest())]
     parts: list[RowChanges] = []
+    first_row = 0 if file.base is not None and not file.logs else None
     for batch in _stored(storage, reads, file):
         rewritten = change(batch)
         if _makes_older(batch, rewritten, spec.merge):
             return [_written_anew(storage, spec, reads, file, begin())]
-        parts += _changes(rewritten, file, spec.layout)
+        parts += _changes(rewritten, file, spec.layout, first_row)
+        first_row = None if first_row is None else first_row + batch.num_rows
     rest = change.rest()
     if rest.num_rows:
         parts.append(RowChanges.of_rows(rest.select(_columns(spec.layout)), rest.column(KEY)))
@@ -149,8 +151,11 @@ def slice_of(file: FileTask) -> FileSlice:
     return FileSlice(group=group, base_instant=file.base_instant, base=file.base, logs=file.logs)
 
 
-def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout) -> Iterator[RowChanges]:
-    """Take out of a batch what became of it: rows with new values, and keys that go."""
+def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout, first_row: int | None) -> Iterator[RowChanges]:
+    """Take out of a batch what became of it: rows with new values, and keys that go.
+
+    `first_row` is the row of the base file with which the batch begins, where it is the rows of one.
+    """
     for flags, is_delete in ((rewritten.is_updated, False), (rewritten.is_deleted, True)):
         if flags is None or not flags.any():
             continue
@@ -160,7 +165,13 @@ def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout) -> Iterato
         named = dict(zip((KEY, PARTITION), columns, strict=True))
         table = pa.table({name: named[name] if name in named else rows[name] for name in _columns(layout)})
         all_of_them = np.full(len(keys), is_delete)
-        yield RowChanges(keys=pa.chunked_array([keys]), rows=table, is_delete=all_of_them, is_unordered=all_of_them)
+        yield RowChanges(
+            keys=pa.chunked_array([keys]),
+            rows=table,
+            is_delete=all_of_them,
+            is_unordered=all_of_them,
+            positions=None if first_row is None else first_row + np.flatnonzero(flags),
+        )
 
 
 def _columns(layout: RowLayout) -> list[str]:
@@ -174,4 +185,10 @@ def _together(parts: list[RowChanges]) -> RowChanges:
         rows=pa.concat_tables([part.rows for part in parts]),
         is_delete=np.concatenate([part.is_delete for part in parts]),
         is_unordered=np.concatenate([part.is_unordered for part in parts]),
+        positions=np.concatenate([_positions(part) for part in parts]),
     )
+
+
+def _positions(part: RowChanges) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the rows of the base file that changes replace; less than 0 where they are not known."""
+    return np.full(len(part.keys), -1, dtype=np.int64) if part.positions is None else part.positions
