@@ -23,6 +23,7 @@ from pyhudi.metadata.partitions import MetadataPartition, group_number
 from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.table import MetadataTable, complete_commit, open_metadata, request_commit
+from pyhudi.metadata.tightening import tightened
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_plan, remove_pending, start
@@ -176,7 +177,10 @@ def _compact(
     """Write the base file of one file group; None where it has no records and no release would write one."""
     partition = MetadataPartition(operation.partition)
     chosen, version = _slice(table, operation), table.state.config.table_version
-    entries = encode_records(folded_records(partition, slice_entries(table, chosen), version), version)
+    records = folded_records(partition, slice_entries(table, chosen), version)
+    if partition is MetadataPartition.PARTITION_STATS:
+        records = tightened(table, records)
+    entries = encode_records(records, version)
     if not entries.num_rows and version < _EMPTY_FILES:
         return None
     content = base_file_content(entries, version, settings.get(BLOCK_BYTES))

@@ -23,7 +23,7 @@ from pyhudi.metadata.table import MetadataTable, open_metadata
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["file_index", "read_files"]
+__all__ = ["file_index", "read_files", "read_files_of"]
 
 _log = logging.getLogger("pyhudi.metadata")
 
@@ -43,6 +43,11 @@ def read_files(table: MetadataTable, keys: Sequence[str] | None = None) -> pa.Ta
     wanted = Wanted(keys=None if keys is None else tuple(keys))
     entries = read_entries(table, MetadataPartition.FILES, wanted)
     return fold_files(*file_entries_of(entries, table.state.config.table_version))
+
+
+def read_files_of(table: MetadataTable, partitions: Sequence[PartitionPath]) -> pa.Table:
+    """Read the files of some partitions.   Shape: FILES, by partition and name."""
+    return _joined(FILES.empty_table(), read_files(table, list(map(partition_id, partitions))))
 
 
 class _MetadataIndex:

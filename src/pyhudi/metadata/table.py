@@ -53,6 +53,10 @@ class MetadataTable:
     """Actions of the table that are not completed: what the metadata table says of them does not count yet."""
     partitions: tuple[MetadataPartition, ...]
     """Those that the table says it has, and that pyhudi knows."""
+    owner: TableState
+    """The table that it belongs to."""
+    owner_timeline: Timeline
+    """The reading of that table's timeline."""
     _slices: dict[MetadataPartition, Sequence[FileSlice]] = field(default_factory=dict)
 
     def is_valid(self, time: str) -> bool:
@@ -89,7 +93,7 @@ def open_metadata(state: TableState, timeline: Timeline) -> MetadataTable:
     own = metadata_state(state)
     hidden = frozenset(one.requested_time for one in pending_instants(timeline))
     known = tuple(one for one in MetadataPartition if one in state.config.metadata_partitions)
-    return MetadataTable(own, load_timeline(own), hidden, known)
+    return MetadataTable(own, load_timeline(own), hidden, known, state, timeline)
 
 
 def request_commit(own: TableState, instant: Instant, profile: CommitMetadata | None, plan: bytes = b"") -> Instant:
