@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, merge_batch, newer_rows, probe
-from pyhudi.kernels.rules import Fill
+from pyhudi.kernels.rules import Fill, LogRule
 
 EVENT = MergeSpec(ordering=("ts",), is_event_time=True)
 COMMIT = MergeSpec()
@@ -193,6 +193,9 @@ def test_a_stored_row_that_takes_cells_counts_as_updated_and_may_say_by_which_wr
         assert merged.batch["value"].to_pylist() == ["filled", None, "kept"]
         assert merged.batch["_hoodie_commit_time"].to_pylist() == [time, "1", "1"]
         assert merged.updated_count == 1
+    spec = replace(spec, log_rule=LogRule.PRECOMBINED)
+    merged = merge_batch(base, base["key"], probe(new, new["key"], np.zeros(3, bool), spec), spec)
+    assert merged.batch["_hoodie_commit_time"].to_pylist() == ["2", "2", "2"]
 
 
 def test_several_ordering_fields_that_are_null_are_a_value():

@@ -14,6 +14,7 @@ from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import Probe, probe
 from pyhudi.kernels.precombine import key_codes, order_ranks
 from pyhudi.kernels.rules import (
+    META_COLUMNS,
     Bools,
     Fill,
     Indices,
@@ -124,6 +125,7 @@ def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec:
         ranks[repeated] = order_ranks(changes.ordering, repeated)
     heads = order[starts].copy()
     sources = {name: heads.copy() for name in cells} if spec.fills_log else {}
+    marks = heads.copy()
     for number in range(1, int(counts.max())):
         met = np.flatnonzero(counts > number)
         new, old = order[starts[met] + number], heads[met]
@@ -134,6 +136,9 @@ def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec:
             takes_cell = np.where(both_rows, np.where(takes, ~empty[new], empty[current]), takes)
             source[met] = np.where(takes_cell, new, current)
         heads[met] = np.where(takes, new, old)
+        marks[met] = np.where(takes | both_rows, new, marks[met])
+    if spec.marks_filled and spec.fills_log:
+        sources |= dict.fromkeys(META_COLUMNS, marks)
     ascending = np.argsort(heads)
     return _Folded(rows=heads[ascending], sources={name: source[ascending] for name, source in sources.items()})
 

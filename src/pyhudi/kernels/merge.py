@@ -20,6 +20,7 @@ from pyhudi.kernels.rules import (
     Bools,
     Fill,
     Indices,
+    LogRule,
     MergeSpec,
     deleted_rows,
     empty_cells,
@@ -223,8 +224,9 @@ def _cells(batch: pa.RecordBatch, meeting: _Meeting, updates: Probe, spec: Merge
         if taken.any():
             cells[name] = cells.get(name, meeting.replaces) | taken
             filled_rows |= taken
-    if spec.marks_filled and filled_rows.any():
-        cells |= {name: meeting.replaces | filled_rows for name in META_COLUMNS if name in batch.schema.names}
+    if spec.marks_filled:
+        marked = meeting.replaces | (filled_rows if spec.log_rule is LogRule.AS_STORED else meeting.loses)
+        cells |= {name: marked for name in META_COLUMNS if name in batch.schema.names}
     return cells
 
 

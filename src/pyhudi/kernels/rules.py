@@ -83,7 +83,10 @@ class MergeSpec:
     fills_log: bool = True
     """Cells are filled between changes in a log too."""
     marks_filled: bool = False
-    """A stored row that wins, but takes cells of an older change, says that it came by that change's write."""
+    """A row that wins over a later one, and takes cells of it, says that it came by the later one's write.
+
+    Where payload classes rule, it says so whether it takes any or not.
+    """
 
     @property
     def orders_log(self) -> bool:
