@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
+from pyhudi.kernels.key_lookup import KeyLookup
 from pyhudi.kernels.precombine import newer_rows
 from pyhudi.kernels.rules import (
     DELETE_COLUMNS,
@@ -63,6 +64,8 @@ class Probe:
     """Cells that the stored row fills: column -> flags, of columns that have such cells."""
     positions: Indices | None = None
     """The row of the base file that each update meets; None where they are not known."""
+    lookup: KeyLookup | None = None
+    """Finds `keys` sooner than Arrow does; None where it would not."""
 
     @property
     def needs_stored_rows(self) -> bool:
@@ -94,8 +97,10 @@ def probe(
     wins = deletes & without_value(ordering, len(deletes))
     if not spec.is_event_time:
         wins |= ~deletes
+    known = one_array(keys)
     return Probe(
-        keys=one_array(keys),
+        keys=known,
+        lookup=KeyLookup.of(known),
         rows=rows,
         is_delete=deletes,
         wins_always=wins if unordered is None else wins | unordered,
@@ -130,7 +135,7 @@ def merge_batch(
     if positions is not None and updates.positions is not None:
         rows, hits = _meet_by_position(positions, updates.positions)
     else:
-        rows, hits = _meet_by_key(keys, updates.keys)
+        rows, hits = _meet_by_key(keys, updates)
     if not len(hits):
         return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
     wins = _wins(batch, rows, hits, updates, spec)
@@ -160,10 +165,13 @@ def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[s
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _meet_by_key(keys: pa.Array | None, updates: pa.Array) -> tuple[Indices, Indices]:
+def _meet_by_key(keys: pa.Array | None, updates: Probe) -> tuple[Indices, Indices]:
     """Return the rows that meet an update, and the updates they meet."""
     assert keys is not None, "without positions rows meet by key"
-    found = pc.index_in(keys, value_set=updates)
+    met = None if updates.lookup is None else updates.lookup.find(keys)
+    if met is not None:
+        return met
+    found = pc.index_in(keys, value_set=updates.keys)
     rows = np.flatnonzero(to_bools(found.is_valid()))
     return rows, found.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
 
