@@ -58,6 +58,7 @@ def test_a_window_reaches_into_archived_commits(engine, version):
     begin, end = (one.instant if version == 6 else one.completion_time for one in (first, second))
     assert changed(engine, table, after="2020-01-01") == [("a", 3.0), ("d", 1.0)]
     assert changed(engine, table, after=begin, until=end) == [("a", 2.0), ("c", 1.0)]
+    assert changed(engine, table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
     assert changed(engine, table, after=begin, until=third.instant) == [("a", 2.0), ("c", 1.0)]
     assert changed(engine, table, after=third.instant) == [("a", 3.0), ("d", 1.0)]
     assert changed(engine, table) == [("a", 3.0), ("d", 1.0)]

@@ -151,10 +151,13 @@ def _archived_in(timeline: Timeline, window: Window) -> Mapping[InstantTime, Ins
 
 
 def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
-    """Return a point in the readers' order: a named commit's own, or wall time."""
+    """Return a point in the readers' order: a named commit's own, also where it was archived, or wall time."""
     if isinstance(moment, str) and find_instant(timeline, moment) is not None:
         return timeline.point(resolve_as_of(timeline, moment, zone))
-    return parse_time(moment, zone)
+    time = parse_time(moment, zone)
+    if time != moment or timeline.layout == 1:
+        return time
+    return timeline.archive.completion_of(time) or time
 
 
 def _touched(state: TableState, instants: Sequence[Instant]) -> set[FileGroupId]:
