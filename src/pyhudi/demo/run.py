@@ -18,6 +18,7 @@ import pyhudi
 from pyhudi.demo.engines import DemoRows, engine_of
 from pyhudi.demo.flights import KEY, SCHEMA, Flights, load_flights
 from pyhudi.demo.judge import differing_rows, has_hudi_rs, read_with_hudi_rs
+from pyhudi.demo.merge_on_read import show_merge_on_read
 from pyhudi.demo.report import Report
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput
@@ -46,6 +47,7 @@ class Step:
 class Demo:
     """What the parts of the demo share."""
 
+    path: str
     table: Any
     on: DemoRows
     flights: Flights
@@ -87,9 +89,9 @@ def run_demo(*, engine: str, path: str, months: int = 12, as_json: bool = False)
         if reason:
             report.say(f"[yellow]{reason}[/]\n[yellow]going on with the local engine[/]")
         ready = _CLOCK.monotonic_s()
-        demo = Demo(_create(path), on, load_flights(months), report)
+        demo = Demo(path, _create(path), on, load_flights(months), report)
         report.say(f"[bold]Flights out of New York, 2013[/], into a Hudi table by the {on.name} engine: {path}")
-        for part in (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _where_time_went):
+        for part in (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _update_in_logs, _where_time_went):
             part(demo)
         table_s = sum(step.seconds for step in demo.steps) + sum(seconds for _, seconds in demo.reads)
         checks_s = _CLOCK.monotonic_s() - ready - table_s
@@ -220,6 +222,13 @@ def _clean(demo: Demo) -> None:
     done = demo.table.clean()
     demo.report.claim("files deleted", len(done.files), len(planned.files))
     demo.report.claim("rows left", demo.table.scan(columns=["month"]).count(), demo.flights.facts().flown)
+
+
+def _update_in_logs(demo: Demo) -> None:
+    demo.report.head("8. Merge-on-read: a month in delta commits, read both ways, and compacted")
+    path = f"{demo.path}-merge-on-read"
+    _make_room(path)
+    show_merge_on_read(path, demo.on, demo.flights, demo.report)
 
 
 def _where_time_went(demo: Demo) -> None:
