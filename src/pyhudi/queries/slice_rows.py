@@ -16,6 +16,7 @@ from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import RowLayout
+from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression
@@ -41,6 +42,11 @@ class Merging:
     """Only what these instants wrote is merged; None: everything."""
 
 
+def _stored_keys(config: TableConfig) -> KeySpec:
+    """Return what is needed of the keys of rows that carry them: not how their paths are made, which is not stored."""
+    return KeySpec(generator=config.key_generator, record_key=config.record_key)
+
+
 def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, settings: Settings) -> Merging:
     """Return how rows of a table with these columns are merged.
 
@@ -50,7 +56,7 @@ def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, setti
     fields = config.partition_fields if config.drops_partition_columns else ()
     layout = RowLayout(
         schema=without_meta_fields(schema),
-        key_spec=key_spec(config, settings),
+        key_spec=_stored_keys(config) if config.populates_meta_fields else key_spec(config, settings),
         has_meta_values=config.populates_meta_fields,
         dropped=tuple(name.partition(":")[0] for name in fields),
     )
