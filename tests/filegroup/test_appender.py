@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -233,3 +234,14 @@ def test_a_log_of_another_instant_is_never_taken_for_ours(storage, first):
     storage.put(status.path, storage.get(other[0].path))
     with pytest.raises(CorruptData, match="another instant"):
         append_changes(storage, spec, log_task(first), changes_of(keyed(trip("a", ts=2))))
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_attempts_at_the_same_time_say_the_same(storage, first, version):
+    spec = spec_of(SECOND, version, options=SMALL_FILES)
+    rows = keyed(*[trip(key, ts=2) for key in "abcdef"])
+    with ThreadPoolExecutor(4) as threads:
+        attempts = [threads.submit(append_changes, storage, spec, log_task(first), changes_of(rows)) for _ in range(4)]
+    done, *others = [one.result() for one in attempts]
+    assert all(one == done for one in others)
+    assert keys_of(storage, done, spec) == list("abcdef")

@@ -77,8 +77,7 @@ def test_a_delta_commit_that_died_is_rolled_back_as_apache_hudi_does(tmp_path, g
 
 
 @pytest.mark.parametrize("golden", RESTORED, ids=lambda one: one.name)
-def test_a_restore_across_a_compaction_takes_logs_back_as_apache_hudi_does(tmp_path, golden, monkeypatch):
-    monkeypatch.setattr("pyhudi.state.refusals.find_refusals", lambda _: [])
+def test_a_restore_across_a_compaction_takes_logs_back_as_apache_hudi_does(tmp_path, golden):
     state = state_of(golden.unpack(tmp_path))
     timeline = load_timeline(state)
     [theirs] = [one for one in timeline.instants if one.action is Action.RESTORE]

@@ -2,16 +2,18 @@
 
 import pytest
 from tests.peers.histories import Expected, Step, history
-from tests.peers.kinds import COLUMNS, KINDS
+from tests.peers.kinds import COLUMNS, KINDS, crossed, laid_out
 from tests.peers.peer import NEWEST
-from tests.peers.sides import Hudi, Ours, rows_of
+from tests.peers.sides import BOTH_WAYS, Hudi, Ours, plain, rows_of
 from tests.peers.test_judged_releases import HEEDS_ORDER
 
 from pyhudi.table import open_table
+from pyhudi.timeline.view import pending_instants
 
 SIMPLE = next(kind for kind in KINDS if kind.name == "simple")
 SIDES = [(NEWEST, 9), (NEWEST, 8), ("0.15.0", 6)]
 """The newest release cannot restore a table of version 6."""
+METADATA = {"hoodie.metadata.enable": "true"}
 TURNS = [
     ("hudi", "insert"), ("ours", "upsert"), ("ours", "save"), ("hudi", "upsert"), ("ours", "insert_overwrite"),
     ("ours", "restore"), ("hudi", "upsert"), ("ours", "upsert"),
@@ -51,3 +53,44 @@ def test_either_side_goes_back_and_both_write_on(hudi, version, tmp_path):
     sides["hudi"].do(last := Step("hudi", "upsert", [row]))
     expected.apply(last)
     agree("after the rollbacks")
+
+
+@pytest.mark.parametrize(("hudi", "version"), SIDES, indirect=["hudi"], ids=[f"{one}-v{two}" for one, two in SIDES])
+@pytest.mark.parametrize(("index", "logs"), [("SIMPLE", "parquet_logs"), ("BUCKET", "avro_logs")])
+def test_log_files_of_a_delta_commit_that_failed_are_seen_by_neither(hudi, version, index, logs, tmp_path, monkeypatch):
+    kind = crossed(laid_out("simple", "flat", "all"), "event_time", index, logs)
+    path, said = tmp_path / "trips", HEEDS_ORDER if version == 6 else {}
+    sides = {"ours": Ours(path, kind, version, METADATA), "hudi": Hudi(hudi, path, kind, version, said | METADATA)}
+    turns = [("ours", "insert"), ("ours", "upsert"), ("ours", "save"), *[("ours", "upsert"), ("hudi", "upsert")] * 2]
+    expected = Expected(kind)
+
+    def agree(step):
+        found = rows_of(sides["ours"].read().select(COLUMNS.names))
+        assert found == sorted(expected.rows.values(), key=repr), step
+        for read in hudi.reads(path, BOTH_WAYS):
+            assert rows_of(plain(read).select(COLUMNS.names)) == found, step
+
+    for step in history(kind, turns, seed=7):
+        row = next(iter(expected.rows.values()), None)
+        if row is not None:
+            with monkeypatch.context() as patched:
+                patched.setattr("pyhudi.txn.commit.Txn.commit", _die)
+                with pytest.raises(KeyboardInterrupt):
+                    sides["ours"].do(Step("ours", "upsert", [row | {"ts": 9000, "note": "never"}]))
+            open_table(str(path)).rollback(
+                max(one.requested_time for one in pending_instants(open_table(str(path)).timeline))
+            )
+        sides[step.actor].do(step)
+        expected.apply(step)
+        agree((step.actor, step.verb))
+    open_table(str(path)).rollback(open_table(str(path)).latest_instant)
+    sides["ours"].do(Step("ours", "restore"))
+    expected.apply(Step("ours", "restore"))
+    agree("restored")
+    sides["hudi"].do(last := Step("hudi", "upsert", [row | {"ts": 9001, "note": "after"}]))
+    expected.apply(last)
+    agree("after the restore")
+
+
+def _die(*_):
+    raise KeyboardInterrupt
