@@ -44,6 +44,7 @@ def columns_of(union, *types):
         ("LongWrapper", 0, pa.int64(), 0),
         ("LongWrapper", 2**60 + 1, pa.float64(), float(2**60)),
         ("LongWrapper", MICROS, pa.timestamp("us", "UTC"), INSTANT),
+        ("LongWrapper", MICROS, pa.timestamp("us"), INSTANT.replace(tzinfo=None)),
         ("LongWrapper", MICROS // 1000, pa.timestamp("ms", "UTC"), INSTANT),
         ("LongWrapper", MICROS, pa.timestamp("ms", "UTC"), INSTANT),
         ("FloatWrapper", 1.5, pa.float64(), 1.5),
@@ -51,12 +52,7 @@ def columns_of(union, *types):
         ("BooleanWrapper", True, pa.bool_(), True),
         ("StringWrapper", "x", pa.string(), "x"),
         ("BytesWrapper", b"x", pa.binary(), b"x"),
-        ("DateWrapper", DAYS, pa.date32(), DAY),
         ("DecimalWrapper", Decimal("1.250000000000000"), pa.decimal128(9, 2), Decimal("1.25")),
-        ("TimestampMicrosWrapper", MICROS, pa.timestamp("us", "UTC"), INSTANT),
-        ("TimestampMicrosWrapper", MICROS, pa.timestamp("ms", "UTC"), INSTANT),
-        ("TimestampMicrosWrapper", MICROS, pa.timestamp("us"), INSTANT.replace(tzinfo=None)),
-        ("TimestampMicrosWrapper", MICROS, pa.int64(), MICROS),
     ],
 )
 def test_wrappers_become_values_of_the_column(wrapper, value, kind, expected):
@@ -87,9 +83,11 @@ def test_several_ordering_columns_come_out_of_arrays():
     assert lacks == [False, True, True, False]
 
 
-def test_dates_of_arrays_may_be_java_s_local_dates():
-    union = wrapped([("LocalDateWrapper", DAYS), ("LongWrapper", 1)])
-    assert columns_of(union, pa.date32(), pa.int64()) == ([[DAY], [1]], [False])
+def test_dates_and_instants_of_java_are_compared_with_nothing():
+    assert columns_of(wrapped(("DateWrapper", DAYS)), pa.date32()) == ([[None]], [True])
+    assert columns_of(wrapped(("TimestampMicrosWrapper", MICROS)), pa.timestamp("us", "UTC")) == ([[None]], [True])
+    union = wrapped([("LongWrapper", 1), ("LocalDateWrapper", DAYS)], [("LongWrapper", 1), ("IntWrapper", DAYS)])
+    assert columns_of(union, pa.int64(), pa.date32()) == ([[1, 1], [None, DAY]], [True, False])
 
 
 @pytest.mark.parametrize("union", [wrapped([("LongWrapper", 5)]), wrapped(("LongWrapper", 5))])

@@ -20,8 +20,8 @@ Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _ARRAY: Final = "ArrayWrapper"
 _NO_VALUE: Final = "IntWrapper"
-_DAYS: Final = ("DateWrapper", "LocalDateWrapper")
-_MICROS: Final = "TimestampMicrosWrapper"
+_OF_JAVA: Final = ("DateWrapper", "LocalDateWrapper", "TimestampMicrosWrapper")
+"""Values of classes that no stored row has: they are compared with none, so that the delete wins."""
 _LAST_MILLIS: Final = 9_999_999_999_999
 """Beyond this, in the year 2286, Apache Hudi takes a number in a column of milliseconds for one of microseconds."""
 _UNION: Final = DELETES.field("ordering").type
@@ -36,15 +36,15 @@ _WRAPPERS: Final = {
     pa.string(): "StringWrapper",
     pa.date32(): "IntWrapper",
 }
-"""Dates and times are numbers in Spark's rows, and so in its delete blocks: dates and instants of Java would lose
-against nothing there, as values of another class are not compared."""
+"""Dates and times are numbers in Spark's rows: a date of Java would win whatever is stored."""
 
 
 def ordering_columns(ordering: pa.StructArray, fields: Sequence[pa.Field]) -> tuple[list[pa.Array], Bools]:
     """Read the ordering values of deletes as columns of the table, and which deletes have none.
 
     Shape:  n unions, as `formats.log.DELETES` has them -> one column a field, n values of its type; n flags.
-    Nulls:  where there is no value, which Apache Hudi writes as the 32-bit integer 0.
+    Nulls:  where there is no value, which Apache Hudi writes as the 32-bit integer 0, and for dates and instants of
+            Java, which it compares with no row.
     Raises: SchemaMismatch for a value that does not fit its column; CorruptData for another number of values than the
             table has ordering columns.
     Spec:   format/files 2.4, 6.2.
@@ -135,8 +135,12 @@ def _several(ordering: pa.StructArray, fields: Sequence[pa.Field]) -> tuple[list
     single = _unwrapped(ordering, fields[0])
     if single.null_count < len(single):
         raise CorruptData("a delete has one ordering value, the table several", expected=len(fields))
-    has_values = pc.struct_field(ordering, [_ARRAY, "wrappedValues"]).is_valid()
-    return _items(ordering, fields), ~np.asarray(has_values, np.bool_)
+    arrays = pc.struct_field(ordering, [_ARRAY, "wrappedValues"])
+    lacks = ~np.asarray(arrays.is_valid(), np.bool_)
+    items, rows = arrays.flatten(), np.asarray(pc.list_parent_indices(arrays))
+    for name in _OF_JAVA:
+        lacks[rows[np.asarray(pc.struct_field(items, name).is_valid(), np.bool_)]] = True
+    return _items(ordering, fields), lacks
 
 
 def _items(ordering: pa.StructArray, fields: Sequence[pa.Field]) -> list[pa.Array]:
@@ -157,7 +161,7 @@ def _unwrapped(union: pa.StructArray, field: pa.Field) -> pa.Array:
     """Return the value of whichever wrapper a row has, as the column's type; null for 32-bit 0 and for arrays."""
     found = pa.nulls(len(union), field.type)
     for wrapper in union.type:
-        if wrapper.name == _ARRAY:
+        if wrapper.name in (_ARRAY, *_OF_JAVA):
             continue
         values = pc.struct_field(union, [wrapper.name, "value"])
         if wrapper.name == _NO_VALUE:
@@ -170,8 +174,10 @@ def _unwrapped(union: pa.StructArray, field: pa.Field) -> pa.Array:
 def _cast(values: pa.Array, wrapper: str, field: pa.Field) -> pa.Array:
     kind = field.type
     is_rounded = pa.types.is_floating(kind) or pa.types.is_timestamp(kind)
+    if pa.types.is_timestamp(kind) and kind.unit == "ms" and pa.types.is_int64(values.type):
+        values = pc.if_else(pc.greater(values, _LAST_MILLIS), pc.divide(values, 1000), values)
     try:
-        return _of_wrapper(values, wrapper, kind).cast(kind, safe=not is_rounded)
+        return values.cast(kind, safe=not is_rounded)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaMismatch(
             "the ordering value of a delete does not fit its column",
@@ -179,14 +185,3 @@ def _cast(values: pa.Array, wrapper: str, field: pa.Field) -> pa.Array:
             type=str(kind),
             stored_as=wrapper,
         ) from error
-
-
-def _of_wrapper(values: pa.Array, wrapper: str, kind: pa.DataType) -> pa.Array:
-    """Return numbers as dates and instants, where that is what they are."""
-    if wrapper in _DAYS:
-        return values.cast(pa.date32())
-    if wrapper == _MICROS and pa.types.is_timestamp(kind):
-        return values.cast(pa.timestamp("us", kind.tz))
-    if pa.types.is_timestamp(kind) and kind.unit == "ms" and pa.types.is_int64(values.type):
-        return pc.if_else(pc.greater(values, _LAST_MILLIS), pc.divide(values, 1000), values)
-    return values
