@@ -90,8 +90,8 @@ def test_an_older_row_that_matches_does_not_come_back_where_its_row_group_is_pru
 def test_row_groups_without_a_match_are_left_out_where_that_changes_nothing(monkeypatch, merge):
     read_rows = []
 
-    def counted(*args):
-        for batch in scanning.stored_columns(*args):
+    def counted(*args, **said):
+        for batch in scanning.stored_columns(*args, **said):
             read_rows.append(batch.num_rows)
             yield batch
 
@@ -113,9 +113,9 @@ def test_a_stored_row_that_fills_cells_is_read_though_its_row_group_does_not_mat
 def test_a_column_that_is_not_asked_for_is_not_read(monkeypatch):
     seen = []
 
-    def noted(source, wanted, footer, groups):
+    def noted(source, wanted, *args, **said):
         seen.append(wanted.names)
-        return scanning.stored_columns(source, wanted, footer, groups)
+        return scanning.stored_columns(source, wanted, *args, **said)
 
     monkeypatch.setattr(reader, "stored_columns", noted)
     history = History()

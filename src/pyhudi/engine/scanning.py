@@ -24,7 +24,7 @@ from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, fi
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
-__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file", "stored_columns"]
+__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file", "spell_out", "stored_columns"]
 
 
 def scan_file(
@@ -86,19 +86,31 @@ def read_columns(
 
 
 def stored_columns(
-    source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None
+    source: pa.NativeFile,
+    wanted: pa.Schema,
+    footer: Footer,
+    groups: Sequence[int] | None,
+    *,
+    keeps_codes: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Read columns of some row groups, or all, batch by batch in the types of a schema; absent ones are null."""
+    """Read columns of some row groups, or all, batch by batch in the types of a schema; absent ones are null.
+
+    With `keeps_codes` text with few values comes as dictionaries; see `spell_out`.
+    """
     present = [name for name in wanted.names if name in footer.schema.names]
     coded = [name for name in footer.dictionary_columns if name in present]
     spelled: dict[str | bytes, pa.Array] = {}
     # Text with few values is cheaper to read as codes and to spell out than to read as text.
     for batch in iter_batches(source, present, read_dictionary=coded, footer=footer, row_groups=groups):
-        yield project(_spelled(batch, spelled) if coded else batch, wanted)
+        rows = spell_out(batch, spelled) if coded and not keeps_codes else batch
+        yield project(rows, wanted, keeps_dictionaries=keeps_codes)
 
 
-def _spelled(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.RecordBatch:
-    """Turn codes into text; a text that fills a whole column is spelled once for all columns and batches."""
+def spell_out(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.RecordBatch:
+    """Turn codes into text; a text that fills a whole column is spelled once for all columns and batches.
+
+    `known` keeps such texts from one batch to the next.
+    """
     columns = []
     for coded in batch.columns:
         if not pa.types.is_dictionary(coded.type):

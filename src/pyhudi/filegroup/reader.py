@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.engine.scanning import groups_matching, naming_file, stored_columns
+from pyhudi.engine.scanning import groups_matching, naming_file, spell_out, stored_columns
 from pyhudi.filegroup.log_passes import MERGE_MEMORY, Pass, Share, passes, with_rows
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
 from pyhudi.filegroup.model import FileSlice, LogFile
-from pyhudi.filegroup.rows import RowLayout
+from pyhudi.filegroup.rows import RowLayout, decoded
 from pyhudi.formats.log import LogBlock
 from pyhudi.formats.parquet import Footer, read_footer
 from pyhudi.kernels.changes import RowChanges
@@ -158,10 +158,11 @@ class _Base:
         read = pa.schema([field for field in self.spec.layout.file_schema if field.name in names])
         groups = self._groups(read)
         numbers = _RowNumbers(self.footer, groups)
-        for stored in stored_columns(self.source, read, self.footer, groups):
+        texts: dict[str | bytes, pa.Array] = {}
+        for stored in stored_columns(self.source, read, self.footer, groups, keeps_codes=True):
             batch, rows = self._asked_for(stored, numbers.take(stored.num_rows))
             if self.probe is None:
-                yield batch
+                yield spell_out(batch, texts)
                 continue
             if self._meets_by_key:
                 mine, keys = self._of_this_pass(batch)
@@ -169,7 +170,7 @@ class _Base:
             else:
                 met = merge_batch(batch, None, self.probe, self.spec.merge, positions=rows)
             is_met[met.hits] = True
-            yield met.batch
+            yield spell_out(met.batch, texts)
 
     def _asked_for(
         self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64]
@@ -177,7 +178,8 @@ class _Base:
         """Leave out rows that are not to be merged."""
         if self.spec.base_filter is None:
             return batch, rows
-        kept = mask(self.spec.base_filter, batch)
+        names = fields_of(self.spec.base_filter, batch.schema)
+        kept = mask(self.spec.base_filter, decoded(batch.select(names)))
         return batch.filter(kept), rows[kept.to_numpy(zero_copy_only=False)]
 
     @property
@@ -193,16 +195,16 @@ class _Base:
         return batch.filter(is_held), keys.filter(is_held)
 
     def _keys(self, batch: pa.RecordBatch) -> pa.Array:
+        columns = decoded(batch.select(list(self.spec.key_columns)))
         if self.spec.layout.has_meta_values:
-            return batch.column(RECORD_KEY)
-        columns = pa.Table.from_batches([batch.select(list(self.spec.key_columns))])
-        return record_keys(self.spec.layout.key_spec, columns).combine_chunks()
+            return columns.column(0)
+        return record_keys(self.spec.layout.key_spec, pa.Table.from_batches([columns])).combine_chunks()
 
     def _groups(self, read: pa.Schema) -> Sequence[int] | None:
         """Choose row groups whose rows may match the filter, or have a say in a change that does.
 
-        A row that does not match is left out in two cases: no change meets it, or the change that does wins anyway and
-        is then shown as if it were new.
+        A row that does not match is left out in two cases: no change meets it, or the change that does takes its whole
+        place anyway and is then shown as if it were new.
         """
         spec, probe = self.spec, self.probe
         if probe is None or not probe.needs_stored_rows:
@@ -221,6 +223,7 @@ class _RowNumbers:
         """Begin with the first of these groups."""
         counts = _rows_of_groups(footer)
         chosen = np.arange(len(counts)) if groups is None else np.array(groups, np.int64)
+        self._are_all = len(chosen) == len(counts)
         self._ends = np.cumsum(counts[chosen])
         self._shifts = (np.cumsum(counts) - counts)[chosen] - (self._ends - counts[chosen])
         self._next = 0
@@ -229,7 +232,7 @@ class _RowNumbers:
         """Return the numbers of the next rows."""
         rows = np.arange(self._next, self._next + count, dtype=np.int64)
         self._next += count
-        return rows + self._shifts[np.searchsorted(self._ends, rows, side="right")]
+        return rows if self._are_all else rows + self._shifts[np.searchsorted(self._ends, rows, side="right")]
 
 
 def _rows_of_groups(footer: Footer) -> npt.NDArray[np.int64]:

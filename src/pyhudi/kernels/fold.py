@@ -39,8 +39,8 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
 
     Shape:  at least one part, oldest first, with the same columns in `rows` -> rows in the order of the input.
     Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
-    Cost:   one hash of all keys; one gather of the rows, none where no key is there twice. A round of narrow work for
-            each time that a key is there.
+    Cost:   one hash of all keys, none where positions are known; one gather of the rows, none where no key is there
+            twice. A round of narrow work for each time that a key is there.
     Raises: SchemaMismatch if the columns of the parts differ.
     Spec:   format/files 6.2-6.6.
     """
@@ -48,7 +48,7 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
     keys = pa.chunked_array([chunk for part in parts for chunk in part.keys.chunks], pa.string())
     changes = _Changes.of(parts, rows, spec)
     cells = _unset_cells(parts, rows, spec)
-    folded = _folded(key_codes(keys), changes, cells, spec)
+    folded = _folded(_codes(keys, changes.positions), changes, cells, spec)
     unordered = changes.by_key if spec.log_rule is LogRule.PRECOMBINED else changes.is_unordered
     if folded is None:
         found = probe(rows, keys, changes.is_delete, spec, unordered=unordered)
@@ -63,6 +63,16 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
         unset={name: flags for name, flags in unset.items() if flags.any()},
         positions=None if changes.positions is None else changes.positions[kept],
     )
+
+
+def _codes(keys: pa.ChunkedArray, positions: Indices | None) -> Indices:
+    """Number the keys, which positions do, too, where they are known."""
+    if positions is None:
+        return key_codes(keys)
+    if (np.diff(positions) > 0).all():
+        return np.arange(len(positions))
+    codes: Indices = np.unique(positions, return_inverse=True)[1]
+    return codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
