@@ -14,8 +14,11 @@ from pyhudi.errors import FileMissing, InternalError, WriteConflict
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
+from pyhudi.metadata.agreement import CHECK_METADATA, require_told_files
 from pyhudi.metadata.compaction import finish_compaction, is_compaction_due
+from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
+from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.table import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
 from pyhudi.options import Settings
@@ -38,6 +41,8 @@ class _Prepared:
     revision: int
     partitions: tuple[str, ...]
     """The partitions that the metadata table had."""
+    touched: tuple[PartitionPath, ...]
+    """The partitions of the table whose files change."""
     logs: tuple[GroupLog, ...]
     written: Mapping[str, tuple[WriteStat, ...]] | None
     """The log files, by partition; None where they are written under the lock."""
@@ -73,13 +78,15 @@ class MetadataCommit:
         table = open_metadata(state, timeline)
         version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
         logs: list[GroupLog] = []
-        for one in self.records(state):
+        records = self.records(state)
+        for one in records:
             if len(one.keys):
                 logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
         is_early = table.state.layout.timeline_layout > 1
         self._prepared = _Prepared(
             revision=revision,
             partitions=state.config.metadata_partitions,
+            touched=_touched(records),
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
             slices=_slices(table, logs),
@@ -130,6 +137,8 @@ class MetadataCommit:
         profile = CommitMetadata(operation=operation, stats=_profile(slices, written))
         started = request_commit(table.state, instant, profile)
         complete_commit(table.state, started, CommitMetadata(operation=operation, stats=written), completion_time)
+        if self.settings.get(CHECK_METADATA):
+            require_told_files(state, timeline, self.time, self._prepared.touched)
 
     def _same_groups(self, slices: Mapping[FileId, InstantTime]) -> Mapping[FileId, InstantTime]:
         """Check that keys are in the file groups that they were encoded for.
@@ -150,6 +159,11 @@ class MetadataCommit:
             for stats in (prepared.written or {}).values():
                 for stat in stats:
                     own.storage.delete(str(stat.path))
+
+
+def _touched(records: Sequence[MetadataRecords]) -> tuple[PartitionPath, ...]:
+    keys = [key for one in records if one.partition is MetadataPartition.FILES for key in one.keys.to_pylist()]
+    return tuple(PartitionPath(partition_path(key)) for key in keys if key != ALL_PARTITIONS)
 
 
 def publish_changes(

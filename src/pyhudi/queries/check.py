@@ -3,7 +3,7 @@
 Spec: format/timeline 5, 6; format/metadata-table 5.1, 8.3.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -26,9 +26,9 @@ from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import FileStatus
-from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan
-from pyhudi.timeline.codec import decode_clean_plan
-from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.cleans import files_being_cleaned
+from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.view import Timeline, is_committed, pending_instants, replaced_file_groups
 
 __all__ = ["CheckReport", "check_table"]
@@ -178,7 +178,7 @@ def _missing_bases(state: TableState, timeline: Timeline, stored: _Files) -> Ite
 
 def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored: _Files) -> Iterator[Problem]:
     """Find files that the metadata table lists and storage does not, or with another size."""
-    going = _being_cleaned(state, timeline)
+    going = files_being_cleaned(state, timeline)
     for (where, name), size in told.items():
         found = stored.get((where, name))
         if found is None and (where, name) not in going:
@@ -237,16 +237,6 @@ def _is_named(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -
     stats = metadata.stats.get(file.partition, ())
     paths = [path for stat in stats for path in (stat.path, *(stat.cdc_stats or {})) if path]
     return any(path.rsplit("/", 1)[-1] == file.name for path in paths)
-
-
-def _being_cleaned(state: TableState, timeline: Timeline) -> set[tuple[str, str]]:
-    """Return the files that pending cleans may have deleted already."""
-    found: set[tuple[str, str]] = set()
-    for one in pending_instants(timeline):
-        if one.action is Action.CLEAN and (data := read_plan(state, one)):
-            plan: Mapping[str, tuple[str, ...]] = decode_clean_plan(data, one.file_name).files
-            found.update((where, name) for where, names in plan.items() for name in names)
-    return found
 
 
 def _path(where: str, name: str) -> str:

@@ -19,7 +19,7 @@ from pyhudi.timeline.history import Past, said_once
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["cleaned_since", "last_clean"]
+__all__ = ["cleaned_since", "files_being_cleaned", "last_clean"]
 
 _Files = dict[str, frozenset[str]]
 """Names of files by partition path."""
@@ -46,6 +46,16 @@ def cleaned_since(state: TableState, moment: Timeline) -> Mapping[str, frozenset
     if None in found or not has_earlier:
         found.extend(_archived_since(state, until, moment.layout))
     return _merged(one for one in found if one is not None)
+
+
+def files_being_cleaned(state: TableState, timeline: Timeline) -> set[tuple[str, str]]:
+    """Return partition path and name of the files that pending cleans may have deleted.   Cost: a read of each plan."""
+    found: set[tuple[str, str]] = set()
+    for one in timeline.instants:
+        if one.action is Action.CLEAN and not one.is_completed:
+            taken = _taken_by(state, one) or {}
+            found.update((where, name) for where, names in taken.items() for name in names)
+    return found
 
 
 def last_clean(state: TableState, timeline: Timeline) -> CleanMetadata | None:
