@@ -26,7 +26,6 @@ __all__ = [
     "rows_of",
     "services_of",
     "state_of",
-    "writable",
 ]
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
@@ -40,11 +39,6 @@ def packed(name):
     with tempfile.TemporaryDirectory() as folder:
         root = golden.unpack(Path(folder))
         return {str(one.relative_to(root)): one.read_bytes() for one in root.rglob("*") if one.is_file()}
-
-
-@pytest.fixture
-def writable(monkeypatch):
-    monkeypatch.setattr("pyhudi.txn.checks.require_writable", lambda *_: None)
 
 
 def state_of(version, name="mor_logs"):

@@ -1,7 +1,7 @@
 """Compactions of what Apache Hudi wrote: whatever step is the last of a process, rows stay, and the next goes on."""
 
 import pytest
-from tests.actions.compacting import VERSIONS, base_files, call_of, path_of, rows_of, services_of, state_of, writable
+from tests.actions.compacting import VERSIONS, base_files, call_of, path_of, rows_of, services_of, state_of
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.golden.catalogue import spelled
 from tests.txn.writing import leftovers
@@ -15,9 +15,6 @@ from pyhudi.schema.meta_fields import FILE_NAME
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.instant import Action
-
-pytestmark = pytest.mark.usefixtures("writable")
-__all__ = ["writable"]
 
 
 @VERSIONS

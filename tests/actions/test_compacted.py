@@ -1,7 +1,7 @@
 """What a plan is run with, and what is said of it; `test_compact` and `test_log_compact` hold whole runs."""
 
 import pytest
-from tests.actions.compacting import VERSIONS, call_of, rows_of, services_of, state_of, writable
+from tests.actions.compacting import VERSIONS, call_of, rows_of, services_of, state_of
 
 from pyhudi.actions.compact import compact_table
 from pyhudi.actions.compacted import CompactionResult
@@ -9,9 +9,6 @@ from pyhudi.errors import NotBuilt
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
-
-pytestmark = pytest.mark.usefixtures("writable")
-__all__ = ["writable"]
 
 
 def test_a_result_is_one_line_and_a_table_in_a_notebook():

@@ -1,7 +1,7 @@
 """Log compactions of what Apache Hudi wrote, and of logs that one has put together before."""
 
 import pytest
-from tests.actions.compacting import VERSIONS, base_files, call_of, log_files, rows_of, services_of, state_of, writable
+from tests.actions.compacting import VERSIONS, base_files, call_of, log_files, rows_of, services_of, state_of
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.txn.writing import leftovers
 
@@ -15,9 +15,6 @@ from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan
 from pyhudi.timeline.codec import decode_plan
 from pyhudi.timeline.instant import Action, Instant, State
-
-pytestmark = pytest.mark.usefixtures("writable")
-__all__ = ["writable"]
 
 ONE = {"hoodie.log.compaction.blocks.threshold": 1}
 DUE = {

@@ -1,23 +1,23 @@
-"""What a compaction takes: as of each plan that Apache Hudi made, ours makes the same one, names, order and metrics.
-
-Its log compactions are not among them: it planned none in these tables.
-"""
+"""What a compaction takes: as of each plan that Apache Hudi made, ours makes the same one, names, order and metrics."""
 
 import pytest
 from tests.golden.catalogue import kept_tables
 
 from pyhudi.actions.compaction_plan import plan_compaction
+from pyhudi.actions.log_compact import LogCompaction
+from pyhudi.actions.service import service_call
 from pyhudi.env import SystemEnv
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan
-from pyhudi.timeline.codec import decode_compaction_plan
-from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.codec import decode_compaction_plan, decode_plan, encode_compaction_plan
+from pyhudi.timeline.instant import Action, Instant, State, parse_name
 from pyhudi.timeline.view import timeline_of
 
 GOLDEN = [one for one in kept_tables() if one.script.name.startswith("mor_")]
 PLANNED = {"mor_cleaned", "mor_compacted", "mor_compaction_inflight", "mor_compaction_requested"}
+LOGS = [one for one in GOLDEN if one.script.name in {"mor_log_compacted", "mor_log_compaction_inflight"}]
 PENDING = [one for one in GOLDEN if one.script.name == "mor_compaction_requested"]
 
 
@@ -26,15 +26,15 @@ def opened(path):
     return state, load_timeline(state)
 
 
-def plans_of(path):
+def plans_of(path, action=Action.COMPACTION):
     """Return (instant, operations) of every compaction on the active timeline of which no file was cleaned since."""
-    state, timeline = opened(path)
+    state, _ = opened(path)
     found = []
-    for one in timeline.instants:
-        if one.action in {Action.COMMIT, Action.COMPACTION}:
-            plan = Instant(requested_time=one.requested_time, action=Action.COMPACTION, state=State.REQUESTED)
-            operations = decode_compaction_plan(read_plan(state, plan), plan.file_name)
-            if all((path / each.partition / name).exists() for each in operations for name in each.logs):
+    for name in sorted(state.storage.list_names(state.layout.timeline_path)):
+        plan = parse_name(name)
+        if plan is not None and plan.action is action and plan.state is State.REQUESTED:
+            operations = decode_compaction_plan(read_plan(state, plan), name)
+            if all((path / each.partition / log).exists() for each in operations for log in each.logs):
                 found.append((plan.requested_time, operations))
     return found
 
@@ -57,6 +57,26 @@ def test_the_plan_made_as_of_each_plan_of_apache_hudi_is_the_same(tmp_path, gold
     assert plans
     for time, operations in reversed(plans):
         assert plan_compaction(*as_of(path, time), Settings.of({})) == tuple(operations), time
+
+
+@pytest.mark.parametrize("golden", LOGS, ids=lambda one: one.name)
+def test_so_are_plans_of_log_compactions_but_for_what_one_has_put_together_already(tmp_path, golden):
+    path = golden.unpack(tmp_path)
+    state, _ = opened(path)
+    plans = plans_of(path, Action.LOGCOMPACTION)
+    assert plans
+    for time, operations in reversed(plans):
+        stored = Instant(requested_time=time, action=Action.LOGCOMPACTION, state=State.REQUESTED)
+        theirs = decode_plan(read_plan(state, stored), time)
+        ours = decode_plan(encode_compaction_plan(operations, bytes(16), is_log_compaction=True), time)
+        known = theirs.keys() - {"extraMetadata"}
+        assert {name: ours[name] for name in known} == {name: theirs[name] for name in known}
+        if golden.version == 6:
+            continue  # names do not tell which logs were there
+        call = service_call(state, Settings.of({"hoodie.log.compaction.blocks.threshold": 1}))
+        planned = LogCompaction().plan(call, as_of(path, time)[1]) or ()
+        assert all(one in operations for one in planned), time
+    assert golden.version == 6 or planned, "of the first plan, before which nothing was put together"
 
 
 @pytest.mark.parametrize("golden", PENDING, ids=lambda one: one.name)

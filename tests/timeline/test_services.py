@@ -14,7 +14,7 @@ def timeline(*names: str) -> Timeline:
     return timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
 
 
-@pytest.mark.parametrize("action", ["logcompaction", "indexing"])
+@pytest.mark.parametrize("action", ["indexing"])
 def test_a_pending_service_is_refused_with_its_instant(action):
     state = new_state()
     with pytest.raises(NotBuilt, match=f"{T}.{action}"):
@@ -31,6 +31,7 @@ def test_what_others_completed_or_write_is_no_reason():
         f"{T}.rollback.inflight",
         f"{T}.clean.inflight",
         f"{T}.compaction.requested",
+        f"{T}.logcompaction.requested",
         f"{T}.clustering.inflight",
         f"{T}.replacecommit.requested",
     )

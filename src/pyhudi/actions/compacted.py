@@ -14,9 +14,11 @@ from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
 from pyhudi.actions.tasks.compact import SliceTask
+from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.log_scan import VisibleInstants
-from pyhudi.filegroup.names import write_token
+from pyhudi.filegroup.model import BaseFile, PartitionPath
+from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.metadata.changes import records_of_commit
@@ -107,7 +109,9 @@ class CompactionRun:
 def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> CompactionRun:
     """Find what a plan names, and how it is read and written. What a write would drop of a metadata table goes first.
 
-    Cost:   a listing of each partition.
+    So do files that another program wrote for the plan and did not commit: they would be seen once it is committed.
+
+    Cost:   two listings of each partition.
     Raises: CorruptData where a file of the plan is gone; NotBuilt for merge rules that are not built.
     """
     call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
@@ -115,7 +119,24 @@ def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> Compac
     found = slices_of_plan(call.state, timeline, plan)
     reads, writes, schema = _specs(call, timeline, instant.requested_time)
     tasks = tuple(SliceTask(slice=one, write_token=write_token(at, 0)) for at, one in enumerate(found))
+    _remove_of_others(call.state, instant.requested_time, tasks)
     return CompactionRun(call=call, tasks=tasks, reads=reads, writes=writes, schema=schema)
+
+
+def _remove_of_others(state: TableState, time: InstantTime, tasks: Sequence[SliceTask]) -> None:
+    """Delete files of this instant in the plan's groups, but for those that ours writes; old log names do not tell."""
+    tokens = {(one.slice.group.partition, one.slice.group.file_id): one.write_token for one in tasks}
+
+    def remove(partition: str) -> None:
+        for status in state.storage.list_directory(partition).files:
+            file = parse_file(PartitionPath(partition), status)
+            is_named = isinstance(file, BaseFile) or state.layout.has_completion_times
+            if file is None or not is_named or file.instant != time:
+                continue
+            if file.write_token != tokens.get((file.partition, file.file_id), file.write_token):
+                state.storage.delete(file.path)
+
+    at_once(remove, sorted({partition for partition, _ in tokens}))
 
 
 def compacted_files(

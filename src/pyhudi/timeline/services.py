@@ -1,7 +1,7 @@
 """Table services that another program planned and did not finish: a write is refused beside some, by name.
 
-A clean conflicts with no write, and beside a planned compaction or clustering a write is checked when it commits
-(`txn.checks`). Start at `pending_refusals`.
+A clean conflicts with no write, and beside a planned compaction, log compaction or clustering a write is checked when
+it commits (`txn.checks`). Start at `pending_refusals`.
 """
 
 from typing import Final
@@ -13,7 +13,6 @@ from pyhudi.timeline.view import Timeline, pending_instants
 __all__ = ["pending_refusals"]
 
 _PENDING: Final = {
-    Action.LOGCOMPACTION: "pending log compactions",
     Action.INDEXING: "indexes that are being built",
 }
 _FINISH: Final = "let Apache Hudi finish it, or roll it back"
