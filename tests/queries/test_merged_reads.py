@@ -133,14 +133,20 @@ def test_merge_rules_that_are_not_built_are_refused_where_there_are_logs(engine,
 @pytest.mark.parametrize("seed", range(4))
 def test_statistics_leave_out_no_row_that_logs_move_into_a_filter_or_out_of_it(engine, version, seed):
     made, random_ = engine.create(version=version, table_type="mor"), random.Random(seed)
+    with_statistics = {"hoodie.metadata.enable": True, "hoodie.metadata.index.column.stats.enable": True}
     made.upsert(
         engine.rows(trips(*(trip(f"k{n}", city, n % 10, float(n)) for n in range(20) for city in ("sf", "oslo"))))
     )
     for _ in range(3):
         keys = random_.sample(range(20), 5)
         moved = [trip(f"k{n}", "sf", random_.randint(0, 30), float(random_.randint(-30, 60))) for n in keys]
-        made.upsert(engine.rows(trips(*moved)))
-        made.delete(engine.rows(trips(trip(f"k{random_.randint(0, 19)}", "oslo", 99))))
+        made.upsert(engine.rows(trips(*moved)), options=with_statistics)
+        gone = engine.rows(trips(trip(f"k{random_.randint(0, 19)}", "oslo", 99)))
+        made.delete(gone, options=with_statistics)
+    made = engine.reopen(made)
+    assert "column_stats" in made.state.config.metadata_partitions
+    assert any(one.logs for one in made.scan().plan.slices)
+    assert not made.scan(filter="ts > 50").plan.slices
     everything = made.scan().to_arrow()
     for text in ("fare < 0", "fare > 30", "fare between 5 and 6", "ts > 12", "ts = 3 and fare > 10", "ts < 0"):
         wanted = everything.filter(mask(parse(text), everything))
