@@ -52,3 +52,19 @@ def test_stored_rows_are_changed_where_the_table_has_its_changes(table_type, sin
         compacted = replace(write, closed={one.group: write.time})
         assert stored_task(compacted, one, 3).base_instant == write.time
         assert "_hoodie_record_key" in slice_spec(write).columns
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET", "GLOBAL_SIMPLE"])
+def test_changes_beside_a_planned_compaction_stay(version, index):
+    builder, options = TableBuilder("mor"), {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": 1}
+    table = builder.create(version=version)
+    table.upsert([trip("a"), trip("b")], options=options)
+    table.upsert([trip("a", ts=2, fare=2.0)], options=options)
+    builder.reopen(table).compact(schedule=True)
+    table = builder.reopen(table)
+    table.upsert([trip("a", ts=3, fare=3.0), trip("c")], options=options)
+    table.delete(keys=["b"], options=options)
+    table.update(set={"fare": "fare + 100"}, where="uuid = 'c'")
+    assert builder.rows_of(table, "uuid", "fare") == [("a", 3.0), ("c", 101.0)]
+    table.compact()
+    assert builder.rows_of(builder.reopen(table), "uuid", "fare") == [("a", 3.0), ("c", 101.0)]

@@ -4,6 +4,7 @@ Data plane. Start at `merge_buckets`.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -13,22 +14,23 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
-from pyhudi.actions.tasks.sink import change_stored
+from pyhudi.actions.tasks.sink import change_stored, slice_of
 from pyhudi.actions.tasks.write import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
 from pyhudi.errors import DuplicateKeys, InvalidInput
-from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded, record_keys_of
-from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import FileTask, Rewritten, Sink, WriteSpec, WriteStatus, unwritten
 from pyhudi.kernels.keys import partition_paths, record_keys
 from pyhudi.kernels.merge import replace_rows
-from pyhudi.predicate import evaluate, mask
-from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
+from pyhudi.predicate import Expression, evaluate, fields_of, mask
+from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_FIELDS, RECORD_KEY, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 
 __all__ = ["merge_bucket", "merge_buckets"]
 
 _KEEP: Final = -1
+_SOURCE: Final = source_name("")
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -68,7 +70,24 @@ def merge_bucket(
 
     Raises: DuplicateKeys where two source rows act on one row, or would insert one key.
     """
-    return change_stored(storage, spec, reads, file, partial(_Matcher, spec, file, rows, clauses))
+    begin = partial(_Matcher, spec, file, rows, clauses)
+    if file.sink is Sink.LOG and not _acts(file, storage, reads, begin()):
+        return [unwritten(file)]
+    return change_stored(storage, spec, reads, file, begin)
+
+
+def _acts(file: FileTask, storage: Storage, reads: SliceSpec, matcher: "_Matcher") -> bool:
+    """Return whether any clause acts on a file slice, by the columns of its conditions alone.
+
+    Cost: these and the key column; of rows that carry no key, nothing, as it is not looked.
+    """
+    if file.base_instant is None or not reads.layout.has_meta_values:
+        return True
+    schema = reads.layout.file_schema
+    asked = {name for one in matcher.conditions for name in fields_of(one, matcher.sides) if name in schema.names}
+    names = tuple(name for name in schema.names if name in {RECORD_KEY, *asked})
+    narrow = read_slice(slice_of(file), storage=storage, spec=replace(reads, columns=names))
+    return any(matcher.acts_on(batch) for batch in narrow) or matcher.rest().num_rows > 0
 
 
 class _Matcher:
@@ -96,6 +115,32 @@ class _Matcher:
         by_source = _first_clause(self._clauses.by_source, without)
         actions = [(self._clauses.matched, rows, pairs, chosen), (self._clauses.by_source, left, without, by_source)]
         return self._apply(batch, actions)
+
+    @property
+    def conditions(self) -> list[Expression]:
+        """Return what decides which stored rows clauses act on."""
+        found = [one.condition for one in self._clauses.by_source]
+        if self._source is not None:
+            found += [self._clauses.residual, *(one.condition for one in self._clauses.matched)]
+        return [one for one in found if one is not None]
+
+    @property
+    def sides(self) -> pa.Schema:
+        """Return the columns of stored rows and of source rows."""
+        source = [] if self._source is None else [one for one in self._source.schema if one.name not in META_FIELDS]
+        return pa.schema([*self._spec.layout.file_schema, *(one for one in source if one.name.startswith(_SOURCE))])
+
+    def acts_on(self, batch: pa.RecordBatch) -> bool:
+        """Return whether a clause changes or deletes a row of a stored batch."""
+        target = pa.Table.from_batches([batch])
+        rows, pairs = self._pairs(target, batch.column(RECORD_KEY))
+        chosen = _first_clause(self._clauses.matched if self._source is not None else (), pairs)
+        if (chosen != _KEEP).any():
+            return True
+        unmatched = np.ones(batch.num_rows, dtype=np.bool_)
+        unmatched[rows] = False
+        without = target.filter(pa.array(unmatched)) if self._clauses.by_source else target.slice(0, 0)
+        return bool((_first_clause(self._clauses.by_source, without) != _KEEP).any())
 
     def rest(self) -> pa.Table:
         """Return the rows that unmatched source rows become, once all batches went by."""
