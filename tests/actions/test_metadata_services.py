@@ -67,9 +67,8 @@ def test_sixty_commits_leave_as_many_files_as_ten(builder, version, count):
     assert table.count() == 2
     more_files, more_instants = stored(table)
     assert more_files <= files + 12
-    if version > 6:
-        assert more_instants <= instants + 8
-        assert len(load_timeline(table.state).completed) <= 8
+    assert more_instants <= instants + 8
+    assert len(load_timeline(table.state).completed) <= 8
     if count > 30:
         assert find_archived(metadata_of(table).state, done[0].instant)
 
