@@ -33,7 +33,7 @@ from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import visible_slices
-from pyhudi.state.config import MergeMode
+from pyhudi.state.merging import merge_spec
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline
 from pyhudi.txn.conflicts import ReadSet
@@ -240,12 +240,11 @@ def _hashing(write: WriteContext, tagged: TaggedRows) -> Hashing | None:
 
 def _loses(call: WriteCall, moves: Moves) -> Expression | None:
     """Format `the stored record is newer` for records that would change partition, under event time."""
-    fields = call.state.config.ordering_fields
-    is_event_time = call.state.config.merge_mode is MergeMode.EVENT_TIME_ORDERING
-    if moves is not Moves.DELETE_AND_INSERT or not is_event_time or not fields:
+    rules = merge_spec(call.state.config, call.settings)
+    if moves is not Moves.DELETE_AND_INSERT or not rules.is_event_time or not rules.ordering:
         return None
     text = "false"
-    for name in reversed(fields):
+    for name in reversed(rules.ordering):
         stored, given = f"`{STORED}{name}`", f"`{name}`"
         newer = f"coalesce({stored} > {given}, {stored} is not null and {given} is null)"
         same = f"({stored} <=> {given})"

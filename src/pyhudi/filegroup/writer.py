@@ -326,8 +326,9 @@ class _MergeState:
 def _merge(
     batches: Iterator[pa.RecordBatch], updates: Probe, spec: WriteSpec, tally: _Tally, state: _MergeState
 ) -> Iterator[pa.RecordBatch]:
+    rules = replace(spec.merge, marks_filled=True)
     for batch in batches:
-        merged = merge_batch(batch, record_keys_of(batch, spec.layout), updates, spec.merge)
+        merged = merge_batch(batch, record_keys_of(batch, spec.layout), updates, rules)
         state.seen[merged.hits] = True
         tally.updates += merged.updated_count
         tally.deletes += merged.deleted_count

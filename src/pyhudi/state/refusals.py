@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyhudi.errors import NotBuilt, Unsupported
-from pyhudi.state.config import MergeMode, TableConfig
+from pyhudi.state.config import TableConfig
 from pyhudi.state.layout import Layout
+from pyhudi.state.merging import unknown_rules
 
 __all__ = ["Refusal", "find_refusals", "require_writable"]
 
@@ -34,9 +35,6 @@ class _Property:
 
 
 _WITH_HUDI: Final = "write this table with Apache Hudi"
-_SAFE_PAYLOADS: Final = frozenset(
-    {"OverwriteWithLatestAvroPayload", "DefaultHoodieRecordPayload", "EventTimeAvroPayload", ""}
-)
 
 
 def _set(key: str, *harmless: str) -> Callable[[TableConfig], str]:
@@ -47,14 +45,6 @@ def _set(key: str, *harmless: str) -> Callable[[TableConfig], str]:
         return "" if text.lower() in {"", *harmless} else f"{key}={text}"
 
     return found
-
-
-def _starting(prefix: str) -> Callable[[TableConfig], str]:
-    return lambda config: next((key for key in config.properties if key.startswith(prefix)), "")
-
-
-def _payload(config: TableConfig) -> str:
-    return "" if config.payload_class.rsplit(".", 1)[-1] in _SAFE_PAYLOADS else config.payload_class
 
 
 _PROPERTIES: Final = (
@@ -71,18 +61,7 @@ _PROPERTIES: Final = (
         _WITH_HUDI,
     ),
     _Property(_set("hoodie.table.multiple.base.file.formats.enable", "false"), "several base file formats", _WITH_HUDI),
-    _Property(
-        lambda config: config.payload_class or config.merge_mode if config.merge_mode is MergeMode.CUSTOM else "",
-        "custom merge modes and payload classes",
-        _WITH_HUDI,
-    ),
-    _Property(_payload, "the merge rules of this payload class", _WITH_HUDI),
-    _Property(_starting("hoodie.record.merge.property."), "merge properties", _WITH_HUDI),
-    _Property(
-        lambda config: "" if config.partial_update_mode == "NONE" else config.partial_update_mode,
-        "partial updates",
-        _WITH_HUDI,
-    ),
+    _Property(unknown_rules, "the merge rules of this payload class or mode", _WITH_HUDI),
     _Property(
         _set("hoodie.partition.metafile.use.base.format", "false"), "partition metadata as base files", _WITH_HUDI
     ),

@@ -16,6 +16,7 @@ from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.kernels.rules import Fill, LogRule
 from pyhudi.options import Settings
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.layout import LAYOUTS
@@ -87,6 +88,17 @@ class Raising:
         return keyed(*self.added) if self.added else with_meta_fields(TRIPS).empty_table()
 
 
+class Emptying(Raising):
+    """Takes the fare of the rows whose ordering value it raises."""
+
+    def __call__(self, batch):
+        raised = super().__call__(batch)
+        emptied = raised.batch.to_pylist()
+        for row in emptied:
+            row["fare"] = None if row["uuid"] in self.ts else row["fare"]
+        return replace(raised, batch=pa.RecordBatch.from_pylist(emptied, schema=batch.schema))
+
+
 def change(storage, task, **said):
     return change_stored(storage, spec(THIRD), READS, task, lambda: Raising(**said))
 
@@ -127,6 +139,16 @@ def test_a_row_that_gets_older_makes_a_base_file_of_the_slice(storage, stored):
     assert (status.inserts_count, status.updates_count, status.deletes_count) == (1, 1, 1)
     base = replace(stored.base, instant=THIRD, write_token=stored.write_token)
     assert rows_of(storage, replace(stored, base=base, logs=())) == [("a", 2, 5.0), ("c", 1, 3.0)]
+
+
+def test_what_readers_of_a_log_would_not_see_makes_a_base_file(storage, stored):
+    by_log = replace(BY_EVENT, is_event_time=False, log_rule=LogRule.PRECOMBINED)
+    fills = replace(BY_EVENT, fill=Fill.NULLS)
+    for merge, change_of in ((by_log, Raising(ts={"a": 2})), (fills, Emptying(ts={"a": 7}))):
+        write, reads = replace(spec(THIRD), merge=merge), replace(READS, merge=merge)
+        (status,) = change_stored(storage, write, reads, stored, lambda change_of=change_of: change_of)
+        assert status.path.endswith(".parquet")
+        storage.delete(status.path)
 
 
 def test_new_rows_of_logs_are_counted_from_the_last_file():

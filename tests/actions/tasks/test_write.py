@@ -1,12 +1,21 @@
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.building import trip
+from tests.filegroup.test_writer import TASK, keyed, next_task, spec_at
 
-from pyhudi.actions.tasks.write import runs_by_bucket, status_batch, to_statuses
-from pyhudi.engine.api import BUCKET
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.actions.tasks.write import RowsKind, runs_by_bucket, status_batch, to_statuses, write_bucket
+from pyhudi.engine.api import BUCKET, IS_MOVED
+from pyhudi.filegroup.writer import WriteStatus, create_base_file
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.kernels.rules import Fill
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.instant import InstantTime
+
+INSTANT, NEXT = InstantTime("20260101000000001"), InstantTime("20260101000000002")
 
 
 def batches_of(buckets, sizes):
@@ -57,3 +66,14 @@ def test_statuses_survive_the_way_through_a_table():
     ]
     table = pa.Table.from_batches([status_batch(one) for one in (status, *reversed(logs), other)])
     assert to_statuses(table) == [other, *logs, status]
+
+
+def test_rows_of_one_key_in_a_write_fill_each_other_and_the_stored_row():
+    storage, merge = MemoryStorage(), MergeSpec(ordering=("ts",), is_event_time=True, fill=Fill.NULLS)
+    stored = create_base_file(storage, spec_at(INSTANT), TASK, keyed(trip("a", ts=5, rider=None, fare=1.0)))
+    given = keyed(trip("a", ts=2, rider="r", fare=2.0), trip("a", ts=3, rider=None, fare=None))
+    given = given.append_column(IS_MOVED, pa.array([False, False]))
+    write = replace(spec_at(NEXT), merge=merge)
+    (status,) = write_bucket(storage, write, next_task(stored), given, RowsKind.UPSERT)
+    (row,) = pq.read_table(storage.open_input(status.path)).to_pylist()
+    assert (row["ts"], row["rider"], row["fare"], row["_hoodie_commit_time"]) == (5, "r", 1.0, NEXT)

@@ -30,6 +30,7 @@ from pyhudi.filegroup.writer import (
 )
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import MergeSpec, merge_batch, probe
+from pyhudi.kernels.rules import Fill, LogRule, empty_cells
 from pyhudi.storage.api import Storage
 
 __all__ = ["Change", "change_stored", "slice_of", "with_inserts", "write_changes"]
@@ -80,7 +81,7 @@ def change_stored(
     first_row = 0 if file.base is not None and not file.logs else None
     for batch in _stored(storage, reads, file):
         rewritten = change(batch)
-        if _makes_older(batch, rewritten, spec.merge):
+        if _is_undone(batch, rewritten, spec.merge):
             return [_written_anew(storage, spec, reads, file, begin())]
         parts += _changes(rewritten, file, spec.layout, first_row)
         first_row = None if first_row is None else first_row + batch.num_rows
@@ -127,16 +128,25 @@ def _stored(storage: Storage, reads: SliceSpec, file: FileTask) -> Iterator[pa.R
         yield from read_slice(slice_of(file), storage=storage, spec=reads)
 
 
-def _makes_older(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) -> bool:
-    """Return whether a change gives a row a smaller ordering value: readers would keep what a log is to replace."""
-    if rewritten.is_updated is None or not merge.is_event_time:
+def _is_undone(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) -> bool:
+    """Return whether readers would keep what a log is to replace.
+
+    They do where a change gives a row a smaller ordering value, or empties a cell that the older row then fills.
+    """
+    is_plain = merge.fill is Fill.NOTHING and not merge.orders_log
+    if rewritten.is_updated is None or is_plain:
         return False
     rows = pa.array(np.flatnonzero(rewritten.is_updated))
     before, after = (pa.Table.from_batches([one.take(rows)]) for one in (batch, rewritten.batch))
-    if all(before[name].equals(after[name]) for name in merge.ordering):
+    were_empty = empty_cells(before, merge)
+    if any((flags & ~were_empty.get(name, False)).any() for name, flags in empty_cells(after, merge).items()):
+        return True
+    if not merge.orders_log or all(before[name].equals(after[name]) for name in merge.ordering):
         return False
-    both = probe(after, pa.chunked_array([pa.array(np.arange(len(rows))).cast(pa.string())]), _none(len(rows)), merge)
-    met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, merge)
+    by_time = replace(merge, is_event_time=True, log_rule=LogRule.AS_STORED, fill=Fill.NOTHING)
+    keys = pa.chunked_array([pa.array(np.arange(len(rows))).cast(pa.string())])
+    both = probe(after, keys, _none(len(rows)), by_time)
+    met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, by_time)
     return met.updated_count < len(rows)
 
 

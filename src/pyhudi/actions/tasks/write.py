@@ -5,7 +5,7 @@ rows at a time. Start at `write_buckets`.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 
 import numpy as np
@@ -25,8 +25,10 @@ from pyhudi.filegroup.writer import (
     rewrite_base_file,
 )
 from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
+from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
 
 __all__ = ["RowsKind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
@@ -75,7 +77,10 @@ def write_bucket(
     """Write one bucket's rows to its file group: one status a file."""
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
-    if kind is not RowsKind.INSERT:
+    if kind is RowsKind.UPSERT and spec.merge.fill is not Fill.NOTHING:
+        rows, deletes = _filled(rows, deletes, spec.merge)
+        moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+    elif kind is not RowsKind.INSERT:
         ordering = () if kind is RowsKind.DELETE else _ordering_values(rows, spec.merge)
         kept = newer_rows(rows.column(KEY), ordering, deletes)
         if kept is not None:
@@ -87,6 +92,16 @@ def write_bucket(
         rows = _widen(rows, spec)
     changes = RowChanges(keys=rows.column(KEY), rows=rows, is_delete=deletes, is_unordered=unordered)
     return write_changes(storage, spec, file, changes)
+
+
+def _filled(rows: pa.Table, deletes: Bools, merge: MergeSpec) -> tuple[pa.Table, Bools]:
+    """Make rows of one key one, whose cells older rows of the batch fill."""
+    _ordering_values(rows, merge)
+    given = RowChanges(
+        keys=rows.column(KEY), rows=rows, is_delete=deletes, is_unordered=np.zeros(len(deletes), dtype=np.bool_)
+    )
+    one = fold([given], replace(merge, is_event_time=True, log_rule=LogRule.AS_STORED))
+    return one.rows, one.is_delete
 
 
 def _ordering_values(rows: pa.Table, merge: MergeSpec) -> list[pa.ChunkedArray]:
