@@ -41,7 +41,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "rollback leaves the files",
         "two-recover",
-        ((f"{ROLLBACK}._delete", always({})), (f"{ROLLBACK}.remove_marked", off)),
+        ((f"{ROLLBACK}._take_back", always({})), (f"{ROLLBACK}.remove_marked", off)),
     ),
     Mutant("rollback leaves the instant", "two-recover", ((f"{ROLLBACK}.remove_pending", off),)),
     Mutant("orphans are not cleaned up", "crash", ((f"{ROLLBACK}.clean_up_orphans", off),)),
