@@ -77,7 +77,12 @@ class Kind:
     @property
     def shows_losers(self) -> bool:
         """Return whether a read of what came since shows rows of logs that lose against older files: Hudi's does."""
-        return self.heeds_order and self.options.items() >= _MERGE_ON_READ.items()
+        return self.heeds_order and self.has_logs
+
+    @property
+    def has_logs(self) -> bool:
+        """Return whether changes go to log files."""
+        return self.options.items() >= _MERGE_ON_READ.items()
 
     @property
     def has_meta_columns(self) -> bool:
@@ -125,6 +130,7 @@ _DATES = {
 _BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
 _HASH_FIELD = "hoodie.bucket.index.hash.field"
 _MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+_COMPACT = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "3"}
 _BLOCKS = "hoodie.logfile.data.block.format"
 
 # Into a hash bucket that has a file group bulk_insert puts a second one, which we refuse to write to; where
@@ -192,8 +198,12 @@ LOGS: Mapping[str, tuple[dict[str, str], dict[str, str]]] = {
     "none": ({}, {}),
     "parquet_logs": (_MERGE_ON_READ, {_BLOCKS: "parquet"}),
     "avro_logs": (_MERGE_ON_READ, {_BLOCKS: "avro"}),
+    "compacted_logs": (_MERGE_ON_READ, _COMPACT),
 }
-"""Whether changes go to log files, and how they lie in them: options of the table, and what every write is told."""
+"""Whether changes go to log files, how they lie in them, and whether every writer compacts what is due.
+
+Options of the table, and what every write is told.
+"""
 
 
 def laid_out(keys: str, paths: str, stored: str) -> Kind:

@@ -224,9 +224,10 @@ class HudiRs:
         """Return whether it reads what all write.
 
         It joins the blocks of a metadata table's logs by their schemas; at version 8 those of Apache Hudi 1.2.0 have a
-        field more than those of 1.0.2, which are ours.
+        field more than those of 1.0.2, which are ours. Of merge-on-read tables it shows no file group that has only
+        logs, and in incremental reads other rows than Apache Hudi.
         """
-        return self.refusal is None and self.version != 8
+        return self.refusal is None and self.version != 8 and not self.kind.has_logs
 
     def read(self, options: HudiReadOptions | None = None) -> pa.Table:
         """Read by its options."""

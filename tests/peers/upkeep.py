@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tests.peers.crafted import SIDES
 from tests.peers.histories import Turn
-from tests.peers.kinds import Kind
+from tests.peers.kinds import INDEXES, Kind
 from tests.peers.peer import NEWEST
 
 __all__ = ["CITIES", "Upkeep", "upkeeps"]
@@ -29,6 +29,7 @@ _ARCHIVE = {
     "hoodie.keep.max.commits": "5",
     "hoodie.commits.archival.batch": "1",
     "hoodie.timeline.compaction.batch.size": "3",
+    "hoodie.metadata.compact.max.delta.commits": "3",
     "hoodie.index.bloom.num_entries": "20",
     "hoodie.bloom.index.filter.dynamic.max.entries": "40",
 }
@@ -39,6 +40,12 @@ _POLICIES = {
 }
 _BEYOND = {"hoodie.archive.beyond.savepoint": "true"}
 _CLUSTER = {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "3"}
+_MERGE_ON_READ = {
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "4",
+}
+_BLOCKS = "hoodie.logfile.data.block.format"
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,10 @@ _COMPLETING = tuple(one for one in SIDES if one[1] > 6)
 _SAGAS = {
     "plain": _Saga({}, {}),
     "clustered": _Saga({}, _CLUSTER),
+    "merged": _Saga({}, _MERGE_ON_READ),
+    "merged_avro": _Saga({}, _MERGE_ON_READ | {_BLOCKS: "avro"}),
+    "merged_parquet": _Saga({}, _MERGE_ON_READ | {_BLOCKS: "parquet"}),
+    "merged_buckets": _Saga({}, _MERGE_ON_READ | INDEXES["BUCKET"]),
     "saved": _Saga({4: "save", 10: "save"}, {}),
     # Apache Hudi does not see what was archived behind a savepoint, and writes on from the savepoint's files. Replaced
     # rows come back, at version 6 when the replacecommit is archived, later when the savepoint is deleted too.
@@ -81,6 +92,11 @@ class Upkeep:
     def is_lossy(self) -> bool:
         """Return whether Apache Hudi loses rows then."""
         return self.options.items() >= _BEYOND.items()
+
+    @property
+    def has_logs(self) -> bool:
+        """Return whether rows are in log files, too."""
+        return self.options.items() >= _MERGE_ON_READ.items()
 
 
 def upkeeps(lane: str, seed: int) -> list[Upkeep]:
