@@ -49,6 +49,7 @@ def test_windows_may_be_bounded_by_times(engine, version):
     assert changed(engine, table, after="2020-01-01", until=first.completion_time) == [("a", 1.0), ("b", 1.0)]
     assert changed(engine, table, until=datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)) == []
     assert changed(engine, table, after=datetime.date(2999, 1, 1)) == []
+    assert changed(engine, table, after=datetime.date.min) == changed(engine, table)
 
 
 def test_a_window_reaches_into_archived_commits(engine, version):

@@ -195,7 +195,7 @@ def _a_day_before(point: InstantTime) -> str:
     """Return the time before which nothing was requested that was completed after a point."""
     try:
         return format_instant(instant_ms(point, UTC) - _LONGEST_ACTION_MS, UTC)
-    except (InvalidInput, OverflowError):  # no date: an instant of a metadata table
+    except (InvalidInput, OverflowError, ValueError):  # no date, as of a metadata table, or none before it
         return ""
 
 
