@@ -113,6 +113,6 @@ def test_parsers_read_what_users_write():
 
 
 def test_the_committed_file_knows_the_keys_users_type():
-    assert Settings.of({"hoodie.embed.timeline.server": "false", "hoodie.compact.inline": "false"}).values == {}
-    with pytest.raises(NotBuilt, match="compaction"):
-        Settings.of({"hoodie.compact.inline": "true"})
+    assert Settings.of({"hoodie.embed.timeline.server": "false", "hoodie.clustering.inline": "false"}).values == {}
+    with pytest.raises(NotBuilt, match="clustering"):
+        Settings.of({"hoodie.clustering.inline": "true"})

@@ -22,7 +22,7 @@ def test_a_result_is_one_line_and_a_table_in_a_notebook():
 def test_a_table_whose_merge_rules_are_not_built_is_not_compacted(version):
     state = state_of(version)
     update_properties(state.storage, state.env, {"hoodie.table.partial.update.mode": "FILL_DEFAULTS"})
-    with pytest.raises(NotBuilt, match="partial updates"):
+    with pytest.raises(NotBuilt, match="merge rules"):
         compact_table(call_of(open_state(state.storage, state.env)))
     assert services_of(state) == []
 

@@ -11,9 +11,12 @@ from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, State
 
 MERGED = [one for one in kept_tables() if one.script.name.startswith("mor_")]
-NOT_WRITTEN = ("mor_cdc_", "mor_partial_payload", "mor_fills")
+NOT_WRITTEN = ("mor_cdc_",)
 REFUSED = [one for one in MERGED if one.script.name.startswith(NOT_WRITTEN)]
 GOLDEN = [one for one in MERGED if one not in REFUSED]
+NOT_FOLDED = ("mor_partial_payload", "mor_fills")
+"""Cells of their log rows are filled by the base file, which a log compaction does not read."""
+FOLDED = [one for one in GOLDEN if not one.script.name.startswith(NOT_FOLDED)]
 LOGS = [one for one in GOLDEN if one.script.name in {"mor_logs", "mor_log_only"}]
 
 
@@ -83,7 +86,14 @@ def test_what_is_only_planned_is_read_as_before_and_run_later_as_it_was_planned(
     assert rows_of(table, mode="read_optimized") == before
 
 
-@pytest.mark.parametrize("golden", GOLDEN, ids=lambda one: one.name)
+@pytest.mark.parametrize("golden", [one for one in GOLDEN if one not in FOLDED], ids=lambda one: one.name)
+def test_logs_whose_cells_the_base_file_fills_are_not_put_together(tmp_path, golden):
+    table = open_table(str(golden.unpack(tmp_path)), env=Later())
+    with pytest.raises(NotBuilt, match="merge rules"):
+        table.log_compact(options={"hoodie.log.compaction.blocks.threshold": 1})
+
+
+@pytest.mark.parametrize("golden", FOLDED, ids=lambda one: one.name)
 def test_logs_put_together_give_the_same_rows_and_so_do_they_compacted(tmp_path, golden):
     path = golden.unpack(tmp_path)
     table = open_table(str(path), env=Later())
@@ -106,6 +116,6 @@ def test_logs_put_together_give_the_same_rows_and_so_do_they_compacted(tmp_path,
 def test_a_table_that_is_not_written_is_not_compacted(tmp_path, golden):
     table = open_table(str(golden.unpack(tmp_path)), env=Later())
     for compact in (table.compact, table.log_compact):
-        with pytest.raises(NotBuilt, match=r"change data capture|merge rules|custom merge modes|partial updates"):
+        with pytest.raises(NotBuilt, match="change data capture"):
             compact(options={"hoodie.log.compaction.blocks.threshold": 1})
     assert all(one.is_completed for one in table.timeline.instants)

@@ -268,6 +268,7 @@ CALLS = {
     **each("compact", ("options", "dry_run", "schedule")),
     **each("log_compact", ("options", "dry_run", "schedule")),
     **each("archive", ("options", "dry_run")),
+    **each("repair", ("partition", "options", "dry_run")),
     **each("run_due_services", ("options",)),
     **{f"pin {name}": lambda t, it, n=name: pinned(t, **{n: it}) for name in ("as_of", "expires_in_s", "options")},
     "resolve": lambda t, it: t.resolve(it),

@@ -174,7 +174,8 @@ class ServiceVerbs:
         Raises: InvalidInput for a partition that the table cannot have; WriteConflict; LockNotAcquired.
         """
         call = service_call(self._fresh(), Settings.of(options))
-        return repair_table(call, as_text("partition", partition or ""), is_dry_run=as_switch("dry_run", dry_run))
+        named = "" if partition is None else as_text("partition", partition)
+        return repair_table(call, named, is_dry_run=as_switch("dry_run", dry_run))
 
     def _call_on(self, spark: object, options: Options | None) -> ServiceCall:
         """Return the call of a service whose work a session does, or this process without one."""
