@@ -117,8 +117,9 @@ class End:
             if verb.means is not None
         }
         rows = [self.rows_at_first]
-        for _, token in self.commits:
-            rows.append(meanings[token](rows[-1]))
+        for one, token in self.commits:
+            is_service = not token and self.said(one).operation in MOVES
+            rows.append(rows[-1] if is_service else meanings[token](rows[-1]))
         return rows
 
     @cached_property
@@ -242,6 +243,10 @@ def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
     for restore, plan in end.restores.items():  # one that died is finished by the next, and by no writer
         if restore not in done:
             later.table().restore(plan.target or "")
+    left = {one.action for one in load_timeline(later.table().state).instants if not one.is_completed}
+    for action, run in ((Action.COMPACTION, Table.compact), (Action.LOGCOMPACTION, Table.log_compact)):
+        if action in left:  # so is a plan whose process died
+            run(later.table())
     state = later.table().state
     recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     once = later.files()

@@ -159,6 +159,25 @@ def clean(**options: object) -> Verb:
     return Verb(about=f"clean {named}", do=do, means=lambda rows: rows)
 
 
+def compact() -> Verb:
+    """Merge log files into base files: all that there are."""
+
+    def do(seat: Seat) -> Any:
+        return seat.table().compact(options=seat.options)
+
+    return Verb(about="compact", do=do, means=lambda rows: rows)
+
+
+def log_compact() -> Verb:
+    """Put the log files of each file group together, from two blocks on."""
+    few = {"hoodie.log.compaction.enable": True, "hoodie.log.compaction.blocks.threshold": 2}
+
+    def do(seat: Seat) -> Any:
+        return seat.table().log_compact(options={**seat.options, **few})
+
+    return Verb(about="log compact", do=do, means=lambda rows: rows)
+
+
 def archive() -> Verb:
     """Archive all commits but the last two."""
     short = {"hoodie.keep.min.commits": 1, "hoodie.keep.max.commits": 1, "hoodie.clean.commits.retained": 1}
