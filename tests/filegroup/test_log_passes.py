@@ -9,7 +9,7 @@ from tests.filegroup.slices import EVERYTHING, Change, History
 from tests.filegroup.test_writer import LAYOUT
 
 from pyhudi.errors import OptionError
-from pyhudi.filegroup.log_passes import MERGE_MEMORY, Share, passes, with_rows
+from pyhudi.filegroup.log_passes import MERGE_MEMORY, Share, passes
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.hashing import java_hash
@@ -70,8 +70,8 @@ def test_keys_of_one_hash_bucket_are_spread_over_the_passes():
 def test_chosen_changes_keep_what_belongs_to_them(history):
     [part] = read_in(history, MERGE_MEMORY.default)
     changes = part.changes[0]
-    assert with_rows(changes, np.ones(100, np.bool_)) is changes
-    chosen = with_rows(changes, np.arange(100) % 2 == 1)
+    assert changes.filter(np.ones(100, np.bool_)) is changes
+    chosen = changes.filter(np.arange(100) % 2 == 1)
     assert chosen.keys.to_pylist() == [f"k{row}" for row in range(1, 100, 2)]
     assert chosen.rows["uuid"].to_pylist() == chosen.keys.to_pylist()
     assert len(chosen.is_delete) == len(chosen.is_unordered) == 50

@@ -8,6 +8,7 @@ completed while it runs belong to the slice that it makes. Start at `Compaction`
 Spec: format/timeline 3.4, 10.5; reliability 1.2, 1.5.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,14 +27,14 @@ from pyhudi.actions.compacted import (
 from pyhudi.actions.compaction_plan import plan_compaction
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.compaction_trigger import is_compaction_triggered, max_delta_seconds
-from pyhudi.actions.service import ServiceCall, run_service, schedule_service
+from pyhudi.actions.service import ServiceCall
 from pyhudi.actions.tasks.compact import compact_slice
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableType
 from pyhudi.state.merging import require_merge_rules
-from pyhudi.timeline.active import load_timeline, timeline_zone
+from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.codec import CompactionOperation, decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.instant import Action, Instant
@@ -44,8 +45,6 @@ __all__ = [
     "Compaction",
     "compact_table",
     "is_compaction_inline",
-    "plan_due_compaction",
-    "run_due_compactions",
 ]
 
 INLINE: Final = option(
@@ -140,25 +139,11 @@ def compact_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planne
     return run_now(call, Compaction(), is_dry_run=is_dry_run, is_only_planned=is_only_planned)
 
 
-def run_due_compactions(call: ServiceCall) -> Sequence[str]:
-    """Run compactions that are planned, then one more if it is due; returns their instants."""
-    is_triggered = Compaction().is_triggered(call, load_timeline(call.state))
-    runs = run_service(call, Compaction(), is_planned_too=is_triggered)
-    return [str(one.instant.requested_time) for one in runs]
-
-
-def plan_due_compaction(call: ServiceCall) -> Sequence[str]:
-    """Plan a compaction if it is due; returns its instant."""
-    is_triggered = Compaction().is_triggered(call, load_timeline(call.state))
-    scheduled = schedule_service(call, Compaction()) if is_triggered else None
-    return [] if scheduled is None else [str(scheduled.instant.requested_time)]
-
-
 def _stats(plan: Operations, statuses: Sequence[WriteStatus]) -> dict[str, tuple[WriteStat, ...]]:
-    found: dict[str, tuple[WriteStat, ...]] = {}
+    found: defaultdict[str, list[WriteStat]] = defaultdict(list)
     for operation, status in zip(plan, statuses, strict=True):
-        found[operation.partition] = (*found.get(operation.partition, ()), _stat(operation, status))
-    return found
+        found[operation.partition].append(_stat(operation, status))
+    return {partition: tuple(stats) for partition, stats in found.items()}
 
 
 def _stat(operation: CompactionOperation, status: WriteStatus) -> WriteStat:

@@ -23,7 +23,7 @@ from pyhudi.actions.compacted import (
     tidy_compacted,
 )
 from pyhudi.actions.compaction_plan import operation_of, slices_with_logs, waits
-from pyhudi.actions.service import ServiceCall, run_service
+from pyhudi.actions.service import ServiceCall
 from pyhudi.actions.tasks.log_compact import compact_logs
 from pyhudi.actions.write_plan import MAX_FILE_SIZE
 from pyhudi.actions.write_stats import stats_of
@@ -38,13 +38,13 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.options import MOST, Settings, between, option
 from pyhudi.state.config import TableType
 from pyhudi.state.merging import merge_spec, require_merge_rules
-from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.codec import decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.instant import Action, Instant
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline, pending_instants
 
-__all__ = ["LogCompaction", "compact_logs_of_table", "is_log_compaction_inline", "run_due_log_compactions"]
+__all__ = ["LogCompaction", "compact_logs_of_table", "is_log_compaction_inline"]
 
 ENABLED: Final = option("hoodie.log.compaction.enable", False, "Log compactions are planned where they are due.")
 INLINE: Final = option(
@@ -147,13 +147,6 @@ def compact_logs_of_table(
     Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; CorruptData; StorageUnavailable.
     """
     return run_now(call, LogCompaction(), is_dry_run=is_dry_run, is_only_planned=is_only_planned)
-
-
-def run_due_log_compactions(call: ServiceCall) -> Sequence[str]:
-    """Run log compactions that are planned, then one more if it is due; returns their instants."""
-    is_triggered = LogCompaction().is_triggered(call, load_timeline(call.state))
-    runs = run_service(call, LogCompaction(), is_planned_too=is_triggered)
-    return [str(one.instant.requested_time) for one in runs]
 
 
 def _require_foldable(call: ServiceCall) -> None:

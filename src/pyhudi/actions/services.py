@@ -7,17 +7,18 @@ Spec: format/timeline 10; reliability 1.5.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from pyhudi.actions.archive import archive_table, is_archive_due
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
-from pyhudi.actions.compact import Compaction, is_compaction_inline, plan_due_compaction, run_due_compactions
-from pyhudi.actions.log_compact import LogCompaction, is_log_compaction_inline, run_due_log_compactions
+from pyhudi.actions.compact import Compaction, is_compaction_inline
+from pyhudi.actions.log_compact import LogCompaction, is_log_compaction_inline
 from pyhudi.actions.metadata_services import run_metadata_services
-from pyhudi.actions.service import ServiceCall, run_service, service_call
+from pyhudi.actions.service import ServiceCall, ServiceRun, run_service, schedule_service, service_call
 from pyhudi.errors import HudiError
 from pyhudi.options import Option, Settings, option
 from pyhudi.timeline.active import load_timeline
@@ -55,8 +56,29 @@ class _Kind:
     """Returns what a writer does when it is due; None: it leaves it to a process of its own."""
 
 
+def _instants(runs: Iterable[ServiceRun[Any]]) -> Sequence[str]:
+    return [str(run.instant.requested_time) for run in runs]
+
+
+def _compact(call: ServiceCall, *, service: Compaction | LogCompaction) -> Sequence[str]:
+    """Run what is planned, then one more if it is due."""
+    is_triggered = service.is_triggered(call, load_timeline(call.state))
+    return _instants(run_service(call, service, is_planned_too=is_triggered))
+
+
+def _plan_compaction(call: ServiceCall) -> Sequence[str]:
+    """Plan a compaction if it is due; what is planned already is left."""
+    is_triggered = Compaction().is_triggered(call, load_timeline(call.state))
+    scheduled = schedule_service(call, Compaction()) if is_triggered else None
+    return _instants([] if scheduled is None else [scheduled])
+
+
 def _clean(call: ServiceCall) -> Sequence[str]:
-    return [str(run.instant.requested_time) for run in run_service(call, Cleaning())]
+    return _instants(run_service(call, Cleaning()))
+
+
+_run_compactions: Final = partial(_compact, service=Compaction())
+_run_log_compactions: Final = partial(_compact, service=LogCompaction())
 
 
 def _archive(call: ServiceCall) -> Sequence[str]:
@@ -69,16 +91,16 @@ def _unless(is_left: Option[bool], run: _Run) -> Callable[[Settings], _Run | Non
 
 def _compaction_in_writes(settings: Settings) -> _Run | None:
     runs, plans = is_compaction_inline(settings)
-    return run_due_compactions if runs else plan_due_compaction if plans else None
+    return _run_compactions if runs else _plan_compaction if plans else None
 
 
 def _log_compaction_in_writes(settings: Settings) -> _Run | None:
-    return run_due_log_compactions if is_log_compaction_inline(settings) else None
+    return _run_log_compactions if is_log_compaction_inline(settings) else None
 
 
 _SERVICES: Final = (
-    _Kind("compaction", Compaction().is_due, run_due_compactions, _compaction_in_writes),
-    _Kind("log compaction", LogCompaction().is_due, run_due_log_compactions, _log_compaction_in_writes),
+    _Kind("compaction", Compaction().is_due, _run_compactions, _compaction_in_writes),
+    _Kind("log compaction", LogCompaction().is_due, _run_log_compactions, _log_compaction_in_writes),
     _Kind("clean", Cleaning().is_due, _clean, _unless(ASYNC_CLEAN, _clean)),
     _Kind("archive", is_archive_due, _archive, _unless(ASYNC_ARCHIVE, _archive)),
 )

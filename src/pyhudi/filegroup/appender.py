@@ -170,34 +170,19 @@ def _status(
 def _parts(changes: RowChanges, most_bytes: int) -> Iterator[RowChanges]:
     """Cut changes into what becomes a block each: rows first."""
     for flags in (~changes.is_delete, changes.is_delete):
-        some = _taken(changes, flags)
+        some = changes.filter(flags)
         count = len(some.keys)
         step = math.ceil(count / max(1, math.ceil(some.rows.nbytes / most_bytes))) or 1
         for start in range(0, count, step):
             inside = np.zeros(count, dtype=np.bool_)
             inside[start : start + step] = True
-            yield _taken(some, inside)
+            yield some.filter(inside)
 
 
 def _without(parts: Sequence[RowChanges], keys: pa.ChunkedArray) -> list[RowChanges]:
     """Leave out the changes of keys, and parts that become empty."""
-    kept = [_taken(part, ~np.asarray(pc.is_in(part.keys, value_set=keys), np.bool_)) for part in parts]
+    kept = [part.filter(~np.asarray(pc.is_in(part.keys, value_set=keys), np.bool_)) for part in parts]
     return [part for part in kept if len(part.keys)]
-
-
-def _taken(changes: RowChanges, flags: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RowChanges:
-    """Return the changes that are flagged."""
-    if flags.all():
-        return changes
-    where = pa.array(flags)
-    return replace(
-        changes,
-        keys=changes.keys.filter(where),
-        rows=changes.rows.filter(where),
-        is_delete=changes.is_delete[flags],
-        is_unordered=changes.is_unordered[flags],
-        positions=None if changes.positions is None else changes.positions[flags],
-    )
 
 
 def _spec_of(spec: WriteSpec) -> LogSpec:

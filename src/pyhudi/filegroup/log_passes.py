@@ -4,7 +4,7 @@ A pass has every change of its keys, so that it is merged as if there were no ot
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from pyhudi.hashing import java_hash
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.options import between, option
 
-__all__ = ["MERGE_MEMORY", "Pass", "Share", "passes", "with_rows"]
+__all__ = ["MERGE_MEMORY", "Pass", "Share", "passes"]
 
 MERGE_MEMORY: Final = option(
     "hoodie.memory.merge.max.size",
@@ -84,23 +84,8 @@ def passes(blocks: Sequence[LogBlock], read: Callable[[LogBlock], RowChanges], m
         yield Pass(changes=[_held(read(block), share) for block in blocks], share=share)
 
 
-def with_rows(changes: RowChanges, chosen: npt.NDArray[np.bool_]) -> RowChanges:
-    """Keep some of the changes, in order."""
-    if chosen.all():
-        return changes
-    mask = pa.array(chosen)
-    return replace(
-        changes,
-        keys=changes.keys.filter(mask),
-        rows=changes.rows.filter(mask),
-        is_delete=changes.is_delete[chosen],
-        is_unordered=changes.is_unordered[chosen],
-        positions=None if changes.positions is None else changes.positions[chosen],
-    )
-
-
 def _held(changes: RowChanges, share: Share) -> RowChanges:
-    return with_rows(changes, share.holds(changes.keys))
+    return changes.filter(share.holds(changes.keys))
 
 
 def _size_bytes(changes: RowChanges) -> int:

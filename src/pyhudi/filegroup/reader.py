@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.scanning import groups_matching, naming_file, spell_out, stored_columns
-from pyhudi.filegroup.log_passes import MERGE_MEMORY, Pass, Share, passes, with_rows
+from pyhudi.filegroup.log_passes import MERGE_MEMORY, Pass, Share, passes
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
 from pyhudi.filegroup.model import FileSlice, LogFile
@@ -125,7 +125,7 @@ def _changes(block: LogBlock, *, spec: SliceSpec, reads: ReadSpec) -> RowChanges
     changes = read_changes(block, reads)
     if spec.key_filter is None:
         return changes
-    return with_rows(changes, _flags(spec.key_filter, pa.table({RECORD_KEY: changes.keys})))
+    return changes.filter(_flags(spec.key_filter, pa.table({RECORD_KEY: changes.keys})))
 
 
 def _merged(task: FileSlice, part: Pass, storage: Storage, spec: SliceSpec) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 Pure values; `kernels.merge` puts them together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,3 +35,17 @@ class RowChanges:
         """Return rows that are stored, with no delete among them."""
         none = np.zeros(rows.num_rows, dtype=np.bool_)
         return RowChanges(keys=keys, rows=rows, is_delete=none, is_unordered=none)
+
+    def filter(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "RowChanges":
+        """Return the changes that are flagged, in order.   Shape: n flags."""
+        if chosen.all():
+            return self
+        mask = pa.array(chosen)
+        return replace(
+            self,
+            keys=self.keys.filter(mask),
+            rows=self.rows.filter(mask),
+            is_delete=self.is_delete[chosen],
+            is_unordered=self.is_unordered[chosen],
+            positions=None if self.positions is None else self.positions[chosen],
+        )
