@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.cli import doctor
-from pyhudi.cli.main import TO_FIX, main
+from pyhudi.cli.arguments import TO_FIX
+from pyhudi.cli.main import main
 from pyhudi.errors import PermissionDenied, StorageUnavailable
 from pyhudi.storage.probe import WriterCapability
 

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from pyhudi.cli.main import FAILED, WRONG_CALL, main
+from pyhudi.cli.arguments import FAILED, WRONG_CALL
+from pyhudi.cli.main import main
 from pyhudi.demo.run import run_demo
 
 
