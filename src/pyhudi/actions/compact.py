@@ -105,13 +105,13 @@ class Compaction:
         run = planned_run(call, instant, plan)
         task = partial(compact_slice, storage=call.state.storage, reads=run.reads, writes=run.writes)
         statuses = call.engine.run(task, run.tasks)
-        return compacted_files(run, WriteOperation.COMPACT, _stats(plan, statuses))
+        return compacted_files(run, WriteOperation.COMPACT, _stats(run.plan, statuses))
 
     def commit(
         self, call: ServiceCall, instant: Instant, plan: Operations, done: Compacted
     ) -> Callable[[bytes], bytes]:
         """Make the metadata table's delta commit, delete what no stat names, and return what formats the commit."""
-        return commit_compacted(call, instant, done)
+        return commit_compacted(call, instant, plan, done)
 
     def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
         """Delete base files of the plan that its commit does not name, and all markers."""

@@ -6,18 +6,21 @@ Start at `planned_run`.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NoReturn
 
 from pyhudi.actions.call import WriteCall, commit_schema, write_spec
+from pyhudi.actions.compaction_conflicts import find_superseded, operation_group
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
 from pyhudi.actions.tasks.compact import SliceTask
+from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.log_scan import VisibleInstants
-from pyhudi.filegroup.model import BaseFile, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import WriteSpec
@@ -28,7 +31,7 @@ from pyhudi.queries.display import facts_html
 from pyhudi.queries.slices import table_schema
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.active import load_timeline, read_commit_metadata, remove_pending
 from pyhudi.timeline.codec import CompactionOperation, encode_commit
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
@@ -89,8 +92,8 @@ class Compacted:
     metadata: CommitMetadata
     partitions: tuple[str, ...]
     """What the table's metadata table had then."""
-    records: Sequence[MetadataRecords]
-    """What changes in it."""
+    records: Sequence[MetadataRecords] | None
+    """What changes in it; None: not known any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +101,8 @@ class CompactionRun:
     """A plan about to be run."""
 
     call: ServiceCall
+    plan: Operations
+    """What is left of it: others may have replaced or compacted file groups since."""
     tasks: tuple[SliceTask, ...]
     """One a file slice, in the plan's order."""
     reads: SliceSpec
@@ -116,11 +121,15 @@ def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> Compac
     """
     call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
     timeline = load_timeline(call.state)
-    found = slices_of_plan(call.state, timeline, plan)
+    gone = find_superseded(call.state, timeline, call.settings, instant, plan)
+    numbered = [(at, one) for at, one in enumerate(plan) if operation_group(one) not in gone]
+    left = tuple(one for _, one in numbered)
+    found = slices_of_plan(call.state, timeline, left)
     reads, writes, schema = _specs(call, timeline, instant.requested_time)
-    tasks = tuple(SliceTask(slice=one, write_token=write_token(at, 0)) for at, one in enumerate(found))
+    tokens = [write_token(at, 0) for at, _ in numbered]
+    tasks = tuple(SliceTask(slice=one, write_token=token) for one, token in zip(found, tokens, strict=True))
     _remove_of_others(call.state, instant.requested_time, tasks)
-    return CompactionRun(call=call, tasks=tasks, reads=reads, writes=writes, schema=schema)
+    return CompactionRun(call=call, plan=left, tasks=tasks, reads=reads, writes=writes, schema=schema)
 
 
 def _remove_of_others(state: TableState, time: InstantTime, tasks: Sequence[SliceTask]) -> None:
@@ -149,16 +158,49 @@ def compacted_files(
     return Compacted(metadata=metadata, partitions=call.state.config.metadata_partitions, records=records)
 
 
-def commit_compacted(call: ServiceCall, instant: Instant, done: Compacted) -> Callable[[bytes], bytes]:
+def commit_compacted(
+    call: ServiceCall, instant: Instant, plan: Operations, done: Compacted
+) -> Callable[[bytes], bytes]:
     """Make the metadata table's delta commit, delete what no stat names, and return what formats the commit.
 
-    Locks: the table lock is held.
+    File groups that others have replaced or compacted by now are left out. A plan of which nothing is left is removed.
+
+    Locks:  the table lock is held.
+    Raises: WriteConflict where nothing is left.
     """
+    gone = find_superseded(call.state, load_timeline(call.state), call.settings, instant, plan)
+    if plan and len(gone) == len(plan):
+        _withdraw(call, instant, gone)
+    done = _without(done, gone)
     reconcile(call.state, instant.requested_time, done.metadata)
     newest = newest_time(load_timeline(call.state))
     records = partial(_records, done=done, call=call)
     publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
     return lambda nonce: encode_commit(done.metadata, call.state.layout.timeline_layout, nonce)
+
+
+def _without(done: Compacted, gone: Mapping[FileGroupId, InstantTime]) -> Compacted:
+    """Leave stats of file groups out; what changes in the metadata table is then found anew."""
+    named = {(group.partition, group.file_id) for group in gone}
+    stats = {
+        partition: tuple(stat for stat in found if (partition, stat.file_id) not in named)
+        for partition, found in done.metadata.stats.items()
+    }
+    if stats == done.metadata.stats:
+        return done
+    kept = {partition: found for partition, found in stats.items() if found}
+    return replace(done, metadata=replace(done.metadata, stats=kept), records=None)
+
+
+def _withdraw(call: ServiceCall, instant: Instant, gone: Mapping[FileGroupId, InstantTime]) -> NoReturn:
+    tidy_compacted(call, instant, None)
+    remove_pending(call.state, instant)
+    raise WriteConflict(
+        "others have replaced or compacted all file groups of a planned compaction since; it was removed, plan anew",
+        instant=instant.requested_time,
+        others=sorted(set(gone.values())),
+        file_groups=[f"{group.partition}/{group.file_id}" for group in sorted(gone)],
+    )
 
 
 def tidy_compacted(call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
@@ -220,7 +262,7 @@ def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[Sl
 
 def _records(state: TableState, *, done: Compacted, call: ServiceCall) -> Sequence[MetadataRecords]:
     """Return what changes in the metadata table; made anew where it has other partitions by now."""
-    if state.config.metadata_partitions == done.partitions:
+    if done.records is not None and state.config.metadata_partitions == done.partitions:
         return done.records
     return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
 

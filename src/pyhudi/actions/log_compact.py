@@ -124,13 +124,10 @@ class LogCompaction:
         self, call: ServiceCall, instant: Instant, plan: Operations, done: Compacted
     ) -> Callable[[bytes], bytes]:
         """Make the metadata table's delta commit, delete what no stat names, and return what formats the commit."""
-        return commit_compacted(call, instant, done)
+        return commit_compacted(call, instant, plan, done)
 
     def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
-        """Delete logs of the plan that its commit does not name, and all markers.
-
-        In layout 1 their names do not tell whose they are: they stay, and do not count as long as the instant does not.
-        """
+        """Delete logs of the plan that its commit does not name, and all markers."""
         tidy_compacted(call, instant, completed)
 
 
