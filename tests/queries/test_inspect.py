@@ -1,6 +1,9 @@
 import pytest
+from tests.actions.compacting import VERSIONS, log_files, state_of
 from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
 
+from pyhudi.errors import FileMissing
+from pyhudi.table import Table
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 
@@ -77,3 +80,51 @@ def test_an_empty_table_has_nothing_to_show_but_its_columns(engine, version):
         assert answer.num_rows == 0
         assert answer.num_columns > 0
     assert inspect.partitions().num_rows == 0
+
+
+@VERSIONS
+def test_log_blocks_say_what_each_block_is_and_which_are_merged(version):
+    state = state_of(version)
+    table = Table(state)
+    table.delete(where="city = 'sf'")
+    blocks = table.inspect.log_blocks()
+    assert set(blocks["path"].to_pylist()) == set(log_files(state))
+    assert {"delete"} < set(blocks["kind"].to_pylist()) <= {"delete", "avro", "parquet"}
+    assert all(blocks["is_merged"].to_pylist())
+    for one in blocks.to_pylist():
+        headers = dict(one["headers"])
+        assert headers["INSTANT_TIME"] == one["instant"]
+        assert one["content_bytes"] < one["size_bytes"]
+    sizes = blocks.group_by("path").aggregate([("size_bytes", "sum")]).to_pylist()
+    assert {one["path"]: one["size_bytes_sum"] for one in sizes} == {
+        path: state.storage.head(path).size_bytes for path in log_files(state)
+    }
+    table.compact()
+    assert not any(table.inspect.log_blocks()["is_merged"].to_pylist())
+
+
+@VERSIONS
+def test_log_blocks_of_one_file_show_what_a_torn_write_left(version):
+    state = state_of(version)
+    path = log_files(state)[0]
+    whole = state.storage.get(path)
+    state.storage.delete(path)
+    state.storage.put(path, whole + whole[: len(whole) // 2])
+    inspect = Table(state).inspect
+    found = inspect.log_blocks(path).to_pylist()
+    assert [one["kind"] for one in found][-1] == "corrupt"
+    assert [one["is_merged"] for one in found] == [True] * (len(found) - 1) + [False]
+    assert found[-1]["position"] == len(whole)
+    with pytest.raises(FileMissing, match="no log file of this path"):
+        inspect.log_blocks("city=sf/none.log")
+
+
+@VERSIONS
+def test_the_size_of_a_partition_has_its_logs(version):
+    state = state_of(version)
+    found = {one["partition"]: one["size_bytes"] for one in Table(state).inspect.partitions().to_pylist()}
+    slices = Table(state).inspect.file_slices().to_pylist()
+    for name, size in found.items():
+        mine = [one for one in slices if one["partition"] == name]
+        paths = [path for one in mine for path in (one["base_file"], *one["log_files"]) if path]
+        assert size == sum(state.storage.head(path).size_bytes for path in paths)

@@ -70,8 +70,8 @@ def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts) -
     return merge_order(log_blocks(storage, logs), counts)
 
 
-def log_blocks(storage: Storage, logs: Sequence[LogFile]) -> list[tuple[LogFile, LogBlock]]:
-    """Read the blocks of logs, without their contents, torn ones left out.
+def log_blocks(storage: Storage, logs: Sequence[LogFile], *, has_torn: bool = False) -> list[tuple[LogFile, LogBlock]]:
+    """Read the blocks of logs, without their contents; torn ones are left out, unless `has_torn`.
 
     Cost:   a read a log, several at once; of logs larger than 1 MiB some a block.
     Raises: CorruptData naming the file.
@@ -79,7 +79,7 @@ def log_blocks(storage: Storage, logs: Sequence[LogFile]) -> list[tuple[LogFile,
     by_path = {log.path: log for log in logs}
     blocks = at_once(partial(_blocks_of, storage, by_path), list(by_path))
     found = ((log, block) for path, log in by_path.items() for block in blocks[path])
-    return [(log, block) for log, block in found if block.kind is not BlockKind.CORRUPT]
+    return [(log, block) for log, block in found if has_torn or block.kind is not BlockKind.CORRUPT]
 
 
 def merge_order(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts) -> list[LogBlock]:

@@ -3,16 +3,19 @@
 Start at `Inspect`; every method is one question and reads metadata only.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.arguments import as_count
-from pyhudi.errors import NotBuilt
-from pyhudi.filegroup.model import BaseFile, LogFile
+from pyhudi.errors import FileMissing, NotBuilt
+from pyhudi.filegroup.log_scan import VisibleInstants, log_blocks, merge_order
+from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile
 from pyhudi.filegroup.names import parse_file
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.state.model import TableState
@@ -63,6 +66,20 @@ _SLICES: Final = pa.schema(
         ("base_file", pa.string()),
         ("base_size_bytes", pa.int64()),
         ("log_files", pa.list_(pa.string())),
+    ]
+)
+_BLOCKS: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("path", pa.string()),
+        ("position", pa.int64()),
+        ("kind", pa.string()),
+        ("instant", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("content_bytes", pa.int64()),
+        ("is_merged", pa.bool_()),
+        ("headers", pa.map_(pa.string(), pa.string())),
     ]
 )
 _PARTITIONS: Final = pa.schema([("partition", pa.string()), ("file_groups", pa.int64()), ("size_bytes", pa.int64())])
@@ -136,9 +153,12 @@ class Inspect:
 
     def partitions(self) -> pa.Table:
         """List partitions with their visible file groups and size."""
-        sums = self.file_slices().group_by("partition").aggregate([("file_id", "count"), ("base_size_bytes", "sum")])
+        slices = slices_of_any_format(file_index(self.state, load_timeline(self.state)))
+        sizes = [(one.base.size_bytes if one.base else 0) + sum(log.size_bytes for log in one.logs) for one in slices]
+        named = pa.table({"partition": [one.group.partition for one in slices], "size_bytes": sizes})
+        sums = named.group_by("partition").aggregate([("size_bytes", "count"), ("size_bytes", "sum")])
         ordered = sums.sort_by("partition")
-        columns = [ordered["partition"], ordered["file_id_count"], ordered["base_size_bytes_sum"]]
+        columns = [ordered["partition"], ordered["size_bytes_count"], ordered["size_bytes_sum"]]
         return pa.table(columns, schema=_PARTITIONS)
 
     def pending(self) -> pa.Table:
@@ -158,9 +178,25 @@ class Inspect:
             ),
         )
 
-    def log_blocks(self) -> NoReturn:
-        """Raise NotBuilt: `file_slices` names the log files."""
-        raise NotBuilt("pyhudi does not have inspect.log_blocks yet; inspect.file_slices() names the log files")
+    def log_blocks(self, path: str | None = None) -> pa.Table:
+        """List the blocks of every log file in storage, in the order of the file; or of the one with this path.
+
+        `is_merged` tells whether a reader of the newest file slice merges the block. What a torn write left has the
+        kind `corrupt`.
+
+        Cost:   a read of each log file up to 1 MiB; of larger ones some a block.
+        Raises: NotFound where no log file has this path; CorruptData.
+        """
+        timeline = load_timeline(self.state)
+        index = file_index(self.state, timeline)
+        found = self.files()
+        files = found.filter(pc.equal(found["kind"], "log"))
+        logs = [log for one in files.to_pylist() if (log := _log(one)) is not None and path in (None, log.path)]
+        if path is not None and not logs:
+            raise FileMissing("the table has no log file of this path; inspect.files() lists them", path=path)
+        blocks = log_blocks(self.state.storage, logs, has_torn=True)
+        merged = _merged(blocks, slices_of_any_format(index), VisibleInstants.of(timeline))
+        return _table(_BLOCKS, (_block(log, block, is_merged=id(block) in merged) for log, block in blocks))
 
     def column_stats(self) -> NoReturn:
         """Raise NotBuilt: the footers of base files have the statistics of their columns."""
@@ -193,6 +229,32 @@ class Inspect:
             sum(stat.total_write_bytes or 0 for stat in stats),
             list(metadata.extra.items()),
         )
+
+
+def _log(row: Mapping[str, Any]) -> LogFile | None:
+    partition, name = row["partition"], row["path"].rsplit("/", 1)[-1]
+    file = parse_file(partition, FileStatus(path=name, size_bytes=row["size_bytes"], modified_ms=0))
+    return file if isinstance(file, LogFile) else None
+
+
+def _merged(
+    blocks: Sequence[tuple[LogFile, LogBlock]], slices: Iterable[FileSlice], instants: VisibleInstants
+) -> set[int]:
+    """Return which blocks are merged, by identity."""
+    by_path: dict[str, list[tuple[LogFile, LogBlock]]] = {}
+    for log, block in blocks:
+        if block.kind is not BlockKind.CORRUPT:
+            by_path.setdefault(log.path, []).append((log, block))
+    in_order = ((pair for log in one.logs for pair in by_path.get(log.path, ())) for one in slices)
+    return {id(block) for pairs in in_order for block in merge_order(pairs, instants.counts)}
+
+
+def _block(log: LogFile, block: LogBlock, *, is_merged: bool) -> tuple[Any, ...]:
+    return (
+        *(log.partition, log.file_id, log.path, block.position, block.kind.name.lower()),
+        *(block.headers.get(HeaderKey.INSTANT_TIME), block.size_bytes, block.content_bytes, is_merged),
+        [(key.name, value) for key, value in block.headers.items()],
+    )
 
 
 def _described(file: BaseFile | LogFile) -> tuple[Any, ...]:
