@@ -119,6 +119,13 @@ def test_slices_are_left_out_by_their_statistics(text: str, kept: list[int]) -> 
     assert np.flatnonzero(found.to_numpy(zero_copy_only=False)).tolist() == kept
 
 
+def test_a_partition_is_kept_whose_only_file_with_rows_lacks_the_column() -> None:
+    files = {"p/none": pa.table({"x": pa.array([], pa.int64())}), "p/lacks": pa.table({"t": ["a"]})}
+    stats = partition_stats(stats_of(files), 9)
+    schema = pa.schema({"x": pa.int64(), "t": pa.string()})
+    assert partitions_matching_stats(["p"], parse("x is null"), schema, stats).to_pylist() == [True]
+
+
 def test_partitions_are_left_out_by_their_statistics_but_not_by_texts_and_floats() -> None:
     files = {
         f"{where}/f": pa.table({"x": [at], "t": [where], "d": [float(at)]})

@@ -59,8 +59,8 @@ def partitions_matching_stats(
     """Keep the partitions that may hold a row for which the filter is true.
 
     Bounds of texts and floats are not looked at: where one file of a partition has none, because of a text that is too
-    long for a footer or of NaN, Apache Hudi stores those of the others. Nor are counts of nulls: files that lack the
-    column are not counted.
+    long for a footer or of NaN, Apache Hudi stores those of the others. Nor are counts of nulls, or of no rows at all:
+    files that lack the column are not counted.
 
     Shape:  partition paths, statistics of partitions as `column_stats_schema` -> one boolean a partition.
     """
@@ -120,6 +120,8 @@ def _ranges(names: pa.Array, stats: pa.Table, kind: pa.DataType, *, is_partition
     is_empty = pc.fill_null(pc.equal(rows, nulls), False)
     is_certain = pc.fill_null(pc.less(unpacked, _LONG_BYTES), False)
     low, high = (pc.if_else(is_empty, pa.scalar(None, kind), bound) for bound in (low, high))
+    if is_partition:
+        is_certain = pc.and_(is_certain, pc.fill_null(pc.greater(rows, 0), False))
     is_counted = pc.or_(pc.and_(is_empty, is_certain), pc.and_(pc.invert(is_empty), not is_partition))
     nulls = pc.if_else(is_counted, nulls, pa.scalar(None, pa.int64()))
     low, high, nulls, rows = (values if at is None else values.take(at) for values in (low, high, nulls, rows))

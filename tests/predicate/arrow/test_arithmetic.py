@@ -67,12 +67,15 @@ def test_decimals_stand_beside_constants(operator: Operator) -> None:
     assert arithmetic(operator, seven, pa.array([two.as_py(), None], two.type)).to_pylist() == [wanted.as_py(), None]
 
 
-def test_decimals_of_all_digits_divide() -> None:
+def test_decimals_of_all_digits_divide_unless_no_quotient_could_fit() -> None:
     whole, part = pa.array([Decimal(10**38 - 1)]), pa.array([Decimal("0." + "9" * 37 + "7")])
-    assert arithmetic(Operator.REMAINDER, whole, part).to_pylist() == [Decimal("6E-38")]
     assert arithmetic(Operator.DIVIDE, part, whole).to_pylist() == [Decimal("1E-38")]
-    with pytest.raises(ExpressionError, match="does not fit"):
-        arithmetic(Operator.DIVIDE, whole, part)
+    for operator in (Operator.DIVIDE, Operator.REMAINDER):
+        with pytest.raises(ExpressionError, match="cast one of them to fewer"):
+            arithmetic(operator, whole, part)
+    default = pa.array([Decimal("7.5"), Decimal(-2)], pa.decimal128(38, 18))
+    assert arithmetic(Operator.DIVIDE, default, default[::-1]).to_pylist() == [Decimal("-3.75"), Decimal("-0.266667")]
+    assert arithmetic(Operator.REMAINDER, default, default[::-1]).to_pylist() == [Decimal("1.5"), Decimal(-2)]
 
 
 def test_overflow_is_refused() -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.decimals import ceiling, floor, quotient, remainder, rounded, shortened
 
 WORD = 2**32
@@ -56,7 +57,9 @@ PARTS = st.tuples(st.integers(1, 10**38 - 1), st.sampled_from([-1, 0, 1]), st.sa
 
 
 @given(types(), types(), WORDS, PARTS, st.sampled_from([1, -1]), st.integers(0, 38))
-def test_quotients_and_remainders_are_exact(one, other, words, parts, sign, scale):
+@example(pa.decimal128(33, 0), pa.decimal128(23, 23), [0, 0, 0, 1, 1], (7513, -1, 1), 1, 33)
+@example(pa.decimal128(38, 0), pa.decimal128(38, 36), [0, 0, 0, 1], (10**38 - 1, 1, -1), -1, 0)
+def test_quotients_and_remainders_are_exact_or_refused(one, other, words, parts, sign, scale):
     divisor = parts[2] * (parts[0] % 10**other.precision or 1)
     times = sum(word * WORD**place for place, word in enumerate(words))
     dividend = sign * (abs(times * divisor + parts[1]) % 10**one.precision)
@@ -64,13 +67,16 @@ def test_quotients_and_remainders_are_exact(one, other, words, parts, sign, scal
     arrays = pa.array([left, None, left], one), pa.array([right, right, None], other)
     with localcontext(prec=300):
         whole = (left / right).to_integral_value(ROUND_DOWN)
-        assert remainder(*arrays).to_pylist() == [left - whole * right, None, None]
-        exact = (left / right).quantize(Decimal(1).scaleb(-scale), ROUND_DOWN)
-    if abs(exact.scaleb(scale)) < 10**76:
-        assert quotient(*arrays, scale).to_pylist() == [exact, None, None]
-    else:
-        with pytest.raises(pa.ArrowInvalid):
-            quotient(*arrays, scale)
+        rest, exact = left - whole * right, (left / right).quantize(Decimal(1).scaleb(-scale), ROUND_DOWN)
+    for divided, wanted, digits in (
+        (remainder, rest, max(0, other.scale - one.scale)),
+        (lambda *both: quotient(*both, scale), exact, scale - one.scale + other.scale),
+    ):
+        if one.precision + digits <= 74:
+            assert divided(*arrays).to_pylist() == [wanted, None, None]
+        else:
+            with pytest.raises(ExpressionError, match="cast one of them to fewer"):
+                divided(*arrays)
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -6,19 +6,18 @@ that data would be lost. Dividing by 10**9 at most is exact, and any quotient ca
 `rounded`.
 """
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.errors import ExpressionError
+
 __all__ = ["ceiling", "floor", "quotient", "remainder", "rounded", "shortened"]
 
 _STEP: Final = 9
 """How many digits can be taken away in one step: 10**9 is the greatest power of ten of 32 bits."""
-_MOST_DIGITS: Final = 38
-"""What a decimal of a table has."""
 _DIVIDEND: Final = 74
 """How many digits Arrow can divide: it adds two of the 76 itself."""
 
@@ -53,7 +52,7 @@ def floor(values: pa.Array) -> pa.Array:
     Shape: decimals of up to 38 digits -> decimal256 of scale 0.
     Nulls: stay null.
     """
-    whole = shortened(values, 0).cast(pa.decimal256(_MOST_DIGITS, 0))
+    whole = shortened(values, 0).cast(pa.decimal256(38, 0))
     return pc.subtract(whole, pc.less(values, whole).cast(pa.int8()).cast(pa.decimal256(3, 0)))
 
 
@@ -67,15 +66,11 @@ def quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
 
     Shape:  n and n decimals of up to 38 digits, scale at least the left one's less the right one's -> decimal256.
     Nulls:  null if either side is, also where the divisor is zero.
-    Raises: pyarrow.ArrowInvalid for a zero divisor, and for a quotient of more than 76 digits.
+    Raises: ExpressionError for types whose dividend would need more digits than Arrow divides;
+            pyarrow.ArrowInvalid for a zero divisor.
     """
-    divisor, digits = _digits(right, 76), right.type.precision
-    steps = _steps(scale - left.type.scale + right.type.scale, left.type.precision)
-    found, rest = _divided(_shifted(_digits(left, 76), next(steps)), divisor, digits)
-    for step in steps:
-        more, rest = _divided(_shifted(rest, step), divisor, digits)
-        found = pc.add(_digits(_shifted(found, step), 75), _digits(more, 75))
-    return found.view(pa.decimal256(76, scale))
+    dividend = _dividend(left, right, scale - left.type.scale + right.type.scale)
+    return _divided(dividend, _digits(right, 76), right.type.precision)[0].view(pa.decimal256(76, scale))
 
 
 def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -83,21 +78,25 @@ def remainder(left: pa.Array, right: pa.Array) -> pa.Array:
 
     Shape:  n and n decimals of up to 38 digits -> decimal256 of the greater scale.
     Nulls:  as `quotient`.
-    Raises: pyarrow.ArrowInvalid for a zero divisor.
+    Raises: as `quotient`.
     """
     scale = max(left.type.scale, right.type.scale)
-    divisor, rest = _shifted(_digits(right, 76), scale - right.type.scale), _digits(left, 76)
-    for step in _steps(scale - left.type.scale, left.type.precision):
-        rest = _divided(_shifted(rest, step), divisor, 76)[1]
-    return rest.view(pa.decimal256(76, scale))
+    divisor = _shifted(_digits(right, 76), scale - right.type.scale)
+    return _divided(_dividend(left, right, scale - left.type.scale), divisor, 76)[1].view(pa.decimal256(76, scale))
 
 
-def _steps(digits: int, precision: int) -> Iterator[int]:
-    """Part the digits of a long division: first as many as fit behind the dividend, then behind what is left of it."""
-    first = min(digits, _DIVIDEND - precision)
-    yield first
-    for done in range(first, digits, _DIVIDEND - _MOST_DIGITS):
-        yield min(_DIVIDEND - _MOST_DIGITS, digits - done)
+def _dividend(left: pa.Array, right: pa.Array, digits: int) -> pa.Array:
+    """Put so many zeros behind a dividend, so that one division gives all digits of the quotient.
+
+    Only what has more than 29 digits on both sides, before the point of one and behind that of the other, has too many.
+    """
+    if left.type.precision + digits > _DIVIDEND:
+        raise ExpressionError(
+            "these decimals have too many digits to be divided: cast one of them to fewer",
+            left=str(left.type),
+            right=str(right.type),
+        )
+    return _shifted(_digits(left, 76), digits)
 
 
 def _divided(left: pa.Array, right: pa.Array, precision: int) -> tuple[pa.Array, pa.Array]:
@@ -129,10 +128,7 @@ def _rest(left: pa.Array, found: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def _shifted(values: pa.Array, digits: int) -> pa.Array:
-    """Multiply whole numbers by a power of ten.
-
-    Raises: pyarrow.ArrowInvalid where that has more than 76 digits.
-    """
+    """Multiply whole numbers by a power of ten; the product must have 76 digits at most."""
     return _digits(values.cast(pa.decimal256(76, digits)), 76) if digits else values
 
 
