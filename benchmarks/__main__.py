@@ -1,6 +1,6 @@
 """`make bench`: run workloads, print tables, leave JSON and markdown in `.bench/`.
 
-`make bench ONLY=upsert_local,snapshot_local SIZE=S REPEATS=3`; sizes are 1 million (S) and 5 million rows (M).
+`make bench ONLY=upsert_local,snapshot_local SIZE=S REPEATS=3`; sizes are 1 (S), 5 (M) and 10 million rows (L).
 """
 
 import argparse
@@ -16,7 +16,7 @@ from benchmarks.measure import Runs, compare
 from benchmarks.model import Place, Target, Workload
 from benchmarks.registry import WORKLOADS
 
-_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000}
+_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000}
 _PACKAGES = ("pyhudi", "pyarrow", "numpy", "deltalake", "hudi", "pyspark")
 
 
@@ -68,7 +68,7 @@ def _one(name: str, size: str, repeats: int, directory: Path) -> tuple[dict[str,
 
 
 def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
-    ours = next(iter(runs.values()))
+    ours = runs[target.ours] if target.ours else next(iter(runs.values()))
     if target.measure == "ageing":
         early, late = ours.extra[target.peer]
         return late / early, f"number 200 / number 10 ({early} -> {late} ms)"
@@ -76,7 +76,8 @@ def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
         allowed = ours.extra[target.peer]
         return ours.median("peak_mb") / allowed, f"peak / allowed {allowed:.0f} MB"
     ratio = ours.median(target.measure) / runs[target.peer].median(target.measure)
-    return ratio, f"{target.measure.removesuffix('_s')} / {target.peer}"
+    named = f" of {target.ours}" if target.ours else ""
+    return ratio, f"{target.measure.removesuffix('_s')}{named} / {target.peer}"
 
 
 def _markdown(

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tests.peers.peer import NEWEST, Peer
 from tools.peers import PACKAGES, missing
 
+from benchmarks.merge_on_read import BUCKETS, merged_rows, prepare_merge_on_read
 from benchmarks.model import Contender, Place, Target, Workload
 from benchmarks.spark import OnSpark, prepare_spark
 from benchmarks.tables import OPTIONS, clone, hudi_files, hudi_rows, hudi_table, load, store_parquet
@@ -68,6 +69,22 @@ _SIDES = {
     _SAME: _Side(_TABLE | _LIKE_OURS, ""),
     _DEFAULTS: _Side(_TABLE, "-of-hudi"),
 }
+_LOGS = {
+    _SAME: _Side(
+        {
+            **_TABLE,
+            **_LIKE_OURS,
+            **{name: str(value) for name, value in BUCKETS.items()},
+            "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+            "hoodie.logfile.data.block.format": "parquet",
+            "hoodie.compact.inline": "false",
+            "hoodie.compact.schedule.inline": "false",
+            "hoodie.metadata.enable": "true",
+        },
+        "",
+    )
+}
+"""Of tables with logs, where codec and index are the same and nothing else is asked."""
 
 
 class _OurWrite(OnSpark):
@@ -91,6 +108,13 @@ class _OurWrite(OnSpark):
 
     def files(self) -> Sequence[Path]:
         return hudi_files(self.path)
+
+
+class _OurLogWrite(_OurWrite):
+    """Our write to a merge-on-read table."""
+
+    def result(self) -> Iterator[pa.Table]:
+        return merged_rows(self.path)
 
 
 class _OurFirstWrite(_OurWrite):
@@ -137,6 +161,13 @@ class _TheirWrite(_OnPeer):
 
     def files(self) -> Sequence[Path]:
         return hudi_files(self.path)
+
+
+class _TheirLogWrite(_TheirWrite):
+    """Apache Hudi's write to a merge-on-read table."""
+
+    def result(self) -> Iterator[pa.Table]:
+        return merged_rows(self.path)
 
 
 class _TheirFirstWrite(_TheirWrite):
@@ -217,6 +248,11 @@ def _prepare(root: Path, rows_count: int) -> None:
     (root / "beside-hudi-done").touch()
 
 
+def _prepare_logs(root: Path, rows_count: int) -> None:
+    prepare_spark(root, rows_count)
+    prepare_merge_on_read(root, rows_count)
+
+
 def _prepare_history(root: Path, rows_count: int) -> None:
     """Make a table of ours and one of Apache Hudi's with the same 50 upserts, each in one partition."""
     _prepare(root, rows_count)
@@ -255,14 +291,17 @@ def _beside(
     limit: float,
     **work: Any,  # noqa: ANN401 - whatever both contenders take
 ) -> Workload:
+    has_logs = work["table"].startswith("mor-") if "table" in work else False
+    sides = _LOGS if has_logs else _SIDES
+    prepare = _prepare_history if work.get("is_incremental") else _prepare_logs if has_logs else _prepare
     return Workload(
         title=f"Beside Apache Hudi on Spark: {title}",
         contenders={
             "pyhudi": partial(ours, **work),
-            **{name: partial(theirs, side=side, **work) for name, side in _SIDES.items()},
+            **{name: partial(theirs, side=side, **work) for name, side in sides.items()},
         },
-        targets=tuple(Target(name, "wall_s", limit) for name in _SIDES),
-        prepare=_prepare_history if work.get("is_incremental") else _prepare,
+        targets=tuple(Target(name, "wall_s", limit) for name in sides),
+        prepare=prepare,
         rows=1_000_000 if work.get("is_incremental") else None,
         note=_NOTE,
         lacks=_lacks,
@@ -290,6 +329,18 @@ WORKLOADS = {
         "delete of every tenth row in 10 partitions", limit=1.0, operation="delete", batch="gone.parquet"
     ),
     "hudi_snapshot": _read("snapshot read of all columns", limit=1.0, table="hudi", is_incremental=False),
+    "hudi_mor_upsert": _beside(
+        "merge-on-read, bucket index, upsert of 10 % into 10 partitions of one file group",
+        _OurLogWrite,
+        _TheirLogWrite,
+        1 / 3,
+        operation="upsert",
+        batch="tenth.parquet",
+        table="mor-bucket",
+    ),
+    "hudi_mor_snapshot": _read(
+        "merged snapshot, 10 % in parquet logs, all columns", limit=1 / 2, table="mor-tenth", is_incremental=False
+    ),
     "hudi_incremental": _read(
         "incremental read over 50 commits of 1,000 updates", limit=1.0, table="history", is_incremental=True
     ),

@@ -29,10 +29,11 @@ from benchmarks.trips import LOW_CARDINALITY, SCHEMA, changes, trips
 _CODED = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name", *LOW_CARDINALITY)
 
 
-class _Upsert(Contender):
+class Upsert(Contender):
     """Our upsert of one stored batch."""
 
     batch = "tenth.arrow"
+    table = "hudi"
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
@@ -40,24 +41,29 @@ class _Upsert(Contender):
         self.path = place.scratch / "table"
 
     def reset(self) -> None:
-        clone(self.place.shared("hudi"), self.path)
+        """Copy the table."""
+        clone(self.place.shared(self.table), self.path)
 
     def run(self) -> object:
+        """Write the batch."""
         from pyhudi import open_table
 
         return {"phases": dict(open_table(str(self.path)).upsert(self.rows).phases)}
 
     def result(self) -> Iterator[pa.Table]:
+        """Read the latest files with plain pyarrow."""
         return hudi_rows(self.path)
 
     def files(self) -> Sequence[Path]:
+        """List them."""
         return hudi_files(self.path)
 
 
-class _DeltaMerge(Contender):
+class DeltaMerge(Contender):
     """delta-rs: the same batch by merge."""
 
     batch = "tenth.arrow"
+    table = "delta"
     predicate = "t.uuid = s.uuid"
 
     def __init__(self, place: Place) -> None:
@@ -66,9 +72,11 @@ class _DeltaMerge(Contender):
         self.path = place.scratch / "table"
 
     def reset(self) -> None:
-        clone(self.place.shared("delta"), self.path)
+        """Copy the table."""
+        clone(self.place.shared(self.table), self.path)
 
     def run(self) -> object:
+        """Write the batch."""
         from deltalake import DeltaTable
 
         merger = DeltaTable(str(self.path)).merge(
@@ -81,13 +89,17 @@ class _DeltaMerge(Contender):
         return merger.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def result(self) -> Iterator[pa.Table]:
+        """Read the latest files with plain pyarrow."""
         return delta_rows(self.path)
 
     def files(self) -> Sequence[Path]:
+        """List them."""
         return delta_files(self.path)
 
 
-class _DeltaMergeByPartition(_DeltaMerge):
+class DeltaMergeByPartition(DeltaMerge):
+    """The same, with the partition in the predicate."""
+
     predicate = "t.uuid = s.uuid AND t.city = s.city"
 
 
@@ -156,24 +168,24 @@ class _RewriteWithUpdates(_Rewrite):
         return pa.concat_tables([kept, pa.table(columns, schema=rows.schema)]).unify_dictionaries()
 
 
-class _SparseUpsert(_Upsert):
+class _SparseUpsert(Upsert):
     batch = "thousand.arrow"
 
 
-class _SparseDelta(_DeltaMerge):
+class _SparseDelta(DeltaMerge):
     batch = "thousand.arrow"
 
 
-class _SparseDeltaByPartition(_DeltaMerge):
+class _SparseDeltaByPartition(DeltaMerge):
     batch = "thousand.arrow"
     predicate = "t.uuid = s.uuid AND t.city = s.city AND t.city = 'city-0'"
 
 
-class _OneRowUpsert(_Upsert):
+class _OneRowUpsert(Upsert):
     batch = "one.arrow"
 
 
-class _OneRowDelta(_DeltaMerge):
+class _OneRowDelta(DeltaMerge):
     batch = "one.arrow"
 
 
@@ -302,11 +314,11 @@ WORKLOADS = {
     "upsert_local": Workload(
         title="upsert of 10 % into 10 partitions of one file group",
         contenders={
-            "pyhudi": _Upsert,
+            "pyhudi": Upsert,
             "pyarrow rewrite": _Rewrite,
             "pyarrow rewrite with updates": _RewriteWithUpdates,
-            "delta-rs, key": _DeltaMerge,
-            "delta-rs, key and partition": _DeltaMergeByPartition,
+            "delta-rs, key": DeltaMerge,
+            "delta-rs, key and partition": DeltaMergeByPartition,
         },
         targets=(
             Target("pyarrow rewrite", "cpu_s", 1.35),

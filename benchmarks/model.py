@@ -59,11 +59,13 @@ class Target:
     """`cpu_s` or `wall_s`; `peak_mb` and `ageing` are against numbers that the run itself gives."""
     limit: float
     """Greatest allowed ratio ours / peer."""
+    ours: str = ""
+    """The contender that promises; empty: the first."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Contenders that do the same work; the first is ours."""
+    """Contenders that do the same work; the first is ours, and those that targets name."""
 
     title: str
     contenders: dict[str, Callable[[Place], Contender]]
