@@ -10,7 +10,7 @@ REPEATS ?= 0
 MINUTES ?= 2
 PROCESSES ?= 4
 PROCESSORS ?= 2
-ON ?= local,fenced,s3
+ON ?= local,mor,fenced,s3
 CODE := src tests tools benchmarks
 .DEFAULT_GOAL := help
 # Java is looked for once, by whoever needs it; the local engine needs none.
@@ -65,7 +65,7 @@ simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=cras
 	$(PY) -m tests.simulation.explorer $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 	$(if $(SCENARIO),,PYHUDI_SIMULATE_ALL=1 $(PY) -m pytest tests/simulation --timeout 3600)
 
-soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,fenced,s3)
+soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,mor,fenced,s3)
 	$(PY) -m tests.soak --minutes $(MINUTES) --processes $(PROCESSES) --on $(ON) $(if $(SEED),--seed $(SEED))
 
 figures: .venv/.ready ## Count what docs/reliability.md shows, and write it there (SLICE=ci|full SEED=7 JOBS=soak,pairs; full takes an hour)

@@ -47,7 +47,7 @@ JOBS = {
         "disk": [*PYTEST, f"{SIMULATION}test_full_disk.py"],
     },
 }
-SOAK = ["--on", "local,fenced," * 4 + "s3", "--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
+SOAK = ["--on", "local,mor,fenced," * 3 + "s3", "--commits", "10000", "--processes", "8", "--minutes", "50", "--seed"]
 JOBS["full"] = {**JOBS["ci"], "soak": [sys.executable, "-m", "tests.soak", *SOAK]}
 """Longest first. A command that ends in --seed is given the run's."""
 

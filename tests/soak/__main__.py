@@ -1,6 +1,7 @@
 """Soak tables for as long as is asked: `python -m tests.soak --minutes 5 --processes 8 --seed 7 --on local,s3`.
 
-Rounds follow each other, each on a new table: on a local directory, the same with a fence, and on an S3 emulator.
+Rounds follow each other, each on a new table: on a local directory, the same merge-on-read with all services, the
+same with a fence, and on an S3 emulator.
 Where the system lets us, all this runs on a file system of its own, so that it can really be filled. Prints what was
 done to whom; stops at the first thing that is wrong. Start at `soak`.
 """
@@ -21,6 +22,7 @@ from tests.soak.running import TROUBLES, Soak
 from tests.storage.conftest import s3_options, serve_s3
 
 FENCED = {"pyhudi.fence": "on"}
+UNFENCED = {"local", "mor"}
 QUICK_LEASES = {
     "hoodie.client.heartbeat.interval_in_ms": 2_000,
     "hoodie.write.lock.storage.validity.timeout.secs": 10,
@@ -28,10 +30,19 @@ QUICK_LEASES = {
 }
 TROUBLES_ON = {"s3": ["kill -9", "stands still"]}
 """No process can fill S3."""
-PAUSES_S = {"local": 1.5, "fenced": 1.5, "s3": 6.0}
+SHORT_LIVES = {
+    "hoodie.compact.inline": True,
+    "hoodie.compact.inline.max.delta.commits": 10,
+    "hoodie.log.compaction.enable": True,
+    "hoodie.log.compaction.blocks.threshold": 2,
+    "hoodie.clean.commits.retained": 6,
+    "hoodie.keep.min.commits": 8,
+    "hoodie.keep.max.commits": 12,
+}
+"""Every service has something to do after a few commits."""
+PAUSES_S = {"local": 1.5, "mor": 1.5, "fenced": 1.5, "s3": 6.0}
 """Between two troubles: what dies on S3 leaves a lease that all others wait for."""
-ROUND_COMMITS = {"local": 250, "fenced": 250, "s3": 40}
-"""A table without services grows, and every write reads its timeline."""
+ROUND_COMMITS = {"local": 250, "mor": 250, "fenced": 250, "s3": 40}
 DISK_MB = 256
 
 
@@ -40,13 +51,16 @@ def place_of(kind, folder, number, endpoint, disk):
     if kind == "s3":
         path = f"s3://bucket/{number}/trips"
         return Place(path=path, storage_options=s3_options(endpoint), options=QUICK_LEASES, sway_ms=200, stall_s=12.0)
-    return Place(path=f"{folder}/{number}/trips", sway_ms=400, disk=disk)
+    path = f"{folder}/{number}/trips"
+    if kind == "mor":
+        return Place(path=path, table_type="mor", options=SHORT_LIVES, sway_ms=400, disk=disk)
+    return Place(path=path, sway_ms=400, disk=disk)
 
 
-def actors(processes):
-    """Return which actors work: writers, and a reader for every four processes."""
-    readers = max(1, processes // 4)
-    return ["writer"] * (processes - readers) + ["reader"] * readers
+def actors(kind, processes):
+    """Return which actors work: writers, a reader for every four processes, and services where there are many."""
+    readers, keepers = max(1, processes // 4), int(kind == "mor" and processes > 2)
+    return ["writer"] * (processes - readers - keepers) + ["keeper"] * keepers + ["reader"] * readers
 
 
 def soak(folder, kinds, *, commits, seconds, processes, seed, disk=""):
@@ -61,11 +75,11 @@ def soak(folder, kinds, *, commits, seconds, processes, seed, disk=""):
             kind = kinds[number % len(kinds)]
             round_ = Soak(
                 place_of(kind, folder, number, endpoint, disk),
-                actors(processes),
+                actors(kind, processes),
                 f"{seed}-{number}",
-                table_options={} if kind == "local" else FENCED,
+                table_options={} if kind in UNFENCED else FENCED,
             )
-            wanted = min(ROUND_COMMITS[kind], commits - tally["commits"])
+            wanted = min(ROUND_COMMITS[kind], -(-commits // len(kinds)), commits - tally["commits"])
             troubles = TROUBLES_ON.get(kind, list(TROUBLES))
             round_.run(wanted, end_s - time.monotonic(), troubles, pause_s=PAUSES_S[kind])
             tally["commits"] += round_.settle()
@@ -103,7 +117,7 @@ def _asked():
     parser.add_argument("--commits", type=int, default=1_000_000, help="stop earlier, after so many")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seed", default=str(int(time.time())), help="of the troubles")
-    parser.add_argument("--on", default="local,fenced,s3", help="of local, fenced, s3")
+    parser.add_argument("--on", default="local,mor,fenced,s3", help="of local, mor, fenced, s3")
     parser.add_argument("--disk", default="", help="a folder where a small file system of its own begins")
     return parser.parse_args()
 

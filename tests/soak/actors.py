@@ -35,6 +35,7 @@ class Place:
     path: str
     storage_options: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
+    table_type: str = "cow"
     sway_ms: int = 0
     """How far clocks may be wrong."""
     stall_s: float = 1.0
@@ -182,5 +183,15 @@ def _led_to(descriptor):
         return "what was listed"
 
 
-ACTORS = {"writer": write, "reader": read}
-"""Services join here when there are any."""
+def keep(place, name, wire):
+    """Run the services that are due again and again, beside those that writers run; tell which had something to do."""
+    table = place.table(SwayingEnv(place.sway_ms, random.Random(name)))
+    while not wire.poll(PAUSE_S):
+        try:
+            done = " and ".join(sorted(table.run_due_services(options=place.asked)))
+        except HudiError as error:
+            done = type(error).__name__
+        wire.send((done or "nothing due", "", "", usage()))
+
+
+ACTORS = {"writer": write, "reader": read, "keeper": keep}

@@ -43,6 +43,7 @@ def new_table(place, options=None):
         record_key=["uuid"],
         partition_by=["city"],
         ordering=["ts"],
+        table_type=place.table_type,
         options={"hoodie.table.name": "trips", **(options or {})},
         storage_options=place.storage_options or None,
     )
