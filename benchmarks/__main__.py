@@ -69,9 +69,9 @@ def _one(name: str, size: str, repeats: int, directory: Path) -> tuple[dict[str,
 
 def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
     ours = runs[target.ours] if target.ours else next(iter(runs.values()))
-    if target.measure == "ageing":
-        early, late = ours.extra[target.peer]
-        return late / early, f"number 200 / number 10 ({early} -> {late} ms)"
+    if target.measure == "growth":
+        base, found = ours.extra[target.peer]
+        return found / base, f"{target.peer} ({base} -> {found})"
     if target.measure == "peak_mb":
         allowed = ours.extra[target.peer]
         return ours.median("peak_mb") / allowed, f"peak / allowed {allowed:.0f} MB"

@@ -241,6 +241,7 @@ def _prepare(root: Path, rows_count: int) -> None:
         return
     base = load(root / "base.arrow")
     store_parquet(root / "thousand.parquet", load(root / "thousand.arrow"))
+    store_parquet(root / "one.parquet", load(root / "one.arrow"))
     store_parquet(root / "gone.parquet", base.take(pa.array(range(0, base.num_rows, 10))))
     with Peer(settings=_SESSION) as peer:
         _write_base(peer, root, "hudi-of-hudi")
@@ -302,7 +303,7 @@ def _beside(
         },
         targets=tuple(Target(name, "wall_s", limit) for name in sides),
         prepare=prepare,
-        rows=1_000_000 if work.get("is_incremental") else None,
+        rows=1_000_000 if work.get("is_incremental") or work.get("batch") == "one.parquet" else None,
         note=_NOTE,
         lacks=_lacks,
     )
@@ -324,6 +325,9 @@ WORKLOADS = {
     ),
     "hudi_upsert_sparse": _write(
         "1,000 updates in one of 10 file groups", limit=1 / 3, operation="upsert", batch="thousand.parquet"
+    ),
+    "hudi_upsert_one_row": _write(
+        "one row into 1M rows in 10 partitions", limit=1 / 3, operation="upsert", batch="one.parquet"
     ),
     "hudi_delete": _write(
         "delete of every tenth row in 10 partitions", limit=1.0, operation="delete", batch="gone.parquet"

@@ -300,7 +300,7 @@ def _prepare_one_file(root: Path, rows_count: int) -> None:
     (root / "one-file-done").touch()
 
 
-def _prepare_small(root: Path, rows_count: int) -> None:
+def prepare_small(root: Path, rows_count: int) -> None:
     root.mkdir(parents=True, exist_ok=True)
     if (root / "small-done").exists():
         return
@@ -372,8 +372,8 @@ WORKLOADS = {
     "upsert_ageing": Workload(
         title="upsert number 200 against number 10, same batch",
         contenders={"pyhudi": _Ageing},
-        targets=(Target("wall_ms", "ageing", 1.2),),
-        prepare=_prepare_small,
+        targets=(Target("wall_ms", "growth", 1.2),),
+        prepare=prepare_small,
         repeats=1,
         rows=20_000,
     ),
