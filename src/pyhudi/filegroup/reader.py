@@ -21,6 +21,7 @@ from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
 from pyhudi.filegroup.model import FileSlice, LogFile
 from pyhudi.filegroup.rows import RowLayout, decoded
+from pyhudi.filegroup.settled import are_settled
 from pyhudi.formats.log import LogBlock
 from pyhudi.formats.parquet import Footer, read_footer
 from pyhudi.kernels.changes import RowChanges
@@ -94,20 +95,24 @@ class SliceSpec:
         return all_of(*terms) if terms else None
 
 
-def read_slice(task: FileSlice, *, storage: Storage, spec: SliceSpec) -> Iterator[pa.RecordBatch]:
+def read_slice(
+    task: FileSlice, *, storage: Storage, spec: SliceSpec, among: pa.Array | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file slice for which the filter is true, each key once; meta columns come as they are stored.
 
     The rows of the base file come first, in its order, then those that only the logs have. Where the logs do not fit
-    into memory, the keys come in several parts, each in this order.
+    into memory, the keys come in several parts, each in this order. Where only rows `among` some keys are asked for,
+    rows of other keys may come too, or not.
 
     Shape:  `spec.columns` of the table's; a column that the files lack is null.
-    Cost:   the columns that are needed of the base file, batch by batch; the rows of the logs in memory.
+    Cost:   the columns that are needed of the base file, batch by batch; the rows of the logs in memory. Where these
+            have all of `among`, and nothing stored can win over them, of the base file its footer.
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
     blocks = blocks_to_merge(storage, task.logs, spec.counts)
     read = partial(_changes, spec=spec, reads=_read_spec(task, blocks, spec))
     for part in passes(blocks, read, spec.memory_bytes):
-        yield from _merged(task, part, storage, spec)
+        yield from _merged(task, part, storage, spec, among)
 
 
 def _read_spec(task: FileSlice, blocks: Sequence[LogBlock], spec: SliceSpec) -> ReadSpec:
@@ -128,14 +133,16 @@ def _changes(block: LogBlock, *, spec: SliceSpec, reads: ReadSpec) -> RowChanges
     return changes.filter(_flags(spec.key_filter, pa.table({RECORD_KEY: changes.keys})))
 
 
-def _merged(task: FileSlice, part: Pass, storage: Storage, spec: SliceSpec) -> Iterator[pa.RecordBatch]:
+def _merged(
+    task: FileSlice, part: Pass, storage: Storage, spec: SliceSpec, among: pa.Array | None
+) -> Iterator[pa.RecordBatch]:
     """Merge one pass: the base file's rows first, then the rows that it has not."""
     probe = fold(part.changes, spec.merge) if part.changes else None
     is_met = np.zeros(0 if probe is None else len(probe.keys), np.bool_)
     if task.base is not None:
         with naming_file(task.base.path), storage.open_input(task.base.path) as source:
             base = _Base(source=source, footer=read_footer(source), probe=probe, share=part.share, spec=spec)
-            for batch in base.merged(is_met):
+            for batch in [] if among is not None and base.has_no_say(among) else base.merged(is_met):
                 yield from _chosen(batch, spec)
     if probe is not None:
         yield from _chosen(probe.rows.filter(pa.array(~is_met & ~probe.is_delete)), spec)
@@ -150,6 +157,12 @@ class _Base:
     probe: Probe | None
     share: Share | None
     spec: SliceSpec
+
+    def has_no_say(self, among: pa.Array) -> bool:
+        """Return whether rows of these keys are those of the changes, whatever the base file has."""
+        if self.probe is None or self.share is not None:
+            return False
+        return are_settled(among, self.probe, self.footer, self.spec.merge)
 
     def merged(self, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, and mark the changes that they met."""

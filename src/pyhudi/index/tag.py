@@ -5,17 +5,22 @@ says that none of the keys is there, the GLOBAL kinds look in all partitions. BU
 names its file group. Start at `find_keys`.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import pyarrow as pa
+
 from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
+from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.index.bloom import prune_file
 from pyhudi.index.choice import IndexKind, IndexPlan
-from pyhudi.index.lookup import locate
+from pyhudi.index.log_keys import are_in_logs
+from pyhudi.index.lookup import Located, WantedKeys, locate
 from pyhudi.index.merged_keys import MergedSlices
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.storage.api import Storage
@@ -41,7 +46,7 @@ class KeysInLogs:
     """Which slices hold the keys that their readers see.
 
     Any other slice holds those of its base file, also of rows that its logs delete: enough to know where a change of a
-    key goes where only base files get new keys.
+    key goes where only base files get new keys. Its logs have some of these.
     """
 
     spec: SliceSpec
@@ -66,10 +71,13 @@ def find_keys(
 ) -> Found:
     """Look up which of the slices holds which key.
 
-    Cost: reads the key column of the base files that may hold a key; of merged slices the logs, too.
+    Cost: reads the key column of the base files that may hold a key; of merged slices the logs, too. A base file is not
+          read where the logs on it have all keys that are wanted of its partition, and no other file group is there.
     """
     together = [] if merging is None else [one for one in slices if merging.concerns(one)]
     kept = [one for one in slices if one.base is not None and one not in together]
+    rows, logged = _in_logs(engine, storage, rows, slices, merging)
+    kept = [one for one in kept if one not in logged]
     if plan.kind in {IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM}:
         rows = engine.fetch_keys(rows)
         kept = _pruned(engine, storage, rows, kept, by_partition=not plan.is_global)
@@ -77,7 +85,39 @@ def find_keys(
     merged = MergedSlices(slices=tuple(together), spec=merging.spec) if merging is not None else None
     by_partition = not plan.is_global
     found = locate(engine, storage, rows, scanned, spec, by_partition=by_partition, columns=columns, merged=merged)
-    return Found(frame=found.frame, slices=(*kept, *together), rows=found.rows)
+    if not logged:
+        return Found(frame=found.frame, slices=(*kept, *together), rows=found.rows)
+    frame = _with_located(found, logged, len(kept) + len(together))
+    return Found(frame=frame, slices=(*kept, *together, *logged), rows=found.rows)
+
+
+def _in_logs(
+    engine: Engine, storage: Storage, rows: KeyedRows, slices: Sequence[FileSlice], merging: KeysInLogs | None
+) -> tuple[KeyedRows, list[FileSlice]]:
+    """Find slices that are the only ones of their partition, and whose logs have all keys that are wanted of it."""
+    count = Counter(one.group.partition for one in slices)
+    alone = [one for one in slices if one.base is not None and one.logs and count[one.group.partition] == 1]
+    if merging is None or merging.has_all or not alone:
+        return rows, []
+    rows = engine.fetch_keys(rows)
+    if rows.keys is None:
+        return rows, []
+    keys = WantedKeys.of(rows.keys, by_partition=True)
+    look = partial(are_in_logs, keys=keys, storage=storage, spec=merging.spec)
+    return rows, [one for one, has_all in zip(alone, engine.run(look, alone), strict=True) if has_all]
+
+
+def _with_located(found: Located, logged: Sequence[FileSlice], first: int) -> Frame:
+    """Add the keys of slices whose logs have them all; the first of the slices has this place in the list."""
+    assert isinstance(found.frame, LocalFrame), "keys that are here are looked up from here"
+    assert found.rows.keys is not None
+    keys, table = WantedKeys.of(found.rows.keys, by_partition=True), found.frame.table()
+    tables = [table]
+    for index, one in enumerate(logged, first):
+        mine = keys.in_partition(one.group.partition)
+        places = [pa.repeat(one.group.partition, len(mine)), pa.repeat(pa.scalar(index, pa.int32()), len(mine))]
+        tables.append(pa.table([mine, *places], schema=table.schema))
+    return LocalFrame.of(pa.concat_tables(tables))
 
 
 def _pruned(

@@ -79,15 +79,16 @@ def merge_bucket(
 def _acts(file: FileTask, storage: Storage, reads: SliceSpec, matcher: "_Matcher") -> bool:
     """Return whether any clause acts on a file slice, by the columns of its conditions alone.
 
-    Cost: these and the key column; of rows that carry no key, nothing, as it is not looked.
+    Cost: these and the key column, of the logs alone where they have all the rows that are asked about; of rows that
+          carry no key, nothing, as it is not looked.
     """
     if file.base_instant is None or not reads.layout.has_meta_values:
         return True
     schema = reads.layout.file_schema
     asked = {name for one in matcher.conditions for name in fields_of(one, matcher.sides) if name in schema.names}
     names = tuple(name for name in schema.names if name in {RECORD_KEY, *asked})
-    narrow = read_slice(slice_of(file), storage=storage, spec=replace(reads, columns=names))
-    return any(matcher.acts_on(batch) for batch in narrow) or matcher.rest().num_rows > 0
+    narrow = read_slice(slice_of(file), storage=storage, spec=replace(reads, columns=names), among=matcher.keys)
+    return any(matcher.acts_on(batch) for batch in narrow) or matcher.has_rest
 
 
 class _Matcher:
@@ -125,6 +126,13 @@ class _Matcher:
         return [one for one in found if one is not None]
 
     @property
+    def keys(self) -> pa.Array | None:
+        """Return the keys of the stored rows that clauses can act on; None: of any."""
+        if self._source is None or self._clauses.by_source:
+            return None
+        return pc.unique(self._source.column(KEY))
+
+    @property
     def sides(self) -> pa.Schema:
         """Return the columns of stored rows and of source rows."""
         source = [] if self._source is None else [one for one in self._source.schema if one.name not in META_FIELDS]
@@ -141,6 +149,11 @@ class _Matcher:
         unmatched[rows] = False
         without = target.filter(pa.array(unmatched)) if self._clauses.by_source else target.slice(0, 0)
         return bool((_first_clause(self._clauses.by_source, without) != _KEEP).any())
+
+    @property
+    def has_rest(self) -> bool:
+        """Return whether a source row that met no stored one is inserted."""
+        return not self._matched.all() and self.rest().num_rows > 0
 
     def rest(self) -> pa.Table:
         """Return the rows that unmatched source rows become, once all batches went by."""
