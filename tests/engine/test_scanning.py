@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.engine.api import ScanFile
-from pyhudi.engine.scanning import scan_file
+from pyhudi.engine.scanning import scan_file, spell_out
 from pyhudi.errors import CorruptData
 from pyhudi.predicate import mask, parse
 from pyhudi.storage.memory import MemoryStorage
@@ -32,3 +32,15 @@ def test_row_groups_are_pruned_without_losing_rows(predicate):
     whole = table.append_column("late", pa.nulls(401, pa.int64()))
     expected = whole.filter(mask(parse(predicate), whole))["n"].to_pylist()
     assert [value for batch in read(file) for value in batch["n"].to_pylist()] == expected
+
+
+def coded(*texts, of):
+    return pa.DictionaryArray.from_arrays(pa.array(texts, pa.int32()), pa.array(of))
+
+
+def test_codes_are_spelled_out_also_where_no_row_is_left_that_has_one():
+    columns = {"one": coded(0, 0, of=["a"]), "other": coded(0, 1, of=["a", "b"]), "empty": coded(None, 0, of=[""])}
+    rows, known = pa.record_batch(columns), {}
+    assert spell_out(rows.slice(0, 0), known).to_pydict() == {"one": [], "other": [], "empty": []}
+    assert spell_out(rows, known).to_pydict() == {"one": ["a", "a"], "other": ["a", "b"], "empty": [None, ""]}
+    assert spell_out(rows.slice(2), known).schema.types == [pa.string()] * 3

@@ -115,7 +115,7 @@ def spell_out(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.R
     for coded in batch.columns:
         if not pa.types.is_dictionary(coded.type):
             columns.append(coded)
-        elif len(coded.dictionary) != 1 or coded.null_count:
+        elif len(coded.dictionary) != 1 or coded.null_count or not len(coded):
             columns.append(coded.dictionary_decode())
         else:
             text = coded.dictionary[0].as_py()
