@@ -110,6 +110,31 @@ def test_cleaning_and_archiving_keep_what_slices_with_logs_need(builder, version
 
 
 @VERSIONS
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["bloom", "bucket"])
+@pytest.mark.parametrize("service", ["compact", "log_compact"])
+def test_a_slice_whose_rows_are_all_deleted_is_compacted_and_written_on(builder, version, index, service):
+    table = builder.create(version=version, table_type="mor", partition_by=["city"])
+    how = OFF | index | {"hoodie.log.compaction.blocks.threshold": 1}
+    keys = [f"k{number}" for number in range(4)]
+    table.upsert([trip(key, city="sf") for key in keys] + [trip("other", city="rio")], options=how)
+    for number in range(2):
+        table.upsert([trip(key, city="sf", ts=number + 1) for key in keys], options=how)
+    table.delete([trip(key, city="sf") for key in keys], options=how)
+    assert getattr(table, service)(options=how).instants
+    for _ in range(2):
+        assert fares(table) == {"other": 1.0}
+        assert fares(table, filter="ts > 1") == fares(table, filter="city = 'sf'") == {}
+        assert table.check().ok
+        table.compact(options=how)
+    assert fares(table, mode="read_optimized") == {"other": 1.0}
+    table.upsert([trip("k1", city="sf", fare=5.0)], options=how)
+    assert fares(table) == {"other": 1.0, "k1": 5.0}
+    table.compact(options=how)
+    assert fares(table, mode="read_optimized") == {"other": 1.0, "k1": 5.0}
+    assert table.check().ok
+
+
+@VERSIONS
 def test_logs_are_put_together_inline_and_then_compacted(builder, version):
     table = builder.create(version=version, table_type="mor")
     how = {"hoodie.log.compaction.enable": True, "hoodie.log.compaction.inline": True}

@@ -12,13 +12,29 @@ from typing import Any
 import pyarrow as pa
 from tests.peers.kinds import COLUMNS, Kind
 
-__all__ = ["SAVEPOINTS", "Expected", "Row", "Step", "Turn", "alternating", "can_do", "history", "verbs_of"]
+__all__ = [
+    "COMPACTIONS",
+    "FILLS_LOGS",
+    "SAVEPOINTS",
+    "Expected",
+    "Row",
+    "Step",
+    "Turn",
+    "alternating",
+    "can_do",
+    "history",
+    "verbs_of",
+]
 
 Row = dict[str, Any]
 Turn = tuple[str, str]
 """Which writer does what."""
 SAVEPOINTS = frozenset({"save", "restore", "release"})
 """Turns that commit nothing: the newest commit is saved, the saved one gone back to, or let go."""
+COMPACTIONS = frozenset({"compact", "log_compact"})
+"""Turns that change no row, but where rows lie."""
+FILLS_LOGS = frozenset({"upsert", "delete", "evolve", "move"})
+"""Turns after which there is something to compact."""
 _IDS = ("k", "a:b", "c,d", "e/f", "g%h", "i j", "ключ", "l=m", "__null__", "Z")
 _DAY = 86_400_000
 _SPOT = pa.struct([("x", pa.float64()), ("tags", pa.list_(pa.string()))])
@@ -28,7 +44,7 @@ _GROWTH = (("size", pa.int32()), ("size", pa.int64()), ("spot", _SPOT), ("size",
 
 @dataclass(frozen=True)
 class Step:
-    """One commit, or a savepoint: which writer does what with which rows of which columns."""
+    """One commit, a savepoint, or a compaction: which writer does what with which rows of which columns."""
 
     actor: str
     verb: str
@@ -108,19 +124,29 @@ class Expected:
 
 def verbs_of(kind: Kind) -> tuple[str, ...]:
     """Name what can be done to such a table."""
-    anywhere = ("insert", "upsert", "delete", "bulk_insert", "insert_overwrite", "insert_overwrite_table", "evolve")
+    anywhere: tuple[str, ...] = (
+        "insert",
+        "upsert",
+        "delete",
+        "bulk_insert",
+        "insert_overwrite",
+        "insert_overwrite_table",
+        "evolve",
+    )
+    anywhere += ("compact", "log_compact") if kind.has_logs else ()
     return (*anywhere, "delete_partition", "move") if kind.partition_by else anywhere
 
 
 def can_do(actor: str, verb: str, kind: Kind) -> bool:
     """Return whether a writer can do this to such a table."""
-    return verb in verbs_of(kind) and not (actor == "hudi" and verb in kind.beyond_hudi)
+    beyond_hudi = {*kind.beyond_hudi, "log_compact"}  # only a write does that there, not a call
+    return verb in verbs_of(kind) and not (actor == "hudi" and verb in beyond_hudi)
 
 
 def alternating(kind: Kind, actors: list[str], seed: int) -> list[Turn]:
     """Return each actor something to do in turn; upserts come up most."""
     luck = random.Random(f"{kind.name}/{seed}")
-    verbs = [verb for verb in verbs_of(kind) if verb not in {"evolve", "move"}] + ["upsert", "upsert"]
+    verbs = [verb for verb in verbs_of(kind) if verb not in {"evolve", "move", *COMPACTIONS}] + ["upsert", "upsert"]
     luck.shuffle(verbs)
     turns = [(actor, verbs[number % len(verbs)]) for number, actor in enumerate(actors)]
     return [(actor, verb if can_do(actor, verb, kind) else "insert") for actor, verb in turns]
@@ -138,7 +164,7 @@ def history(kind: Kind, turns: list[Turn], seed: int) -> Iterator[Step]:
         serial += len(fresh)
         stored = list(expected.rows.values())
         verb = verb if number and (stored or verb not in {"delete", "delete_partition"}) else "insert"
-        rows = [] if verb in SAVEPOINTS else _rows(verb, stored, fresh, luck, number)
+        rows = [] if verb in SAVEPOINTS | COMPACTIONS else _rows(verb, stored, fresh, luck, number)
         step = Step(actor, verb, rows, columns)
         expected.apply(step)
         yield step

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.peers.histories import Turn, can_do, verbs_of
+from tests.peers.histories import COMPACTIONS, FILLS_LOGS, Turn, can_do, verbs_of
 from tests.peers.kinds import (
     INDEXES,
     KEYS,
@@ -163,21 +163,34 @@ def _said(choice: Choice) -> dict[str, str]:
 def _case(choice: Choice, size: Size, done: set[Deed], luck: random.Random, seed: int) -> Case:
     kind, first = kind_of(choice), _said(choice)["first"]
     others = luck.sample([actor for actor in WRITERS if actor != first], len(WRITERS) - 1)
-    actors = itertools.islice(itertools.cycle([first, *others]), size.steps)
-    turns = tuple(
-        _dealt(actor, kind, choice, done, luck) if number else (actor, "insert") for number, actor in enumerate(actors)
-    )
-    return Case(choice, kind, turns, seed)
+    turns: list[Turn] = [(first, "insert")]
+    actors = itertools.islice(itertools.cycle([*others, first]), size.steps - 1)
+    for actor, following in itertools.pairwise((*actors, None)):
+        assert actor is not None
+        turns.append(_dealt(actor, following, turns[-1][1], choice, done, luck))
+    return Case(choice, kind, tuple(turns), seed)
 
 
-def _dealt(actor: str, kind: Kind, choice: Choice, done: set[Deed], luck: random.Random) -> Turn:
-    """Let a writer do what it never did, first what few tables allow; else what is newest with such a table."""
-    able = [(actor, verb) for verb in verbs_of(kind) if can_do(actor, verb, kind)]
-    never = set(able) - {(writer, verb) for writer, verb, _, _ in done}
+def _dealt(
+    actor: str, following: str | None, before: str, choice: Choice, done: set[Deed], luck: random.Random
+) -> Turn:
+    """Let a writer do what it never did, first what few tables allow; else what is newest with such a table.
+
+    What fills logs is worth more by what the following writer may then compact.
+    """
+    kind = kind_of(choice)
+    verbs = [verb for verb in verbs_of(kind) if before in FILLS_LOGS or verb not in COMPACTIONS]
+    able = [(actor, verb) for verb in verbs if can_do(actor, verb, kind)]
+    next_able = [(following, verb) for verb in COMPACTIONS if following and can_do(following, verb, kind)]
+    did = {(writer, verb) for writer, verb, _, _ in done}
+
+    def own(turn: Turn) -> tuple[int, int]:
+        rarity = len(KINDS) - sum(can_do(*turn, one) for one in KINDS) + 1
+        return 0 if turn in did else rarity, len(deeds_of(turn, choice) - done)
 
     def worth(turn: Turn) -> tuple[int, int]:
-        rarity = len(KINDS) - sum(can_do(*turn, one) for one in KINDS) + 1
-        return rarity if turn in never else 0, len(deeds_of(turn, choice) - done)
+        then = max(map(own, next_able if turn[1] in FILLS_LOGS else ()), default=(0, 0))
+        return own(turn)[0] + then[0], own(turn)[1] + then[1]
 
     turn = max(luck.sample(able, len(able)), key=worth)
     done |= deeds_of(turn, choice)

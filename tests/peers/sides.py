@@ -12,9 +12,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from hudi import HudiQueryType, HudiReadOptions, HudiTableBuilder
-from tests.peers.histories import SAVEPOINTS, Step
+from tests.peers.histories import COMPACTIONS, SAVEPOINTS, Step
 from tests.peers.kinds import COLUMNS, Kind
-from tests.peers.peer import Peer
+from tests.peers.peer import NEWEST, Peer
 
 import pyhudi.spark
 from pyhudi.kernels.keys import partition_paths
@@ -25,6 +25,7 @@ from pyhudi.timeline.instant import Action, Instant
 
 __all__ = [
     "BOTH_WAYS",
+    "HEEDS_ORDER",
     "Hudi",
     "HudiRs",
     "Ours",
@@ -40,6 +41,11 @@ __all__ = [
 BOTH_WAYS = tuple({"hoodie.metadata.enable": said, "hoodie.enable.data.skipping": said} for said in ("true", "false"))
 """How Apache Hudi is told to read by the metadata table, and by listing."""
 _BEGIN = "hoodie.datasource.read.begin.instanttime"
+_COMPACT_ALL = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.log.compaction.blocks.threshold": "1"}
+"""What compactions are told, so that they find something to do."""
+HEEDS_ORDER = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
+"""What 0.15 must be told for a table of its own; it does not store it, and then 1.2 heeds the order all the same."""
+_OF_INDEXES = ("hoodie.index.", "hoodie.bucket.", "hoodie.datasource.write.recordkey.")
 _KEY_COLUMNS = ("_hoodie_record_key", "_hoodie_partition_path")
 
 
@@ -100,6 +106,9 @@ class Ours:
         if step.verb in SAVEPOINTS:
             (table.restore if step.verb == "restore" else table.delete_savepoint)(_newest_savepoint(table))
             return
+        if step.verb in COMPACTIONS:
+            getattr(table, step.verb)(options=self.options | _COMPACT_ALL)
+            return
         if step.verb == "delete_partition":
             table.delete_partitions([partition_path(table, step, self.kind)], options=self.options)
             return
@@ -152,6 +161,9 @@ class OursOnSpark:
     def do(self, step: Step) -> None:
         """Commit a step; the first makes the table."""
         storage_options = self.place.storage_options
+        if step.verb in COMPACTIONS:
+            getattr(self.place.open(), step.verb)(options=self.options | _COMPACT_ALL, spark=self.spark)
+            return
         options = self.options | _widening(step) | _partitions_to_delete(step, self.place, self.kind)
         is_there = table_exists(self.place.path, storage_options=storage_options)
         frame = self.spark.createDataFrame(_rows(step, self.kind, self.place.open()) if is_there else step.table)
@@ -182,9 +194,26 @@ class Hudi:
         if step.verb in SAVEPOINTS:
             self.peer.run(_procedure(step.verb, self.place))
             return
+        if step.verb == "compact":
+            self._compact()
+            return
         options = self.options | _partitions_to_delete(step, self.place, self.kind)
         operation = {"hoodie.datasource.write.operation": step.operation}
         self.peer.write(self.place.path, step.table, options | operation)
+
+    def _compact(self) -> None:
+        """Call the procedure, which knows of indexes what the session is told; its own options cannot have commas.
+
+        In 1.0.2 that of a table of its own, too, takes the newer row for the higher one unless it is told.
+        """
+        told = _COMPACT_ALL | {name: text for name, text in self.options.items() if name.startswith(_OF_INDEXES)}
+        if self.kind.heeds_order and self.peer.release != NEWEST:
+            told |= {"hoodie.payload.ordering.field": ",".join(self.kind.ordering), **HEEDS_ORDER}
+        for name, text in told.items():
+            self.peer.run(f"set {name}={text}")
+        self.peer.run(f"call run_compaction(op => 'run', path => '{self.place.path}')")
+        for name in told:
+            self.peer.run(f"reset {name}")
 
     def read(self, **options: str) -> pa.Table:
         """Read with the data source's options."""

@@ -119,6 +119,8 @@ def test_taking_turns(hudi_1_2, uncompiled_spark, place_of, case):
     luck = random.Random(case.seed)
     for step in history(case.kind, case.turns, case.seed):
         sides[step.actor].do(step)
+        if step.verb == "compact":
+            assert not place.open().compact(dry_run=True).files, step
         court.judge(step, luck)
     if rust.refusal:
         with pytest.raises(Exception, match=rust.refusal):
@@ -255,10 +257,12 @@ def window(begin: str, end: str) -> dict[str, str]:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("hudi", "upkeep"), UPKEEPS, indirect=["hudi"])
-def test_a_moment_is_what_the_table_was_then_or_it_is_refused(hudi, tmp_path, upkeep):
+def test_a_moment_is_what_the_table_was_then_or_it_is_refused(hudi, hudi_1_2, tmp_path, upkeep):
     place = Place(str(tmp_path / "trips"))
     side = Hudi(hudi, place, CITIES, upkeep.version, dict(upkeep.options))
-    memory = Memory(place, upkeep.is_lossy, side.read if upkeep.has_logs else None)
+    # Older releases show rows of logs as they were written: some of them twice, or not the ones that others see.
+    newest = Hudi(hudi_1_2, place, CITIES, upkeep.version)
+    memory = Memory(place, upkeep.is_lossy, newest.read if upkeep.has_logs else None)
     luck = random.Random(upkeep.seed)
     for step in history(CITIES, list(upkeep.turns), upkeep.seed):
         side.do(step)

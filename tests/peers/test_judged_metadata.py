@@ -11,7 +11,7 @@ import pytest
 from tests.metadata.checking import listed_as_stored
 from tests.peers.conftest import is_full
 from tests.peers.histories import Expected, alternating, history
-from tests.peers.kinds import COLUMNS
+from tests.peers.kinds import COLUMNS, crossed
 from tests.peers.peer import NEWEST
 from tests.peers.sides import BOTH_WAYS, Hudi, Ours, Place, Question, Which, rows_of
 from tests.peers.upkeep import CITIES
@@ -24,6 +24,12 @@ from pyhudi.timeline.view import completed_writes
 
 SIDES = [(NEWEST, 9), (NEWEST, 8), (NEWEST, 6), ("1.0.2", 8), ("0.15.0", 6)]
 SLICE = [(NEWEST, 9)]
+KINDS = {
+    "copied": CITIES,
+    "merged": crossed(CITIES, "event_time", "SIMPLE", "compacted_logs"),
+    "buckets": crossed(CITIES, "event_time", "BUCKET", "compacted_logs"),
+}
+SERVICES = {"clean", "archive", "compact metadata"}
 ARCHIVE = {
     "hoodie.keep.min.commits": "4",
     "hoodie.keep.max.commits": "6",
@@ -49,13 +55,13 @@ FILTERS = {
 class Shared:
     """One table that both sides write."""
 
-    def __init__(self, peer, path, version, options):
+    def __init__(self, peer, path, version, kind, options):
         self.peer, self.place = peer, Place(str(path))
         self.sides = {
-            "ours": Ours(self.place, CITIES, version, options),
-            "hudi": Hudi(peer, self.place, CITIES, version, options),
+            "ours": Ours(self.place, kind, version, options),
+            "hudi": Hudi(peer, self.place, kind, version, options),
         }
-        self.expected = Expected(CITIES)
+        self.expected = Expected(kind)
         self.past = {}
         self.done = {name: set() for name in self.sides}
 
@@ -78,8 +84,9 @@ class Shared:
         active = {one.requested_time for one in table.timeline.instants}
         return {
             "clean": {one for one in table.timeline.instants if one.action is Action.CLEAN and one.is_completed},
+            "compact": {one for one in table.timeline.instants if one.action is Action.COMMIT and one.is_completed},
             "archive": {one for one in self.past if one.requested_time not in active},
-            "compact": {one for one in inner if one.action is Action.COMMIT and one.is_completed},
+            "compact metadata": {one for one in inner if one.action is Action.COMMIT and one.is_completed},
         }
 
     def judge(self):
@@ -118,8 +125,8 @@ class Shared:
 
 @pytest.fixture
 def shared(hudi, tmp_path):
-    """Make a table of one version, with options for both sides."""
-    return lambda version, options: Shared(hudi, tmp_path / "trips", version, ARCHIVE | options)
+    """Make a table of one version and kind, with options for both sides."""
+    return lambda version, kind, options: Shared(hudi, tmp_path / "trips", version, kind, ARCHIVE | options)
 
 
 def sides(*which):
@@ -131,20 +138,26 @@ def sides(*which):
 
 @pytest.mark.timeout(900)
 @sides(*SIDES)
-def test_both_keep_one_metadata_table_and_tidy_what_the_other_wrote(shared, version):
-    table = shared(version, CLEAN)
-    turns = [*["ours"] * 8, *["hudi"] * 8, *["ours", "hudi"] * (4 if is_full() else 1)]
-    for number, step in enumerate(history(CITIES, alternating(CITIES, turns, 9), seed=9)):
+@pytest.mark.parametrize(
+    ("kind", "first"), [("copied", "ours"), ("merged", "ours"), ("merged", "hudi"), ("buckets", "hudi")]
+)
+def test_both_keep_one_metadata_table_and_tidy_what_the_other_wrote(shared, version, kind, first):
+    kind = KINDS[kind]
+    table = shared(version, kind, CLEAN)
+    second = next(name for name in table.sides if name != first)
+    turns = [*[first] * 8, *[second] * 8, *[first, second] * (4 if is_full() else 1)]
+    for number, step in enumerate(history(kind, alternating(kind, turns, 9), seed=9)):
         table.take(step)
         if number in {7, len(turns) - 1}:
             table.judge()
-    assert all(did == {"clean", "archive", "compact"} for did in table.done.values()), table.done
+    services = SERVICES | ({"compact"} if kind.has_logs else set())
+    assert all(did >= services for did in table.done.values()), table.done
 
 
 @pytest.mark.timeout(900)
 @sides((NEWEST, 9), (NEWEST, 8), ("1.0.2", 8))
 def test_what_we_archived_apache_hudi_reads_as_of_then_and_since_and_archives_on(shared, version):
-    table = shared(version, NO_CLEAN)
+    table = shared(version, CITIES, NO_CLEAN)
     turns = [*["ours"] * 10, *["hudi"] * 4, "ours"]
     for number, step in enumerate(history(CITIES, [(actor, "upsert") for actor in turns], seed=3)):
         table.take(step)

@@ -4,8 +4,7 @@ import pytest
 from tests.peers.histories import Expected, Step, history
 from tests.peers.kinds import COLUMNS, KINDS, crossed, laid_out
 from tests.peers.peer import NEWEST
-from tests.peers.sides import BOTH_WAYS, Hudi, Ours, plain, rows_of
-from tests.peers.test_judged_releases import HEEDS_ORDER
+from tests.peers.sides import BOTH_WAYS, HEEDS_ORDER, Hudi, Ours, plain, rows_of
 
 from pyhudi.table import open_table
 from pyhudi.timeline.view import pending_instants

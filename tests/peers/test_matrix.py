@@ -4,8 +4,8 @@ import itertools
 import random
 
 import pytest
-from tests.peers.histories import Expected, can_do, history, verbs_of
-from tests.peers.kinds import KEYS
+from tests.peers.histories import COMPACTIONS, FILLS_LOGS, Expected, can_do, history, verbs_of
+from tests.peers.kinds import LOGS, crossed, laid_out
 from tests.peers.matrix import FACTORS, SIZES, WRITERS, cases, covering, deeds_of, fits, groups_of, kind_of
 from tests.peers.peer import NEWEST
 from tests.peers.upkeep import upkeeps
@@ -27,7 +27,10 @@ def test_all_combinations_are_everything():
 
 
 def turns_of(choice):
-    kind = kind_of(choice)
+    return able(kind_of(choice))
+
+
+def able(kind):
     return [(actor, verb) for actor in WRITERS for verb in verbs_of(kind) if can_do(actor, verb, kind)]
 
 
@@ -43,7 +46,10 @@ def test_in_the_full_lane_every_writer_does_everything_with_every_value():
 def test_every_writer_does_everything_even_in_the_slice(seed):
     drawn = cases(SIZES["short"], seed)
     done = {turn for case in drawn for turn in case.turns}
-    assert done == set(itertools.product(WRITERS, verbs_of(KEYS["simple"])))
+    anything = {
+        turn for logs in LOGS for turn in able(crossed(laid_out("simple", "flat", "all"), "event_time", "SIMPLE", logs))
+    }
+    assert done == anything
     assert all(can_do(actor, verb, case.kind) for case in drawn for actor, verb in case.turns)
     assert all(one != other for case in drawn for (one, _), (other, _) in itertools.pairwise(case.turns))
 
@@ -63,9 +69,17 @@ def test_histories_keep_rows_to_work_on(seed):
         for step in history(case.kind, case.turns, case.seed):
             expected.apply(step)
             sizes.append(len(expected.rows))
-            assert step.rows
+            assert step.rows or step.verb in COMPACTIONS
         assert sizes[0] == 12
         assert len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_logs_are_written_before_they_are_compacted(seed):
+    pairs = [pair for case in cases(SIZES["full"], seed) for pair in itertools.pairwise(case.turns)]
+    compacted = {(actor, verb, verb_before) for (_, verb_before), (actor, verb) in pairs if verb in COMPACTIONS}
+    assert {before for _, _, before in compacted} == FILLS_LOGS
+    assert {actor for actor, verb, _ in compacted if verb == "compact"} == set(WRITERS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
