@@ -1,7 +1,7 @@
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, listing, trip
-from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.queries.cleaning import put_instant
+from tests.simulation.watching import deaths
 from tests.txn.writing import states_of
 
 from pyhudi.actions.archive import archive_bounds
@@ -48,30 +48,20 @@ def test_the_timeline_is_archived_after_each_commit_that_makes_it_too_long(table
     assert sum("archive" in one.phases for one in done) > 3
 
 
-@pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
-def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_archiving_goes_on_from(kind):
-    at, is_hit = 0, True
-    while is_hit:
-        builder = TableBuilder()
-        table = builder.create()
-        done = [put(table, OFF) for _ in range(9)]
-        crash = Fault(kind=kind, operations=frozenset({"put", "delete", "delete_tree"}), at=at)
-        broken = builder.reopen(table, FaultyStorage(table.state.storage, plan=[crash]))
-        try:
-            broken.archive(options=SHORT)
-            is_hit = False
-        except SimulatedCrash:
-            at += 1
-        assert len(builder.rows_of(table)) == 1
-        known = load_timeline(table.state).completed
-        assert all(one.instant in known or find_archived(table.state, one.instant) for one in done)
-        builder.env.sleep(121)
-        put(table)
-        put(table)
-        left = commits(table)
+def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_archiving_goes_on_from(table):
+    done = [put(table, OFF) for _ in range(9)]
+    found = deaths(table, lambda dying: dying.archive(options=SHORT))
+    for one in found:
+        assert one.count() == 1
+        known = load_timeline(one.state).completed
+        assert all(each.instant in known or find_archived(one.state, each.instant) for each in done)
+        one.state.env.sleep(121)
+        put(one)
+        put(one)
+        left = commits(one)
         assert 4 <= len(left) <= 6
-        assert all((one.instant in left) is not find_archived(table.state, one.instant) for one in done)
-    assert at > 6
+        assert all((each.instant in left) is not find_archived(one.state, each.instant) for each in done)
+    assert len(found) > 6
 
 
 def test_where_it_is_not_automatic_or_left_to_others_nothing_is_archived(table):

@@ -1,8 +1,7 @@
 """Log compactions of what Apache Hudi wrote, and of logs that one has put together before."""
 
-import pytest
 from tests.actions.compacting import VERSIONS, base_files, call_of, log_files, rows_of, services_of, state_of
-from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.simulation.watching import deaths
 from tests.txn.writing import leftovers
 
 from pyhudi.actions.compact import compact_table
@@ -12,6 +11,7 @@ from pyhudi.actions.services import run_due_services
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge, log_blocks
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan
 from pyhudi.timeline.codec import decode_plan
 from pyhudi.timeline.instant import Action, Instant, State
@@ -97,24 +97,15 @@ def test_writes_run_it_only_if_both_options_say_so():
         assert not is_log_compaction_inline(Settings.of({key: True}))
 
 
-def writes_count(version):
-    state = state_of(version)
-    faulty = FaultyStorage(state.storage)
-    compact_logs_of_table(call_of(state, faulty, **ONE))
-    return sum(one.name in {"put", "delete", "open_output"} for one in faulty.operations)
-
-
 @VERSIONS
-@pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
-def test_a_process_that_dies_at_any_write_leaves_what_the_next_one_finishes(version, kind):
-    before, files = rows_of(state_of(version)), len(log_files(state_of(version)))
-    for at in range(writes_count(version)):
-        state = state_of(version)
-        crash = Fault(kind=kind, operations=frozenset({"put", "delete", "open_output"}), at=at)
-        with pytest.raises(SimulatedCrash):
-            compact_logs_of_table(call_of(state, FaultyStorage(state.storage, plan=[crash]), **ONE))
-        assert rows_of(state) == before, at
-        state.env.sleep(121)
-        compact_logs_of_table(call_of(state, **ONE))
-        assert rows_of(state) == before, at
-        assert len(log_files(state)) == files + 2, at
+def test_a_process_that_dies_at_any_write_leaves_what_the_next_one_finishes(version):
+    state = state_of(version)
+    before, files = rows_of(state), len(log_files(state))
+    found = deaths(Table(state), lambda table: compact_logs_of_table(call_of(table.state, **ONE)))
+    for at, table in enumerate(found):
+        assert rows_of(table.state) == before, at
+        table.state.env.sleep(121)
+        compact_logs_of_table(call_of(table.state, **ONE))
+        assert rows_of(table.state) == before, at
+        assert len(log_files(table.state)) == files + 2, at
+    assert len(found) > 6

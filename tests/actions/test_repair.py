@@ -4,6 +4,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder, listing
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.metadata.checking import BUILT, listed_as_stored, metadata_of, new_table, rows
+from tests.simulation.watching import deaths
 from tests.txn.writing import begun, proposal_of, through, write
 
 from pyhudi.errors import InvalidInput, WriteConflict
@@ -142,21 +143,12 @@ def test_a_write_that_may_yet_be_completed_has_to_be_settled_first():
 
 @pytest.mark.parametrize(("version", "partition"), [(6, "files"), (9, "files"), (9, "partition_stats")])
 def test_a_repair_that_stops_anywhere_leaves_a_table_that_is_read_and_can_be_repaired(version, partition):
-    at, is_hit = 0, True
-    while is_hit:
-        at += 1
-        table = new_table(version)
-        crash = Fault(kind=FaultKind.CRASH_AFTER, operations=frozenset({"put", "delete", "delete_tree"}), at=at)
-        dying = Table(through(table.state, FaultyStorage(table.state.storage, plan=[crash])))
-        try:
-            dying.repair(partition)
-            is_hit = False
-        except SimulatedCrash:
-            pass
-        assert TableBuilder().reopen(table).count() == 2
+    found = deaths(new_table(version), lambda table: table.repair(partition))
+    for table in found:
+        assert table.count() == 2
         table.state.env.sleep(121)
         table.upsert(rows("c"), options=TINY_FILTERS)
         assert table.count() == 3
         table.repair("files")
         assert listed_as_stored(table)
-    assert at > 5
+    assert len(found) > 5

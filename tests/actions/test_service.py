@@ -5,15 +5,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
-from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
+from tests.simulation.watching import deaths
 from tests.simulation.world import FarStorage
 from tests.txn.writing import begun, committed, leftovers, states_of, through
 
 from pyhudi.actions.service import plan_service, run_service, schedule_service, service_call
 from pyhudi.errors import HeartbeatExpired, StorageUnavailable
 from pyhudi.options import Settings
+from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, request, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 
@@ -111,22 +113,11 @@ def test_only_what_is_planned_is_run_where_that_is_asked_for(state):
     assert at_rest(state)
 
 
-def writes_count(version):
-    """Count the puts and deletes of one whole run."""
-    state = new_state(version)
-    faulty = FaultyStorage(state.storage)
-    run_service(call_of(through(state, faulty)), Noting())
-    return sum(one.name in {"put", "delete"} for one in faulty.operations)
-
-
 @VERSIONS
-@pytest.mark.parametrize("kind", [FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER])
-def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_one_finishes(version, kind):
-    for at in range(writes_count(version)):
-        state = new_state(version)
-        crash = Fault(kind=kind, operations=frozenset({"put", "delete"}), at=at)
-        with pytest.raises(SimulatedCrash):
-            run_service(call_of(through(state, FaultyStorage(state.storage, plan=[crash]))), Noting())
+def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_one_finishes(version):
+    found = deaths(Table(new_state(version)), lambda table: run_service(call_of(table.state), Noting()))
+    for at, table in enumerate(found):
+        state = table.state
         state.env.sleep(121)
         left = states_of(state)
         again = Noting(names=()) if left else Noting()
@@ -136,6 +127,7 @@ def test_a_process_that_dies_at_any_put_or_delete_leaves_what_the_next_one_finis
         assert len(notes(state)) == 2
         assert leftovers(state) == []
         assert sum(action == "clean" for action, _ in states_of(state)) == 1
+    assert len(found) > 6
 
 
 def test_a_failure_leaves_the_plan_for_the_next_process_and_ends_the_heartbeat(state):

@@ -117,12 +117,6 @@ def died(world, verb, at, kind):
     return None
 
 
-def deaths(world, verb):
-    """Yield every state, once, in which a crash at any moment leaves the table."""
-    for moment in watched(world, verb)[0].moments:
-        yield moment.world()
-
-
 def recovered(victim, before, after):
     """Let the next writer in, and hold the table to every invariant."""
     seen = victim.rows()

@@ -8,8 +8,8 @@ import pytest
 from tests.actions.test_retry_in_place import Stopping
 from tests.building import trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
-from tests.simulation.test_crashes import dead_writers_world, deaths, last_write, next_write, recovered
-from tests.simulation.watching import WatchedStorage
+from tests.simulation.test_crashes import dead_writers_world, last_write, next_write, recovered
+from tests.simulation.watching import WatchedStorage, watched
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import CommitUnknown, InstantNotFound, LockNotAcquired, PutUnknown, StorageUnavailable
@@ -63,10 +63,10 @@ def test_recovery_finds_the_files_and_may_die_at_any_step_of_it(worlds, version,
     world = dead_writers_world(worlds[version])
     FOUND_BY[how](world)
     before, instant = world.rows(), pending_instant(world).requested_time
-    states = list(deaths(world, lambda table: table.rollback(instant)))
-    assert len(states) > 5
-    for victim in states:
-        recovered(victim, before, before)
+    storage, _ = watched(world, lambda table: table.rollback(instant))
+    assert len(storage.moments) > 5
+    for moment in storage.moments:
+        recovered(moment.world(), before, before)
 
 
 @VERSIONS

@@ -2,11 +2,12 @@
 
 While a verb runs, the files are kept as they are before each storage operation, and in the middle of those that are
 more than one step. A writer that dies before or after an operation leaves one of these states and no other: after a
-crash nothing it does reaches the store. Start at `watched`.
+crash nothing it does reaches the store. Start at `watched`, or at `deaths` for a table.
 """
 
 from tests.faulty import FaultyStorage
 from tests.fixed_env import FixedEnv
+from tests.simulation.explorer.process import quick
 from tests.simulation.world import World
 
 from pyhudi.storage.memory import MemoryStorage
@@ -68,3 +69,13 @@ def watched(world, verb):
     verb(done.table(storage))
     storage.keep()
     return storage, done
+
+
+def deaths(table, do):
+    """Return a table once in each state that a process leaves that dies while it does something to it.
+
+    In the first nothing has been done, in the last all. Each is apart from the others, and at its time of death.
+    """
+    with quick():
+        storage, _ = watched(World(table.state.storage, table.state.env), do)
+    return [moment.world().table() for moment in storage.moments]
