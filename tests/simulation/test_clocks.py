@@ -3,6 +3,7 @@
 from datetime import UTC
 
 import pytest
+from tests.amounts import IS_COUNTED, IS_FULL, amount
 from tests.building import trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.clocks import (
@@ -17,7 +18,7 @@ from tests.simulation.clocks import (
     opened,
     rows_in,
 )
-from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
+from tests.simulation.test_crashes import VERBS, new_world, recovered, upsert
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS, OPTIONS, require_clean
 from tests.txn.clocks import World as Hosts
@@ -27,7 +28,8 @@ from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.view import pending_instants
 
 JUMPS = (-YEAR_MS, -HOUR_MS, -SECOND_MS, -1, SECOND_MS, HOUR_MS, YEAR_MS) if IS_FULL else (-HOUR_MS, YEAR_MS)
-KINDS = ("6", "9", "9 fenced") if IS_FULL else ("9", "9 fenced")
+KINDS = amount(("9 fenced",), ("9", "9 fenced"), ("6", "9", "9 fenced"))
+APART = (-HOUR_MS, -SECOND_MS, 0, SECOND_MS, HOUR_MS) if IS_COUNTED else (-HOUR_MS, SECOND_MS)
 OFFSETS = (-DAY_MS, -10 * SECOND_MS, -SECOND_MS, -1, 1, SECOND_MS, 10 * SECOND_MS, DAY_MS)
 REACH_MS = 1_900
 """How far the timeline may be ahead of a writer that still writes: it issues 0.9 s ahead, and waits for a second."""
@@ -238,7 +240,7 @@ def meetings(offset_ms, options=None):
         yield met
 
 
-@pytest.mark.parametrize("offset_ms", [-HOUR_MS, -SECOND_MS, 0, SECOND_MS, HOUR_MS])
+@pytest.mark.parametrize("offset_ms", APART)
 def test_a_fence_holds_whatever_the_clocks_say(figure, offset_ms):
     ends = set()
     for number, met in enumerate(meetings(offset_ms, {"pyhudi.fence": "on"}), 1):
@@ -258,7 +260,7 @@ def test_without_a_fence_a_clock_that_is_off_by_a_lease_may_lose_an_update():
     assert any(met.counted() < met.answers.count("done") for met in meetings(HOUR_MS))
 
 
-@pytest.mark.parametrize("offset_ms", [-HOUR_MS, -SECOND_MS, 0, SECOND_MS, 200 * SECOND_MS])
+@pytest.mark.parametrize("offset_ms", [*(one for one in APART if one < HOUR_MS), 200 * SECOND_MS])
 def test_without_a_fence_clocks_may_be_off_by_less_than_a_lease(offset_ms):
     for met in meetings(offset_ms):
         assert met.counted() == met.answers.count("done")

@@ -1,15 +1,13 @@
 """A writer that dies anywhere leaves a table that reads as before or as after, and that the next writer puts right."""
 
-import os
-
 import pytest
+from tests.amounts import IS_FULL
 from tests.building import trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 CRASHES = (FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER)
-IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 KINDS = ("6", "8", "9", "9 fenced")
 """Table versions; with a fence, a commit is decided before its file is there."""
 SHORT = ("6", "9", "9 fenced")

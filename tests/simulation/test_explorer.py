@@ -1,10 +1,10 @@
 """The explorer itself: it repeats itself, its searches agree, what it finds can be kept, and it can fail."""
 
-import os
 from dataclasses import replace
 from itertools import count
 
 import pytest
+from tests.amounts import IS_FULL, amount
 from tests.simulation.explorer import hunting, search
 from tests.simulation.explorer.__main__ import main
 from tests.simulation.explorer.hunting import begin_of, explained, hunt, made_for, scenarios, ways
@@ -24,7 +24,6 @@ from tests.simulation.explorer.traces import parsed, schedule_of, spelled
 from tests.simulation.explorer.verbs import drop_partition, read_twice, upsert
 from tests.simulation.mutants import MUTANTS
 
-IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SAVED = sorted(hunting.TRACES.glob("*.json"))
 PROMISED = [name for name, given in made_for().items() if not given and not scenarios()[name].breaks]
 
@@ -169,7 +168,7 @@ def test_what_was_found_once_stays_repaired(path):
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_nothing_goes_wrong_at_random(name):
-    runs = 100 if IS_FULL else 2
+    runs = amount(1, 2, 100)
     found = hunt(scenarios()[name], *ways("pct3", "uniform", runs=runs))
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
 

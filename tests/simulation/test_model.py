@@ -1,12 +1,11 @@
 """Which protections a table needs, by looking at every order in which writers of a small model can move."""
 
-import os
 from itertools import product
 
 import pytest
+from tests.amounts import IS_FULL
 from tests.simulation.model import Control, Protection, Size, search
 
-IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 SMALL = Size(groups=2, keys=2, values=1, operations=2)
 SIZES = [Size(groups=1, keys=1, values=2), Size(groups=2, keys=1, values=2), Size(groups=2, keys=2, values=1)]
 THREE_WRITERS = Size(groups=2, keys=1, values=1, writers=3)

@@ -3,11 +3,12 @@
 import hashlib
 
 import pytest
+from tests.amounts import IS_FULL
 from tests.building import TRIPS, TableBuilder, trip
 from tests.faulty import SimulatedCrash
 from tests.fixed_env import FixedEnv
 from tests.simulation.power import Disk, PoweredOs, world_of
-from tests.simulation.test_crashes import IS_FULL, VERBS, new_world, recovered, upsert
+from tests.simulation.test_crashes import VERBS, new_world, recovered, upsert
 from tests.simulation.world import DEAD_MS, OPTIONS
 
 from pyhudi.errors import HudiError

@@ -108,7 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "count-count-store",
         (("tests.simulation.explorer.disk.SimStorage.cas", swap_is_put),),
         ways=("uniform",),
-        seed=8,
+        seed=17,
     ),
     Mutant(
         "C8: no look at the lease, nor at the heart",
