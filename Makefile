@@ -42,8 +42,8 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 test: .venv/.ready ## All tests that need no other program but Java, in two processes of which one has the Spark session
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS)
 
-test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark (a few minutes)
-	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index
+test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index tests/spark/test_duplicates.py
 
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)

@@ -1,11 +1,16 @@
 """Spark runs a slow task twice, on two hosts, or loses an executor: one attempt's files count, none is left over."""
 
 import json
+import os
 
 import pytest
 from tests.spark.apart import run_apart
 from tests.spark.cluster import HOSTS
 from tests.spark.test_attempts import ALL_ROWS, PARTITIONS, require_whole
+
+pytestmark = pytest.mark.skipif(
+    os.environ.get("PYHUDI_TEST_ENGINE") != "spark", reason="the long lane: make test-spark starts a cluster"
+)
 
 
 @pytest.fixture(scope="module")
