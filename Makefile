@@ -39,8 +39,8 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
-test: .venv/.ready ## All tests that need no other program but Java, in two processes of which one has the Spark session
-	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS)
+test: .venv/.ready ## All tests that need no other program but Java and are not in make check, in two processes of which one has the Spark session
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index tests/spark/test_duplicates.py

@@ -16,7 +16,7 @@ RUNS_OF_A_KIND = amount(5, 5, 60)
 CROWDS = list(crowds.SCENARIOS)[: amount(4, 10, 250)]
 RUNS_OF_A_CROWD = amount(25, 25, 100)
 """Of each way."""
-SLICES = 6
+SLICES = 9
 
 
 def chosen(suffix, number):
@@ -29,7 +29,7 @@ def chosen(suffix, number):
     ]
 
 
-NEWEST, EARLIER = chosen("", 0), chosen("-v6", 3)
+NEWEST, EARLIER = chosen("", 0), chosen("-v6", 4)
 CROSSED = list(pairs.CROSSED)[:: amount(25, 25, 1)]
 
 
