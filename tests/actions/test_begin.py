@@ -317,3 +317,15 @@ def test_a_write_lists_each_partition_once(engine, verb):
     verb(engine.reopen(table, faulty), engine.rows(rows.slice(0, 3)))
     for city in ("sf", "oslo", "rome"):
         assert faulty.count("list_directory", path=city) == 1
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_write_that_knows_its_partitions_lists_no_other(engine, has_metadata):
+    options = {"hoodie.metadata.enable": has_metadata}
+    table = engine.create(options=options)
+    rows = trips(*(trip(f"k{i}", city) for i, city in enumerate(("sf", "oslo", "rome"))))
+    table.upsert(engine.rows(rows), options=options)
+    faulty = FaultyStorage(table.state.storage)
+    engine.reopen(table, faulty).upsert(engine.rows(rows.slice(1, 1)), options=options)
+    listed = {one.path for one in faulty.operations if one.name.startswith("list") and ".hoodie" not in one.path}
+    assert listed == (set() if has_metadata else {"oslo"})

@@ -43,6 +43,20 @@ def test_a_partition_is_not_listed_to_know_its_files(version):
 
 
 @VERSIONS
+def test_partitions_are_known_from_the_read_of_their_files(version):
+    table = new_table(version)
+    seen = FaultyStorage(table.state.storage)
+    state = open_state(seen, table.state.env)
+    index = file_index(state, load_timeline(state))
+    assert index.files(["sf"]).column("partition").to_pylist() == ["sf"]
+    asked = len(seen.operations)
+    assert index.is_partition("sf")
+    assert not index.is_partition("oslo")
+    assert tuple(index.partitions()) == ("rio", "sf")
+    assert len(seen.operations) == asked
+
+
+@VERSIONS
 @pytest.mark.parametrize("damage", ["cut", "gone"])
 def test_a_broken_metadata_table_is_said_and_storage_answers(version, damage, caplog):
     table = new_table(version)

@@ -40,9 +40,8 @@ def slices_matching(slices: pa.Table, expression: Expression, schema: pa.Schema,
     known = _by_column(stats, expression, schema)
     if not known:
         return pa.array(np.ones(slices.num_rows, bool))
-    # Most slices are a base file: names that statistics leave out are looked up once, whatever the number of columns.
-    bases, gone = _sole(slices.column("base").combine_chunks()), _files_left_out(known, expression, schema)
-    is_kept = pc.invert(pc.is_in(bases, value_set=gone))
+    # Most slices are a base file: names are looked up once, whatever the number of columns.
+    is_kept = _bases_kept(slices.column("base").combine_chunks(), *_files_kept(known, expression, schema))
     has_logs = pc.greater(pc.list_value_length(slices.column("logs").combine_chunks()), 0)
     if not pc.any(has_logs, min_count=0).as_py():
         return is_kept
@@ -72,15 +71,33 @@ def partitions_matching_stats(
     return files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
 
 
-def _files_left_out(
+def _bases_kept(bases: pa.Array, names: pa.Array, is_kept: pa.BooleanArray) -> pa.BooleanArray:
+    """Keep all base files but those that statistics name and leave out, and that no other slice has by that name.
+
+    Of two files of one name that statistics name, both are left out or none is.
+
+    Shape: n names, some null; m names and as many booleans -> n booleans.
+    Cost:  one hash of each name.
+    """
+    encoded = pa.chunked_array([bases, names]).dictionary_encode()
+    codes, told = (chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in encoded.chunks)
+    kept = is_kept.to_numpy(zero_copy_only=False)
+    # one place more than there are names, for null, which is always kept
+    is_gone = np.zeros(len(encoded.chunk(1).dictionary) + 1, bool)
+    is_gone[told[~kept]] = True
+    is_gone[told[kept]] = False
+    is_gone[-1] = False
+    counts = np.bincount(codes[codes >= 0], minlength=len(is_gone))
+    return pa.array(~(is_gone & (counts == 1))[codes])
+
+
+def _files_kept(
     known: Mapping[str, tuple[pa.Table, pa.DataType]], expression: Expression, schema: pa.Schema
-) -> pa.Array:
-    """Name the files of which no row matches; of two files of one name, if none of either does."""
+) -> tuple[pa.Array, pa.BooleanArray]:
+    """Return the files that have statistics, and of which of them a row may match."""
     names = max((rows.column("fileName").combine_chunks() for rows, _ in known.values()), key=len)
     ranges = {name: _ranges(names, rows, kind) for name, (rows, kind) in known.items()}
-    is_kept = files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
-    gone, kept = names.filter(pc.invert(is_kept)), names.filter(is_kept)
-    return gone.filter(pc.invert(pc.is_in(gone, value_set=kept)))
+    return names, files_matching(expression, Statistics(schema=schema, ranges=ranges), len(names))
 
 
 def _by_column(

@@ -27,8 +27,9 @@ __all__ = ["column_stats_schema", "deleted_stats", "read_column_stats"]
 
 @dataclass(slots=True)
 class _Rows:
-    """What was found of columns that have one name and one type, a file a row."""
+    """What was found of columns of one type, a file and column a row."""
 
+    columns: list[str] = field(default_factory=list)
     partitions: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     bounds: list[tuple[Any, Any]] = field(default_factory=list)
@@ -50,7 +51,7 @@ def read_column_stats(
             logs their heads too, and rows that are not in parquet.
     Raises: CorruptData, naming the file; what storage raises.
     """
-    found: dict[tuple[str, pa.DataType], _Rows] = {}
+    found: dict[pa.DataType, _Rows] = {}
 
     def read(file: tuple[PartitionPath, str]) -> list[FileStats]:
         path = "/".join(filter(None, file))
@@ -62,13 +63,14 @@ def read_column_stats(
 
     for (partition, name), stats in at_once(read, files).items():
         for column, kind, bounds, counts in stats:
-            rows = found.setdefault((column, kind), _Rows())
+            rows = found.setdefault(kind, _Rows())
+            rows.columns.append(column)
             rows.partitions.append(partition)
             rows.files.append(name)
             rows.bounds.append(bounds)
             rows.counts.append(counts)
     schema = column_stats_schema(table_version)
-    tables = [_table(column, kind, rows, table_version) for (column, kind), rows in found.items()]
+    tables = [_table(kind, rows, table_version) for kind, rows in found.items()]
     return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
 
 
@@ -90,7 +92,7 @@ def deleted_stats(files: Sequence[tuple[str, str]], columns: Sequence[str], tabl
     return pa.table([filled.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
 
 
-def _table(column: str, kind: pa.DataType, rows: _Rows, table_version: int) -> pa.Table:
+def _table(kind: pa.DataType, rows: _Rows, table_version: int) -> pa.Table:
     schema, count = column_stats_schema(table_version), len(rows.files)
     least, greatest = (pa.array([pair[at] for pair in rows.bounds], kind) for at in (0, 1))
     if pt.is_floating(kind):
@@ -107,7 +109,7 @@ def _table(column: str, kind: pa.DataType, rows: _Rows, table_version: int) -> p
     columns = {
         "partition": pa.array(rows.partitions, pa.string()),
         "fileName": pa.array(rows.files, pa.string()),
-        "columnName": pa.repeat(pa.scalar(column), count),
+        "columnName": pa.array(rows.columns, pa.string()),
         "minValue": encode_values(least, table_version),
         "maxValue": encode_values(greatest, table_version),
         "valueCount": values,

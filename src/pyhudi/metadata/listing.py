@@ -71,7 +71,7 @@ class _MetadataIndex:
             names = self._asked(lambda table: read_files(table, [ALL_PARTITIONS]))
             if names is None:
                 return self._by_listing().partitions()
-            self._partitions = tuple(sorted(map(_path, names.column("name").to_pylist())))
+            self._partitions = _paths(names)
         return self._partitions
 
     def is_partition(self, partition: PartitionPath) -> bool:
@@ -82,8 +82,14 @@ class _MetadataIndex:
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         wanted = set(partitions)
         missing = sorted(wanted - self._listed)
-        names = self._asked(lambda table: read_files(table, list(map(partition_id, missing)))) if missing else None
+        # The list of partitions is next to them, and is asked for when files are checked.
+        keys = [*([ALL_PARTITIONS] if self._partitions is None else []), *map(partition_id, missing)]
+        names = self._asked(lambda table: read_files(table, keys)) if missing else None
         if names is not None:
+            is_partition = pc.equal(names.column("key"), ALL_PARTITIONS)
+            if self._partitions is None:
+                self._partitions = _paths(names.filter(is_partition))
+                names = names.filter(pc.invert(is_partition))
             self._files = _joined(self._files, names)
             self._listed.update(missing)
         if self._storage is not None:
@@ -129,6 +135,10 @@ def _joined(files: pa.Table, names: pa.Table) -> pa.Table:
     if not files.num_rows:
         return added
     return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
+
+
+def _paths(names: pa.Table) -> tuple[PartitionPath, ...]:
+    return tuple(sorted(map(_path, names.column("name").to_pylist())))
 
 
 def _path(identifier: str) -> PartitionPath:

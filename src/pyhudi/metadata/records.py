@@ -7,6 +7,7 @@ Spec: format/metadata-table 2.1-2.3.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -87,7 +88,7 @@ def encode_records(records: MetadataRecords, table_version: int) -> pa.Table:
     Shape: key binary, value binary; sorted by the bytes of the key.
     """
     schema = record_schema(table_version, has_meta_fields=True)
-    arrow = avro_to_arrow(schema, wide_unions=True)
+    arrow = _record_columns(table_version)
     count = len(records.keys)
     filled = {
         "key": pa.repeat(pa.scalar("", pa.string()), count),
@@ -97,6 +98,11 @@ def encode_records(records: MetadataRecords, table_version: int) -> pa.Table:
     columns = [filled.get(field.name, pa.nulls(count, field.type)) for field in arrow]
     values = encode_rows(pa.RecordBatch.from_arrays(columns, schema=arrow), schema)
     return pa.table({"key": records.keys.cast(pa.binary()), "value": values}).sort_by("key")
+
+
+@lru_cache(maxsize=8)
+def _record_columns(table_version: int) -> pa.Schema:
+    return avro_to_arrow(record_schema(table_version, has_meta_fields=True), wide_unions=True)
 
 
 def _typed(values: pa.Array, kind: pa.DataType) -> pa.Array:

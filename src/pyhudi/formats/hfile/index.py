@@ -45,6 +45,9 @@ class KeyForm(Enum):
     """Row length and row only, as Apache Hudi 1.1 and 1.2 write."""
 
 
+_FORM_BYTES = frozenset(len(form.value) for form in KeyForm)
+
+
 BlockEntry: TypeAlias = tuple[bytes, int, int]
 """First row of a block, where it begins, its bytes with header and checksums."""
 
@@ -203,7 +206,7 @@ def _is_key(payload: bytes, begin: int, length: int) -> bool:
     if not _ROW_LENGTH.size <= length <= len(payload) - begin:
         return False
     rest = length - _ROW_LENGTH.size - _ROW_LENGTH.unpack_from(payload, begin)[0]
-    return rest in {len(form.value) for form in KeyForm}
+    return rest in _FORM_BYTES
 
 
 def _decode_vint(payload: bytes, at: int) -> tuple[int, int]:

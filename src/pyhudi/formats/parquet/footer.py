@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,7 +46,7 @@ _MAX_FOOTER_BYTES = 256 << 20
 _STREAM_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Footer:
     """A parquet footer, read once."""
 
@@ -54,10 +55,16 @@ class Footer:
     schema: pa.Schema
     key_values: Mapping[str, str]
     rows_count: int
-    dictionary_columns: tuple[str, ...]
-    """Columns of text or bytes in which every page points into a small dictionary, so that reading them as one is
-    cheaper."""
     statistics: StoredStatistics
+
+    @cached_property
+    def dictionary_columns(self) -> tuple[str, ...]:
+        """Name the columns of text or bytes in which every page points into a small dictionary.
+
+        Reading them as one is cheaper.   Raises: CorruptData.
+        """
+        with damage_as_corrupt_data():
+            return _dictionary_columns(self.metadata, self.schema)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +110,6 @@ def read_footer(source: pa.NativeFile) -> Footer:
                 key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()
             },
             rows_count=metadata.num_rows,
-            dictionary_columns=_dictionary_columns(metadata, schema),
             statistics=StoredStatistics(tail[: -_END.size]),
         )
 

@@ -22,6 +22,8 @@ from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calend
 __all__ = ["iter_batches"]
 
 _BATCH_ROWS = 131_072
+_FEW_ROWS = 4096
+"""Up to so many, decoding a column twice is cheaper than finding out that it is stored twice."""
 
 
 def iter_batches(
@@ -38,7 +40,7 @@ def iter_batches(
 
     Columns the file has not are left out; INT96 timestamps come as microseconds in UTC, dates and times of the old
     calendar in today's. With `footer` it is not read
-    again. A column that is stored twice is decoded once.
+    again. A column that is stored twice is decoded once, in files of more than a few rows.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
     Cost:   one batch and the compressed pages of its row group in memory; with more `threads` than one, columns are
@@ -51,7 +53,8 @@ def iter_batches(
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         if not groups:  # older releases of pyarrow take no row groups for a wrong one
             return
-        copies = equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
+        is_small = file.metadata.num_rows <= _FEW_ROWS
+        copies = {} if is_small else equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
         once = [name for name in wanted if name not in copies]
         batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)
         instants, old = int96_columns(file.metadata), find_old_calendar(file.metadata)
