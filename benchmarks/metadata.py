@@ -29,6 +29,8 @@ _AN_ARCHIVING = 10
 _UPSERTS = 500
 _COMMITS_KEPT, _MOST_ACTIVE, _MANIFESTS_KEPT, _BATCH_FILES = 10, 30, 3, 10
 """Defaults of cleaning and archiving."""
+_METADATA_GROUPS = 4
+"""File groups of a new metadata table: one of files, two of column statistics, one of partition statistics."""
 
 
 class _Plan(Contender):
@@ -118,12 +120,12 @@ class _Serving(Contender):
         return {
             "wall_ms": [round(1000 * statistics.median(walls[part]), 2) for part in (early, late)],
             "cpu_ms": [round(1000 * statistics.median(cpus[part]), 2) for part in (early, late)],
-            "files": [_allowed_files(self.path, _UPSERTS + 5), sum(one.is_file() for one in self.path.rglob("*"))],
+            "files": [_allowed_files(_UPSERTS + 5), sum(one.is_file() for one in self.path.rglob("*"))],
             "by_directory": _files_by_directory(self.path),
         }
 
 
-def _allowed_files(path: Path, upserts_count: int) -> int:
+def _allowed_files(upserts_count: int) -> int:
     """Count the files that cleaning and archiving by their defaults leave at most.
 
     Data: of each file group the versions of the last commits and the one before, and a partition's metadata file. A
@@ -136,8 +138,7 @@ def _allowed_files(path: Path, upserts_count: int) -> int:
     timeline = 2 * 3 * _MOST_ACTIVE
     levels = len(str(2 * upserts_count // _AN_ARCHIVING)) - 1 or 1
     archive = levels * (_BATCH_FILES - 1) + _MANIFESTS_KEPT + 1
-    metadata_groups = sum(1 for _ in (path / ".hoodie" / "metadata").glob("*/*_0-0-0"))
-    slices = max(4, metadata_groups) * 2 * (1 + 10)
+    slices = _METADATA_GROUPS * 2 * (1 + 10)
     return data + 2 * (timeline + archive) + slices
 
 
