@@ -1,7 +1,5 @@
 """Changes in passes: every change of a key in one, all of them in some."""
 
-from functools import partial
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,9 +8,10 @@ from tests.filegroup.test_writer import LAYOUT
 
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.log_passes import MERGE_MEMORY, Share, passes
-from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_records import ReadSpec
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.hashing import java_hash
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings
 
 
@@ -27,7 +26,7 @@ def history():
 def read_in(history, memory_bytes):
     blocks = blocks_to_merge(history.storage, history.logs, EVERYTHING.counts)
     spec = ReadSpec(schema=LAYOUT.file_schema, key_spec=LAYOUT.key_spec, merge=history.merge)
-    return list(passes(blocks, partial(read_changes, spec=spec), memory_bytes))
+    return list(passes(blocks, spec, memory_bytes))
 
 
 def keys_of(part):
@@ -55,7 +54,8 @@ def test_a_pass_is_within_the_limit(history):
 
 
 def test_without_blocks_there_is_one_pass_without_changes():
-    [part] = passes([], read_changes, 1)
+    spec = ReadSpec(schema=LAYOUT.file_schema, key_spec=LAYOUT.key_spec, merge=MergeSpec())
+    [part] = passes([], spec, 1)
     assert (list(part.changes), part.share) == ([], None)
 
 

@@ -1,5 +1,6 @@
 """File slices, merged: what is read is what a dict of rows holds in the end."""
 
+import random
 from dataclasses import replace
 
 import pyarrow as pa
@@ -7,8 +8,10 @@ import pytest
 from tests.filegroup.slices import BY_COMMIT, BY_EVENT, EVERYTHING, Change, History, instant, random_history
 from tests.filegroup.test_writer import LAYOUT
 
+from pyhudi import create_table
 from pyhudi.engine import scanning
-from pyhudi.filegroup import reader
+from pyhudi.filegroup import log_records, reader
+from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.kernels.rules import Fill
 from pyhudi.predicate import parse
@@ -56,6 +59,41 @@ def test_logs_that_do_not_fit_into_memory_are_read_in_passes(memory_bytes, merge
     for seed in range(4):
         history = random_history(seed, merge, has_positions=has_positions)
         assert rows_of(read(history, memory_bytes=memory_bytes)) == history.rows()
+
+
+@MODES
+def test_logs_of_large_blocks_are_read_in_passes_by_the_columns_of_chosen_keys(monkeypatch, merge):
+    monkeypatch.setattr(log_records, "_ROWWISE_BYTES", 0)
+    for seed in range(8):
+        history = random_history(seed, merge)
+        for options in ({}, {"predicate": "_hoodie_record_key > 'k030' and fare < 200"}):
+            assert rows_of(read(history, memory_bytes=6000, **options)) == rows_of(read(history, **options))
+
+
+@pytest.mark.parametrize("block_format", ["parquet", "avro"])
+def test_logs_ten_times_larger_than_the_memory_are_merged_within_it(tmp_path, block_format):
+    limit, count = 2 << 20, 8000
+    keys = pa.array([f"k{row:08}" for row in range(count)])
+    fields = [("id", pa.string()), ("ts", pa.int64()), ("note", pa.string())]
+    table = create_table(
+        str(tmp_path / "wide"), pa.schema(fields), name="wide", record_key=["id"], ordering=["ts"], table_type="mor"
+    )
+    for number in range(6):
+        random_ = random.Random(number)
+        notes = pa.array([random_.randbytes(150).hex() for _ in range(count)])
+        rows = pa.table({"id": keys, "ts": pa.array([number] * count, pa.int64()), "note": notes})
+        table.upsert(rows, options={"hoodie.logfile.data.block.format": block_format})
+    in_passes, whole = table.scan(options={MERGE_MEMORY.key: limit}), table.scan().to_arrow().sort_by("id")
+    before = pa.default_memory_pool()
+    used = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(used)
+    try:
+        counts = [batch.num_rows for batch in in_passes.to_batches()]
+    finally:
+        pa.set_memory_pool(before)
+    assert sum(counts) == count
+    assert used.max_memory() < limit
+    assert in_passes.to_arrow().sort_by("id").equals(whole)
 
 
 FILTERS = [

@@ -4,11 +4,12 @@ Only the columns that a read needs leave their block. Start at `read_changes`.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,8 +18,8 @@ from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
 from pyhudi.formats.avro_rows import decode_batches, decode_rows
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
-from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, split_rows
-from pyhudi.formats.parquet import iter_batches, read_footer
+from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_rows
+from pyhudi.formats.parquet import Footer, iter_batches, read_flagged, read_footer, rows_of_part
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, record_keys
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
@@ -28,17 +29,36 @@ from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.ranged_input import RangedInput
 from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["ReadSpec", "open_parquet", "read_changes", "read_parts"]
+__all__ = [
+    "Chooser",
+    "ReadSpec",
+    "estimated_bytes",
+    "open_parquet",
+    "read_changes",
+    "read_chosen",
+    "read_parts",
+]
 
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
+Chooser = Callable[[pa.ChunkedArray], npt.NDArray[np.bool_]]
+"""Returns which of n keys are wanted."""
+
 _WHOLE_BYTES: Final = 1 << 20
 """Parquet blocks up to this size are read in one request."""
+_ROWWISE_BYTES: Final = _WHOLE_BYTES
+"""Of smaller blocks all columns are decoded, whichever keys are wanted."""
 _TAIL_BYTES: Final = 64 << 10
 """Has the footer, most often."""
 _FEWEST_ROWS: Final = 1024
 _MOST_ROWS: Final = 1 << 17
 """Of a batch of parquet."""
+_LEAST_CONTENT: Final = 256 << 10
+"""Of Avro that is read at a time: its decoding has a price of its own."""
+_CONTENT_SHARE: Final = 8
+"""Records lie in memory more than once until they are columns."""
+_DELETE_GROWTH: Final = 3
+"""Of a delete, from its bytes to columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +88,18 @@ class ReadSpec:
             raise InternalError("log blocks are read without their ordering columns", ordering=self.merge.ordering)
         return found
 
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Return the columns that have a row's key, or make it."""
+        if self.has_meta_values:
+            return (RECORD_KEY,)
+        return tuple(dict.fromkeys(name.partition(".")[0] for name in self.key_spec.record_key))
+
     def sources(self, written: Sequence[str]) -> list[str]:
         """Return which of a block's columns are decoded."""
         if not self.has_meta_values and self.key_spec.generator is KeyGenerator.USER_PROVIDED:
             return list(written)
-        keys = [RECORD_KEY] if self.has_meta_values else [name.partition(".")[0] for name in self.key_spec.record_key]
-        wanted = {*self.schema.names, *keys, *DELETE_COLUMNS, self.merge.delete_field}
+        wanted = {*self.schema.names, *self.key_columns, *DELETE_COLUMNS, self.merge.delete_field}
         return [name for name in written if name in wanted]
 
 
@@ -96,30 +122,112 @@ def read_parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[R
 
     Shape:  at least one part, in the order of the block; each ends with the batch that brings it to `part_bytes`.
     Units:  `part_bytes` of decoded rows.
-    Cost:   beside a part, the bytes of a block of Avro or deletes; of parquet the pages of a row group, of an HFile
-            8 MiB. Deletes are one part.
+    Cost:   beside a part, an eighth of it of the bytes of Avro, of parquet the pages of a row group, of an HFile 8 MiB.
+            Deletes are one part.
     Raises: as `read_changes`.
     """
     if block.kind is BlockKind.DELETE:
         yield _deletes(block, spec)
         return
     written = avro_to_arrow(block.schema, wide_unions=True).names
-    columns = tuple(name for name in spec.schema.names if name in written) if block.is_partial else None
+    columns = _set_columns(block, spec, written)
     count, batches = _stored_rows(block, spec.sources(written), spec, part_bytes)
     positions, at = _positions(block, count, spec), 0
     for stored in _gathered(batches, part_bytes):
-        rows = _as_wanted(stored, spec.schema, columns)
-        is_delete = deleted_rows(stored, spec.merge)
-        unordered = lacks_ordering([rows.column(field.name) for field in spec.ordering], rows.num_rows)
-        yield RowChanges(
-            keys=_keys(stored, rows, spec, block),
-            rows=rows,
-            is_delete=is_delete,
-            is_unordered=is_delete & unordered,
-            columns=columns,
-            positions=None if positions is None else positions[at : at + rows.num_rows],
-        )
-        at += rows.num_rows
+        part = _changes(stored, block, spec, columns)
+        end = at + stored.num_rows
+        yield part if positions is None else replace(part, positions=positions[at:end])
+        at = end
+
+
+def read_chosen(block: LogBlock, spec: ReadSpec, is_chosen: Chooser, part_bytes: int) -> Iterator[RowChanges]:
+    """Read the changes of some keys only, in the order of the block; without positions.
+
+    Cost:   of parquet blocks beyond a mebibyte the keys are read first, and of one column after the other what belongs
+            to them: beside it, about `part_bytes` are in memory. Of others a part as of `read_parts`.
+    Raises: as `read_changes`.
+    """
+    is_keyed = spec.has_meta_values or spec.key_spec.generator is not KeyGenerator.USER_PROVIDED
+    if block.kind is not BlockKind.PARQUET or block.content_bytes <= _ROWWISE_BYTES or not is_keyed:
+        for part in read_parts(block, replace(spec, base_instant=None), part_bytes):
+            yield part.filter(is_chosen(part.keys))
+        return
+    source = open_parquet(block)
+    footer = read_footer(source)
+    columns = _set_columns(block, spec, footer.schema.names)
+    for group in range(footer.metadata.num_row_groups):
+        flags = _chosen_rows(block, spec, is_chosen, _Group(source, footer, group, part_bytes))
+        names = spec.sources(footer.schema.names)
+        stored = read_flagged(source, names, flags, footer=footer, row_group=group, part_bytes=part_bytes)
+        yield _changes(stored, block, spec, columns)
+
+
+def estimated_bytes(block: LogBlock, spec: ReadSpec) -> int:
+    """Estimate what the rows of a block take in memory, by its first ones.
+
+    Cost: of parquet a page of each column, one after the other; of other blocks a part, of delete blocks nothing.
+    """
+    if block.kind is BlockKind.DELETE:
+        return block.content_bytes * _DELETE_GROWTH
+    names = spec.sources(avro_to_arrow(block.schema, wide_unions=True).names)
+    if block.kind is not BlockKind.PARQUET:
+        count, batches = _stored_rows(block, names, spec, _WHOLE_BYTES)
+        first = next(batches)
+        return int(first.nbytes * count // max(1, first.num_rows))
+    source = open_parquet(block)
+    footer, total = read_footer(source), 0
+    count = footer.rows_count
+    for name in names if count else ():
+        batches = iter_batches(source, [name], batch_rows=_FEWEST_ROWS, footer=footer, buffer_bytes=_TAIL_BYTES)
+        first = next(batches, None)
+        total += 0 if first is None else first.nbytes * count // max(1, first.num_rows)
+    return total
+
+
+def _set_columns(block: LogBlock, spec: ReadSpec, written: Sequence[str]) -> tuple[str, ...] | None:
+    return tuple(name for name in spec.schema.names if name in written) if block.is_partial else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    source: pa.NativeFile
+    footer: Footer
+    number: int
+    part_bytes: int
+
+
+def _chosen_rows(block: LogBlock, spec: ReadSpec, is_chosen: Chooser, group: _Group) -> npt.NDArray[np.bool_]:
+    """Return which rows of a row group have a chosen key; only what keys are made of is read."""
+    keyed = replace(spec, schema=pa.schema([field for field in spec.schema if field.name in spec.key_columns]))
+    names = list(spec.key_columns)
+    rows = rows_of_part(group.footer, group.number, names, group.part_bytes)
+    found = []
+    for batch in iter_batches(
+        group.source,
+        names,
+        batch_rows=rows,
+        row_groups=[group.number],
+        footer=group.footer,
+        buffer_bytes=group.part_bytes,
+    ):
+        stored = pa.Table.from_batches([batch])
+        known = _as_wanted(stored, keyed.schema, _set_columns(block, keyed, stored.column_names))
+        found.append(is_chosen(_keys(stored, known, keyed, block)))
+    return np.concatenate(found) if found else np.zeros(0, np.bool_)
+
+
+def _changes(stored: pa.Table, block: LogBlock, spec: ReadSpec, columns: Sequence[str] | None) -> RowChanges:
+    """Make changes of rows as they are stored."""
+    rows = _as_wanted(stored, spec.schema, columns)
+    is_delete = deleted_rows(stored, spec.merge)
+    unordered = lacks_ordering([rows.column(field.name) for field in spec.ordering], rows.num_rows)
+    return RowChanges(
+        keys=_keys(stored, rows, spec, block),
+        rows=rows,
+        is_delete=is_delete,
+        is_unordered=is_delete & unordered,
+        columns=None if columns is None else tuple(columns),
+    )
 
 
 def _deletes(block: LogBlock, spec: ReadSpec) -> RowChanges:
@@ -143,8 +251,8 @@ def _stored_rows(
 ) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Read columns of a block of rows, in the types in which they were written: number of rows; a batch or more."""
     if block.kind is BlockKind.AVRO:
-        values = split_rows(block.read_content())
-        return len(values), decode_batches(values, block.schema, columns=names)
+        count, parts = read_rows(block.read_at, block.content_bytes, max(_LEAST_CONTENT, part_bytes / _CONTENT_SHARE))
+        return count, (batch for values in parts for batch in decode_batches(values, block.schema, columns=names))
     if block.kind is BlockKind.PARQUET:
         return _parquet_rows(block, names, part_bytes)
     if block.kind is BlockKind.HFILE:

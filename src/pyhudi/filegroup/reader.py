@@ -7,9 +7,10 @@ Start at `read_slice`; it runs in tasks.
 Spec: Reader Expectations 3-5; format/files 1.8, 3, 6.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +18,28 @@ import pyarrow as pa
 
 from pyhudi.engine.scanning import groups_matching, naming_file, spell_out, stored_columns
 from pyhudi.filegroup.log_passes import MERGE_MEMORY, Pass, Share, passes
-from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_records import ReadSpec
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
-from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile
 from pyhudi.filegroup.rows import RowLayout, decoded
 from pyhudi.filegroup.settled import are_settled
 from pyhudi.formats.log import LogBlock
-from pyhudi.formats.parquet import Footer, read_footer
-from pyhudi.kernels.changes import RowChanges
+from pyhudi.formats.parquet import Footer, iter_batches, read_flagged, read_footer, rows_of_part
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.keys import record_keys
 from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
 from pyhudi.predicate import Expression, InList, all_of, column, conjuncts, fields_of, literal, mask
+from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 from pyhudi.storage.api import Storage
+from pyhudi.storage.ranged_input import RangedInput
 
 __all__ = ["SliceSpec", "read_slice"]
+
+_TAIL_BYTES: Final = 64 << 10
+"""Has the footer, most often."""
+_FEW_ROWS: Final = 8192
+"""Of a batch where memory is short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +117,12 @@ def read_slice(
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
     blocks = blocks_to_merge(storage, task.logs, spec.counts)
-    read = partial(_changes, spec=spec, reads=_read_spec(task, blocks, spec))
-    for part in passes(blocks, read, spec.memory_bytes):
+    is_asked = None if spec.key_filter is None else partial(_is_asked, spec.key_filter)
+    for part in passes(blocks, _read_spec(task, spec), spec.memory_bytes, is_asked):
         yield from _merged(task, part, storage, spec, among)
 
 
-def _read_spec(task: FileSlice, blocks: Sequence[LogBlock], spec: SliceSpec) -> ReadSpec:
+def _read_spec(task: FileSlice, spec: SliceSpec) -> ReadSpec:
     return ReadSpec(
         schema=spec.merged,
         key_spec=spec.layout.key_spec,
@@ -125,12 +132,8 @@ def _read_spec(task: FileSlice, blocks: Sequence[LogBlock], spec: SliceSpec) -> 
     )
 
 
-def _changes(block: LogBlock, *, spec: SliceSpec, reads: ReadSpec) -> RowChanges:
-    """Read the changes of a block, but for those of keys that are not asked for."""
-    changes = read_changes(block, reads)
-    if spec.key_filter is None:
-        return changes
-    return changes.filter(_flags(spec.key_filter, pa.table({RECORD_KEY: changes.keys})))
+def _is_asked(key_filter: Expression, keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    return _flags(key_filter, pa.table({RECORD_KEY: keys}))
 
 
 def _merged(
@@ -138,14 +141,25 @@ def _merged(
 ) -> Iterator[pa.RecordBatch]:
     """Merge one pass: the base file's rows first, then the rows that it has not."""
     probe = fold(part.changes, spec.merge) if part.changes else None
+    part.changes.clear()
     is_met = np.zeros(0 if probe is None else len(probe.keys), np.bool_)
     if task.base is not None:
-        with naming_file(task.base.path), storage.open_input(task.base.path) as source:
-            base = _Base(source=source, footer=read_footer(source), probe=probe, share=part.share, spec=spec)
-            for batch in [] if among is not None and base.has_no_say(among) else base.merged(is_met):
+        with naming_file(task.base.path), _opened(storage, task.base, part) as source:
+            base = _Base(source=source, footer=read_footer(source), probe=probe, part=part, spec=spec)
+            for batch in base.rows(among, is_met):
                 yield from _chosen(batch, spec)
     if probe is not None:
         yield from _chosen(probe.rows.filter(pa.array(~is_met & ~probe.is_delete)), spec)
+
+
+def _opened(storage: Storage, base: BaseFile, part: Pass) -> pa.NativeFile:
+    """Open a base file; where memory is short, without mapping it."""
+    if part.share is None:
+        return storage.open_input(base.path)
+    size = base.size_bytes
+    tail = min(size, _TAIL_BYTES)
+    read_at = partial(storage.get_range, base.path)
+    return pa.PythonFile(RangedInput(base.path, read_at, size, read_at(size - tail, tail)), "r")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,20 +169,71 @@ class _Base:
     source: pa.NativeFile
     footer: Footer
     probe: Probe | None
-    share: Share | None
+    part: Pass
     spec: SliceSpec
 
-    def has_no_say(self, among: pa.Array) -> bool:
-        """Return whether rows of these keys are those of the changes, whatever the base file has."""
-        if self.probe is None or self.share is not None:
-            return False
-        return are_settled(among, self.probe, self.footer, self.spec.merge)
+    def rows(self, among: pa.Array | None, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows, or those of one pass; none where rows of the keys asked for are those of the logs."""
+        if self.part.share is not None:
+            return self.merged_share(self.part.share, is_met)
+        has_no_say = (
+            among is not None
+            and self.probe is not None
+            and are_settled(among, self.probe, self.footer, self.spec.merge)
+        )
+        return iter(()) if has_no_say else self.merged(is_met)
+
+    def merged_share(self, share: Share, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows of some keys, and mark the changes that they met; other rows are passed over.
+
+        Cost: beside a row group's rows of these keys, a part of one column in memory.
+        """
+        merged, part_bytes = self.spec.merged, self.part.part_bytes
+        narrow = {*self.spec.key_columns, *(fields_of(self.spec.base_filter, merged) if self.spec.base_filter else ())}
+        keyed = self._read(narrow)
+        every = self._read({*merged.names, *self.spec.key_columns})
+        groups = self._groups(every)
+        for group in range(self.footer.metadata.num_row_groups) if groups is None else groups:
+            pa.default_memory_pool().release_unused()
+            flags = self._flags_of(share, keyed, group)
+            stored = read_flagged(
+                self.source, every.names, flags, footer=self.footer, row_group=group, part_bytes=part_bytes
+            )
+            for batch in project(stored, every).combine_chunks().to_batches(max_chunksize=_FEW_ROWS):
+                if self.probe is None:
+                    yield batch.select(merged.names)
+                    continue
+                met = merge_batch(batch.select(merged.names), self._keys(batch), self.probe, self.spec.merge)
+                is_met[met.hits] = True
+                yield met.batch
+
+    def _read(self, names: Collection[str]) -> pa.Schema:
+        return pa.schema([field for field in self.spec.layout.file_schema if field.name in names])
+
+    def _flags_of(self, share: Share, keyed: pa.Schema, group: int) -> npt.NDArray[np.bool_]:
+        """Return which rows of a row group are to be merged in this pass."""
+        part_bytes = self.part.part_bytes
+        rows = rows_of_part(self.footer, group, keyed.names, part_bytes)
+        found = []
+        for stored in iter_batches(
+            self.source,
+            keyed.names,
+            batch_rows=rows,
+            row_groups=[group],
+            footer=self.footer,
+            buffer_bytes=part_bytes,
+        ):
+            batch = project(stored, keyed)
+            flags = share.holds(self._keys(batch))
+            if self.spec.base_filter is not None:
+                flags &= mask(self.spec.base_filter, batch).to_numpy(zero_copy_only=False)
+            found.append(flags)
+        return np.concatenate(found) if found else np.zeros(0, np.bool_)
 
     def merged(self, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, and mark the changes that they met."""
         merged = self.spec.merged
-        names = {*merged.names, *(self.spec.key_columns if self._meets_by_key else ())}
-        read = pa.schema([field for field in self.spec.layout.file_schema if field.name in names])
+        read = self._read({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
         groups = self._groups(read)
         numbers = _RowNumbers(self.footer, groups)
         texts: dict[str | bytes, pa.Array] = {}
@@ -178,8 +243,7 @@ class _Base:
                 yield spell_out(batch, texts)
                 continue
             if self._meets_by_key:
-                mine, keys = self._of_this_pass(batch)
-                met = merge_batch(mine.select(merged.names), keys, self.probe, self.spec.merge)
+                met = merge_batch(batch.select(merged.names), self._keys(batch), self.probe, self.spec.merge)
             else:
                 met = merge_batch(batch, None, self.probe, self.spec.merge, positions=rows)
             is_met[met.hits] = True
@@ -197,15 +261,7 @@ class _Base:
 
     @property
     def _meets_by_key(self) -> bool:
-        return self.probe is not None and (self.probe.positions is None or self.share is not None)
-
-    def _of_this_pass(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return the rows whose keys belong to this pass, and their keys."""
-        keys = self._keys(batch)
-        if self.share is None:
-            return batch, keys
-        is_held = pa.array(self.share.holds(keys))
-        return batch.filter(is_held), keys.filter(is_held)
+        return self.probe is not None and self.probe.positions is None
 
     def _keys(self, batch: pa.RecordBatch) -> pa.Array:
         columns = decoded(batch.select(list(self.spec.key_columns)))

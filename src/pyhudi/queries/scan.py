@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_count, as_text
 from pyhudi.engine.api import Engine
+from pyhudi.engine.frames import select_and_cast
 from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, SnapshotExpired
 from pyhudi.predicate import to_sql
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.snapshot import ReadPlan, run_read
+from pyhudi.queries.snapshot import ReadPlan, run_read, slice_reader
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,14 +76,19 @@ class Scan:
         return table
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Read one file slice after the other: memory holds one slice's rows."""
-        left = self.limit
-        for index in range(len(self.plan.slices)):
-            if left == 0:
-                return
-            rows = self._part(index).to_arrow().slice(0, left)
-            left = None if left is None else left - rows.num_rows
-            yield from rows.to_batches()
+        """Read one file slice after the other as its rows are taken: memory holds no whole slice."""
+        left, read = self.limit, slice_reader(self.plan)
+        for one in self.plan.slices:
+            rows = read(one)
+            while left is None or left > 0:
+                with self._kept():
+                    batch = next(rows, None)
+                if batch is None:
+                    break
+                some = select_and_cast(batch, self.schema).slice(0, left)
+                left = None if left is None else left - some.num_rows
+                if some.num_rows:
+                    yield some
 
     def head(self, rows: int = 5) -> pa.Table:
         """Read the first rows that come, of as few file slices as hold them."""
@@ -173,9 +179,6 @@ class Scan:
                 yield
         except FileMissing as error:
             raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
-
-    def _part(self, index: int) -> "Scan":
-        return replace(self, plan=replace(self.plan, slices=(self.plan.slices[index],)), limit=None)
 
     def _facts(self) -> dict[str, object]:
         plan = self.plan

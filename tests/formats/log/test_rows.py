@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.formats.log.samples import Counted, golden_logs
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, Unsupported
-from pyhudi.formats.log import BlockKind, join_rows, read_blocks, split_rows
+from pyhudi.formats.log import BlockKind, join_rows, read_blocks, read_rows, split_rows
 
 
 @pytest.mark.parametrize("name", ["mor_logs-v9", "mor_late-v8", "mor_types-v9", "mor_cdc_data_before_after-v6"])
@@ -85,3 +85,27 @@ def test_a_million_rows_are_split_in_less_than_a_microsecond_each():
     begin = time.process_time()
     split_rows(content)
     assert time.process_time() - begin < 1
+
+
+@given(st.lists(st.binary(max_size=30), max_size=30), st.integers(1, 200))
+def test_rows_are_read_in_parts_as_they_are_at_once(values, part_bytes):
+    content = join_rows(pa.array(values, pa.binary()))
+    count, parts = read_rows(lambda at, size: content[at : at + size], len(content), part_bytes)
+    found = list(parts)
+    assert count == len(values)
+    assert [one for part in found for one in part.to_pylist()] == values
+    assert all(len(part) for part in found) or not values
+
+
+@given(st.binary(max_size=60), st.integers(1, 40))
+def test_damaged_rows_raise_the_same_in_parts_as_at_once(tail, part_bytes):
+    content = struct.pack(">ii", 3, 3) + tail
+
+    def outcome(read):
+        try:
+            return [one for part in read() for one in part.to_pylist()]
+        except CorruptData:
+            return None
+
+    parts = outcome(lambda: read_rows(lambda at, size: content[at : at + size], len(content), part_bytes)[1])
+    assert parts == outcome(lambda: [split_rows(content)])

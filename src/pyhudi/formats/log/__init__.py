@@ -8,7 +8,7 @@ from pyhudi.formats.log.block import BlockKind, Command, HeaderKey, LogBlock, Ne
 from pyhudi.formats.log.delete_encoding import encode_deletes
 from pyhudi.formats.log.deletes import DELETES, decode_deletes
 from pyhudi.formats.log.reader import read_blocks
-from pyhudi.formats.log.rows import join_rows, split_rows
+from pyhudi.formats.log.rows import join_rows, read_rows, split_rows
 from pyhudi.formats.log.writer import encode_blocks, rollback_block
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "encode_deletes",
     "join_rows",
     "read_blocks",
+    "read_rows",
     "rollback_block",
     "split_rows",
 ]

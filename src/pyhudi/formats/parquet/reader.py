@@ -4,7 +4,10 @@ Start at `iter_batches`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.formats.parquet.equal_columns import equal_columns
@@ -19,11 +22,15 @@ from pyhudi.formats.parquet.footer import (
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
 
-__all__ = ["iter_batches"]
+__all__ = ["iter_batches", "read_flagged", "rows_of_part"]
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _BATCH_ROWS = 131_072
 _FEW_ROWS = 4096
 """Up to so many, decoding a column twice is cheaper than finding out that it is stored twice."""
+_FEWEST_ROWS = 64
+_LEAST_VALUE_BYTES = 32
 
 
 def iter_batches(
@@ -35,20 +42,23 @@ def iter_batches(
     row_groups: Sequence[int] | None = None,
     footer: Footer | None = None,
     threads: int = 1,
+    buffer_bytes: int = 0,
 ) -> Iterator[pa.RecordBatch]:
     """Read a file batch by batch, in the order of its rows.
 
     Columns the file has not are left out; INT96 timestamps come as microseconds in UTC, dates and times of the old
     calendar in today's. With `footer` it is not read
-    again. A column that is stored twice is decoded once, in files of more than a few rows.
+    again. A column that is stored twice is decoded once, in files of more than a few rows. With `buffer_bytes` no more
+    of a column than that is read at a time, instead of its row group.
 
     Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
     Cost:   one batch and the compressed pages of its row group in memory; with more `threads` than one, columns are
             decoded by Arrow's own.
     Raises: CorruptData, Unsupported; what the source raises.
     """
+    footer = footer or read_footer(source)
     with damage_as_corrupt_data():
-        file = open_file(source, (footer or read_footer(source)).metadata, read_dictionary=read_dictionary)
+        file = open_file(source, footer.metadata, read_dictionary=read_dictionary, buffer_size=buffer_bytes)
         wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         if not groups:  # older releases of pyarrow take no row groups for a wrong one
@@ -68,6 +78,55 @@ def iter_batches(
         rows = _with_zones(_with_copies(batch, wanted, copies) if copies else batch, instants)
         yield rows if old is None else in_new_calendar(rows, old, instants)
     require_rows(rows_count, file.metadata, groups)
+
+
+def read_flagged(
+    source: pa.NativeFile, columns: Sequence[str], flags: Bools, *, footer: Footer, row_group: int, part_bytes: int
+) -> pa.Table:
+    """Read the rows of a row group for which a flag is set.
+
+    Columns the file has not are left out. Values come as `iter_batches` yields them.
+
+    Shape:  a flag a row of the row group.
+    Cost:   one column after the other is decoded, some values at a time: beside the rows that are returned a page and
+            about `part_bytes` of one column are in memory.
+    Raises: as `iter_batches`.
+    """
+    fields = [field for field in footer.schema if field.name in columns]
+    return pa.Table.from_arrays(
+        [
+            _flagged_column(source, field, flags, footer=footer, row_group=row_group, part_bytes=part_bytes)
+            for field in fields
+        ],
+        schema=pa.schema(fields),
+    )
+
+
+def rows_of_part(footer: Footer, row_group: int, columns: Sequence[str], part_bytes: int) -> int:
+    """Return how many rows of some columns have about so many bytes.
+
+    Units: `part_bytes` of decoded values.
+    """
+    group = footer.metadata.row_group(row_group)
+    leaves = [group.column(at) for at in range(group.num_columns)]
+    stored = sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema.split(".")[0] in columns)
+    least = _LEAST_VALUE_BYTES * len(columns)  # codes are shorter than what they stand for
+    row_bytes = max(least, stored // max(1, group.num_rows))
+    return int(min(_BATCH_ROWS, max(_FEWEST_ROWS, part_bytes // row_bytes)))
+
+
+def _flagged_column(
+    source: pa.NativeFile, field: pa.Field, flags: Bools, *, footer: Footer, row_group: int, part_bytes: int
+) -> pa.ChunkedArray:
+    names, chunks, at = [field.name], [], 0
+    rows = rows_of_part(footer, row_group, names, part_bytes)
+    batches = iter_batches(
+        source, names, batch_rows=rows, row_groups=[row_group], footer=footer, buffer_bytes=part_bytes
+    )
+    for batch in batches:
+        chunks.append(batch.column(0).filter(pa.array(flags[at : at + batch.num_rows])))
+        at += batch.num_rows
+    return pa.chunked_array([pa.concat_arrays(chunks)] if chunks else [], field.type)
 
 
 def _with_copies(batch: pa.RecordBatch, names: Sequence[str], copies: Mapping[str, str]) -> pa.RecordBatch:
