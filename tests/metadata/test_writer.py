@@ -57,6 +57,19 @@ def test_a_writer_that_stops_at_any_put_leaves_what_the_next_one_settles(version
     assert len(found) > 10
 
 
+@VERSIONS
+def test_a_restore_leaves_one_that_tells_what_is_stored(version):
+    table = new_table(version)
+    wanted = table.upsert(rows("a", ts=2), options=TINY_FILTERS).instant
+    table.upsert(rows("c"), options=TINY_FILTERS)
+    table.insert_overwrite(rows("b", ts=3), options=TINY_FILTERS)
+    table.restore(wanted)
+    assert listed_as_stored(table)
+    table.upsert(rows("c", ts=4), options=TINY_FILTERS)
+    assert listed_as_stored(table)
+    assert table.count() == 3
+
+
 def _after():
     return [{"uuid": "a", "ts": 5}, {"uuid": "b", "ts": 1}, {"uuid": "c", "ts": 5}]
 
