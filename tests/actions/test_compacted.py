@@ -1,10 +1,11 @@
 """What a plan is run with, and what is said of it; `test_compact` and `test_log_compact` hold whole runs."""
 
 import pytest
-from tests.actions.compacting import VERSIONS, call_of, rows_of, services_of, state_of
+from tests.actions.compacting import VERSIONS, base_files, call_of, rows_of, services_of, state_of
 
-from pyhudi.actions.compact import compact_table
+from pyhudi.actions.compact import Compaction, compact_table
 from pyhudi.actions.compacted import CompactionResult
+from pyhudi.actions.service import schedule_service
 from pyhudi.errors import NotBuilt
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.active import load_timeline
@@ -25,6 +26,20 @@ def test_a_table_whose_merge_rules_are_not_built_is_not_compacted(version):
     with pytest.raises(NotBuilt, match="merge rules"):
         compact_table(call_of(open_state(state.storage, state.env)))
     assert services_of(state) == []
+
+
+@VERSIONS
+def test_a_file_that_another_program_left_of_the_plan_goes(version):
+    state = state_of(version)
+    before = rows_of(state)
+    planned = schedule_service(call_of(state), Compaction())
+    group, files = planned.plan[0], base_files(state)
+    left = f"{group.partition}/{group.file_id}_7-7-7_{planned.instant.requested_time}.parquet"
+    state.storage.put(left, b"half a file")
+    compact_table(call_of(state))
+    assert left not in base_files(state)
+    assert len(base_files(state)) == len(files) + 2
+    assert rows_of(state) == before
 
 
 def test_at_version_6_a_delta_commit_of_a_dead_writer_is_rolled_back_first():

@@ -114,7 +114,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "C8: no look at the lease, nor at the heart",
         "doze",
         ((f"{COMMIT}.require_lease", off_in("commit")), (f"{COMMIT}.require_heartbeat", off)),
-        seed=16,
+        ways=("uniform",),
+        seed=19,
     ),
     Mutant(
         "no look at the lease before recovery",
