@@ -1,5 +1,6 @@
 """Log compactions of what Apache Hudi wrote, and of logs that one has put together before."""
 
+import pytest
 from tests.actions.compacting import VERSIONS, base_files, call_of, log_files, rows_of, services_of, state_of
 from tests.simulation.watching import deaths
 from tests.txn.writing import leftovers
@@ -77,7 +78,16 @@ def test_slices_with_few_blocks_are_left(version):
     state = state_of(version)
     assert compact_logs_of_table(call_of(state)).instants == ()
     assert compact_logs_of_table(call_of(state, **ONE), is_dry_run=True).file_groups == 2
+    little = {"hoodie.memory.merge.max.size": 10}
+    assert compact_logs_of_table(call_of(state, **ONE, **little), is_dry_run=True).file_groups == 0
     assert services_of(state) == []
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_slices_with_partial_updates_are_left(version):
+    state = state_of(version, "mor_partial_updates")
+    assert any(block.is_partial for block in blocks_of(state)[1])
+    assert compact_logs_of_table(call_of(state, **ONE), is_dry_run=True).file_groups == 0
 
 
 @VERSIONS

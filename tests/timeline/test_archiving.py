@@ -8,7 +8,7 @@ from tests.simulation.watching import deaths
 from tests.txn.writing import begun, committed
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import FileMissing, WriteConflict
+from pyhudi.errors import FileMissing, LockNotAcquired, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_completed
@@ -128,6 +128,21 @@ def test_a_crash_at_any_step_leaves_every_commit_in_one_place_or_in_both(version
         assert not {one.requested_time for one in timeline.instants if one.is_completed} & set(archived)
         assert all(is_committed(timeline, one.requested_time) for one in done)
     assert len(found) > 10
+
+
+@VERSIONS
+def test_nothing_is_deleted_once_the_lock_is_lost(version):
+    state = new_state(version)
+    history_of(state)
+    before = load_timeline(state)
+
+    def lost():
+        if rows_of(state):
+            raise LockNotAcquired("lost", lock="table")
+
+    with pytest.raises(LockNotAcquired):
+        archive_instants(state, plan_archive(before, BOUNDS), SETTINGS, lost)
+    assert load_timeline(state).completed == before.completed
 
 
 @VERSIONS

@@ -121,7 +121,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "no look at the lease before recovery",
         "doze-recover",
         ((f"{COMMIT}.require_lease", off_in("begin")), (f"{ROLLBACK}.require_lease", off)),
-        seed=2,
+        ways=("uniform",),
+        seed=15,
     ),
     Mutant("locks of file groups in any order", "wait", (("pyhudi.txn.group_locks.GroupLocks.hold", in_any_order),)),
     Mutant(
