@@ -40,25 +40,28 @@ def rows_of(table):
 
 @MODES
 @pytest.mark.parametrize("seed", range(40))
-def test_a_random_history_is_read_as_a_dict_of_rows_has_it(seed, merge):
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_a_random_history_is_read_as_a_dict_of_rows_has_it(seed, merge, keeps_order):
     history = random_history(seed, merge)
-    assert rows_of(read(history)) == history.rows()
+    assert rows_of(read(history, keeps_order=keeps_order)) == history.rows()
 
 
 @MODES
 @pytest.mark.parametrize("seed", range(20))
-def test_rows_meet_by_positions_as_by_keys(seed, merge):
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_rows_meet_by_positions_as_by_keys(seed, merge, keeps_order):
     history = random_history(seed, merge, has_positions=True)
-    assert rows_of(read(history)) == history.rows()
+    assert rows_of(read(history, keeps_order=keeps_order)) == history.rows()
 
 
 @MODES
 @pytest.mark.parametrize("memory_bytes", [6000, 40_000])
 @pytest.mark.parametrize("has_positions", [False, True])
-def test_logs_that_do_not_fit_into_memory_are_read_in_passes(memory_bytes, merge, has_positions):
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_logs_that_do_not_fit_into_memory_are_read_in_passes(memory_bytes, merge, has_positions, keeps_order):
     for seed in range(4):
         history = random_history(seed, merge, has_positions=has_positions)
-        assert rows_of(read(history, memory_bytes=memory_bytes)) == history.rows()
+        assert rows_of(read(history, memory_bytes=memory_bytes, keeps_order=keeps_order)) == history.rows()
 
 
 @MODES
@@ -110,11 +113,12 @@ FILTERS = [
 @MODES
 @pytest.mark.parametrize("has_positions", [False, True])
 @pytest.mark.parametrize(("predicate", "is_true"), FILTERS, ids=[text for text, _ in FILTERS])
-def test_the_filter_sees_the_newest_version_of_a_row(predicate, is_true, merge, has_positions):
+@pytest.mark.parametrize("keeps_order", [True, False])
+def test_the_filter_sees_the_newest_version_of_a_row(predicate, is_true, merge, has_positions, keeps_order):
     for seed in range(12):
         history = random_history(seed, merge, has_positions=has_positions)
         wanted = [row for row in history.rows() if is_true(row)]
-        assert rows_of(read(history, predicate=predicate)) == wanted, seed
+        assert rows_of(read(history, predicate=predicate, keeps_order=keeps_order)) == wanted, seed
 
 
 def test_an_older_row_that_matches_does_not_come_back_where_its_row_group_is_pruned():
@@ -177,6 +181,19 @@ def test_rows_of_the_base_file_keep_their_order_and_new_ones_come_behind():
     history.write_base(*(Change(f"k{number}", 1) for number in (5, 3, 9)))
     history.append(Change("z", 1), Change("k3", 2), Change("a", 1))
     assert read(history)["uuid"].to_pylist() == ["k5", "k3", "k9", "z", "a"]
+
+
+def test_without_order_a_change_comes_behind_once_for_each_row_that_has_its_key():
+    history = History()
+    history.write_base(Change("a", 1, 1.0), Change("b", 1, 2.0), Change("c", 5, 3.0))
+    history.append(Change("a", 2, 10.0), Change("c", 2, 11.0), Change("d", 2, 12.0))
+    found = read(history, keeps_order=False)
+    assert found["fare"].to_pylist() == [2.0, 3.0, 10.0, 12.0]
+    twice = History()
+    twice.write_base(Change("a", 1, 1.0), Change("a", 1, 1.5), Change("b", 1, 2.0))
+    twice.append(Change("a", 2, 10.0))
+    for keeps_order, fares in ((True, [10.0, 10.0, 2.0]), (False, [2.0, 10.0, 10.0])):
+        assert read(twice, keeps_order=keeps_order)["fare"].to_pylist() == fares
 
 
 def test_positions_of_another_base_file_are_not_followed():

@@ -27,7 +27,8 @@ from pyhudi.formats.log import LogBlock
 from pyhudi.formats.parquet import Footer, iter_batches, read_flagged, read_footer, rows_of_part
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.keys import record_keys
-from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
+from pyhudi.kernels.merge import MergeSpec, Probe, keep_unbeaten, merge_batch
+from pyhudi.kernels.rules import Fill, Indices
 from pyhudi.predicate import Expression, InList, all_of, column, conjuncts, fields_of, literal, mask
 from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_TIME, RECORD_KEY
@@ -56,6 +57,13 @@ class SliceSpec:
     window: frozenset[str] | None = None
     """Only what these instants wrote is merged: an incremental read; None: everything that is visible."""
     memory_bytes: int = MERGE_MEMORY.default
+    keeps_order: bool = True
+    """Rows that logs replace stay where they are in the base file; else they may come behind it, which is cheaper."""
+
+    @property
+    def appends_changes(self) -> bool:
+        """Return whether rows that logs replace come behind the base file's, as none of their cells are filled."""
+        return not self.keeps_order and self.merge.fill is Fill.NOTHING
 
     @property
     def shown(self) -> pa.Schema:
@@ -107,7 +115,8 @@ def read_slice(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file slice for which the filter is true, each key once; meta columns come as they are stored.
 
-    The rows of the base file come first, in its order, then those that only the logs have. Where the logs do not fit
+    The rows of the base file come first, in its order, then those that only the logs have, and without `keeps_order`
+    those that take the place of one of the base file. Where the logs do not fit
     into memory, the keys come in several parts, each in this order. Where only rows `among` some keys are asked for,
     rows of other keys may come too, or not.
 
@@ -142,14 +151,39 @@ def _merged(
     """Merge one pass: the base file's rows first, then the rows that it has not."""
     probe = fold(part.changes, spec.merge) if part.changes else None
     part.changes.clear()
-    is_met = np.zeros(0 if probe is None else len(probe.keys), np.bool_)
+    meetings = _Meetings(0 if probe is None else len(probe.keys))
     if task.base is not None:
         with naming_file(task.base.path), _opened(storage, task.base, part) as source:
             base = _Base(source=source, footer=read_footer(source), probe=probe, part=part, spec=spec)
-            for batch in base.rows(among, is_met):
+            for batch in base.rows(among, meetings):
                 yield from _chosen(batch, spec)
     if probe is not None:
-        yield from _chosen(probe.rows.filter(pa.array(~is_met & ~probe.is_delete)), spec)
+        yield from _chosen(meetings.left(probe), spec)
+
+
+class _Meetings:
+    """Which changes have met rows of the base file."""
+
+    def __init__(self, count: int) -> None:
+        """Begin with so many changes that have met none."""
+        self._is_met = np.zeros(count, np.bool_)
+        self._beaten = np.zeros(count, np.int64)
+
+    def are_done(self, changes: Indices) -> None:
+        """Note changes that were shown in the place of the rows that they met, or lost."""
+        self._is_met[changes] = True
+
+    def beat(self, changes: Indices) -> None:
+        """Note changes that are still to be shown, once for each row that was left out for them."""
+        self._is_met[changes] = True
+        np.add.at(self._beaten, changes, 1)
+
+    def left(self, probe: Probe) -> pa.Table:
+        """Return the rows that are still to be shown."""
+        times = np.where(self._is_met, self._beaten, 1) * ~probe.is_delete
+        if times.max(initial=0) <= 1:
+            return probe.rows.filter(pa.array(times > 0))
+        return probe.rows.take(pa.array(np.repeat(np.arange(len(times)), times)))
 
 
 def _opened(storage: Storage, base: BaseFile, part: Pass) -> pa.NativeFile:
@@ -172,19 +206,19 @@ class _Base:
     part: Pass
     spec: SliceSpec
 
-    def rows(self, among: pa.Array | None, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    def rows(self, among: pa.Array | None, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, or those of one pass; none where rows of the keys asked for are those of the logs."""
         if self.part.share is not None:
-            return self.merged_share(self.part.share, is_met)
+            return self.merged_share(self.part.share, meetings)
         has_no_say = (
             among is not None
             and self.probe is not None
             and are_settled(among, self.probe, self.footer, self.spec.merge)
         )
-        return iter(()) if has_no_say else self.merged(is_met)
+        return iter(()) if has_no_say else self.merged(meetings)
 
-    def merged_share(self, share: Share, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows of some keys, and mark the changes that they met; other rows are passed over.
+    def merged_share(self, share: Share, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows of some keys, and note the changes that they met; other rows are passed over.
 
         Cost: beside a row group's rows of these keys, a part of one column in memory.
         """
@@ -204,7 +238,7 @@ class _Base:
                     yield batch.select(merged.names)
                     continue
                 met = merge_batch(batch.select(merged.names), self._keys(batch), self.probe, self.spec.merge)
-                is_met[met.hits] = True
+                meetings.are_done(met.hits)
                 yield met.batch
 
     def _read(self, names: Collection[str]) -> pa.Schema:
@@ -230,8 +264,8 @@ class _Base:
             found.append(flags)
         return np.concatenate(found) if found else np.zeros(0, np.bool_)
 
-    def merged(self, is_met: npt.NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows, and mark the changes that they met."""
+    def merged(self, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
+        """Yield the merged rows, and note the changes that they met."""
         merged = self.spec.merged
         read = self._read({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
         groups = self._groups(read)
@@ -243,11 +277,23 @@ class _Base:
                 yield spell_out(batch, texts)
                 continue
             if self._meets_by_key:
-                met = merge_batch(batch.select(merged.names), self._keys(batch), self.probe, self.spec.merge)
+                met = self._meet(batch.select(merged.names), self._keys(batch), None, meetings)
             else:
-                met = merge_batch(batch, None, self.probe, self.spec.merge, positions=rows)
-            is_met[met.hits] = True
-            yield spell_out(met.batch, texts)
+                met = self._meet(batch, None, rows, meetings)
+            yield spell_out(met, texts)
+
+    def _meet(
+        self, batch: pa.RecordBatch, keys: pa.Array | None, rows: Indices | None, meetings: _Meetings
+    ) -> pa.RecordBatch:
+        assert self.probe is not None
+        if self.spec.appends_changes and not self.probe.unset:
+            kept = keep_unbeaten(batch, keys, self.probe, self.spec.merge, positions=rows)
+            meetings.beat(kept.won)
+            meetings.are_done(kept.lost)
+            return kept.batch
+        met = merge_batch(batch, keys, self.probe, self.spec.merge, positions=rows)
+        meetings.are_done(met.hits)
+        return met.batch
 
     def _asked_for(
         self, batch: pa.RecordBatch, rows: npt.NDArray[np.int64]

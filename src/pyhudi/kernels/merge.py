@@ -35,10 +35,12 @@ from pyhudi.kernels.rules import (
 
 __all__ = [
     "DELETE_COLUMNS",
+    "Kept",
     "MergeSpec",
     "Merged",
     "Probe",
     "deleted_rows",
+    "keep_unbeaten",
     "merge_batch",
     "newer_rows",
     "probe",
@@ -150,6 +152,40 @@ def merge_batch(
         merged = merged.filter(pa.array(kept))
     changed = np.logical_or.reduce([meeting.replaces, *cells.values()])
     return Merged(batch=merged, hits=hits, updated_count=int(changed.sum()), deleted_count=int(deletes.sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The rows of one base-file batch that no update takes the place of."""
+
+    batch: pa.RecordBatch
+    won: Indices
+    """Rows of the probe that beat a row of the batch, once for each."""
+    lost: Indices
+    """Rows of the probe that a row of the batch beats."""
+
+
+def keep_unbeaten(
+    batch: pa.RecordBatch, keys: pa.Array | None, updates: Probe, spec: MergeSpec, *, positions: Indices | None = None
+) -> Kept:
+    """Leave out the rows of one base-file batch whose key has a newer row, or a delete, among the updates.
+
+    For readers that take the updates' rows as they are, where `merge_batch` puts each in the place of the older one:
+    where a text column is kept, less than half of the cost. Of updates that a stored row fills cells of there are none.
+
+    Shape, Nulls: as `merge_batch`.
+    Cost: one hash look-up of n keys, one filter of n rows.
+    """
+    if positions is not None and updates.positions is not None:
+        rows, hits = _meet_by_position(positions, updates.positions)
+    else:
+        rows, hits = _meet_by_key(keys, updates)
+    if not len(hits):
+        return Kept(batch=batch, won=hits, lost=hits)
+    wins = _wins(batch, rows, hits, updates, spec)
+    is_kept = np.ones(batch.num_rows, dtype=np.bool_)
+    is_kept[rows[wins]] = False
+    return Kept(batch=batch.filter(pa.array(is_kept)), won=hits[wins], lost=hits[~wins])
 
 
 def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[str, pa.Array]) -> pa.RecordBatch:

@@ -118,4 +118,5 @@ def _slice_spec(
         predicate=predicate,
         window=merging.window,
         memory_bytes=merging.memory_bytes,
+        keeps_order=False,
     )
