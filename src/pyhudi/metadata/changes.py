@@ -18,6 +18,7 @@ from pyhudi.metadata.files import file_entries, files_of_commit
 from pyhudi.metadata.indexed_columns import indexed_columns
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.records import MetadataRecords, files_records, stats_records
+from pyhudi.metadata.retyping import retyped
 from pyhudi.metadata.stats_merging import partition_stats
 from pyhudi.options import Settings
 from pyhudi.schema.types import avro_to_arrow
@@ -108,7 +109,10 @@ def stats_of_files(
         found.append(stats_records(MetadataPartition.COLUMN_STATS, stats))
     if MetadataPartition.PARTITION_STATS in kept:
         filled = stats.filter(pc.greater(stats.column("valueCount"), 0))
-        found.append(stats_records(MetadataPartition.PARTITION_STATS, partition_stats(filled, version, is_all=False)))
+        whole = partition_stats(filled, version, is_all=False)
+        if partitions is None and schema:  # there are older ones
+            whole = retyped(state, whole, schema)
+        found.append(stats_records(MetadataPartition.PARTITION_STATS, whole))
     return found
 
 
