@@ -86,7 +86,7 @@ def _branches(bounds: pa.StructArray) -> pa.Array:
 
 
 def _replacing(stats: pa.Table, chosen: pa.Array, table_version: int) -> pa.Table:
-    """Give the chosen rows the widest bounds of their types, which replace what is stored."""
+    """Put the widest bounds of their types into the chosen rows, which replace what is stored."""
     names: Collection[str] = pc.unique(stats.column("columnName").filter(chosen)).to_pylist()
     if not names:
         return stats
