@@ -57,7 +57,9 @@ def test_any_text_is_read_or_left_alone_or_corrupt(text):
         assert found is None or found.file_name == text
 
 
-@pytest.mark.parametrize("time", ["001", "00000000000001", "00000000000000010", "20260307162648", T, f"{T}001"])
+@pytest.mark.parametrize(
+    "time", ["001", "00000000000001", "00000000000000010", "20260307162648", T, f"{T}001", f"{T}010001"]
+)
 def test_times_of_every_writer_are_read(time):
     assert parse_name(f"{time}.deltacommit").requested_time == time
 

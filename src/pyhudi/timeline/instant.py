@@ -63,8 +63,11 @@ _COMPLETED_AS: Final = {
 }
 _PROGRESS: Final = {State.REQUESTED: 0, State.INFLIGHT: 1, State.COMPLETED: 2}
 _NAME: Final = re.compile(r"(\d+)(?:_(\d+))?\.([a-z]+)(?:\.([a-z]+))?", re.ASCII)
-_LENGTHS: Final = frozenset({14, 17, 20})
-"""Digits of an instant: of 0.9 and before, of today, and with the three more of an old metadata table's."""
+_LENGTHS: Final = frozenset({14, 17, 20, 23})
+"""Digits of an instant: of 0.9 and before, of today, and with the three more of an old metadata table, or six.
+
+Its compaction after a partition was built in it has those of both.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
