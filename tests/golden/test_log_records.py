@@ -76,9 +76,17 @@ def stored_rows(block: LogBlock) -> list[dict[str, object]]:
 
 
 def ordering_of(wrapped: dict[str, dict[str, object] | None] | None) -> object:
-    """Return the value in a wrapper; None for the 32-bit 0, and for a date, which no row has."""
+    """Return the value in a wrapper, of several fields a list; None for the 32-bit 0, and a date, which no row has."""
+    if several := (wrapped or {}).get("ArrayWrapper"):
+        return [ordering_of(one) for one in several["wrappedValues"]]
     found = [(name, one["value"]) for name, one in (wrapped or {}).items() if one is not None]
     return None if found in ([], [("IntWrapper", 0)]) or found[0][0] == "DateWrapper" else found[0][1]
+
+
+def ordering_value(name: str, value: object, ordering: tuple[str, ...]) -> object:
+    if name not in ordering:
+        return None
+    return value[ordering.index(name)] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("golden", TABLES)
@@ -98,7 +106,7 @@ def test_blocks_are_read_as_other_libraries_read_them(unpacked, golden):
             assert changes.is_delete.all()
             assert changes.is_unordered.tolist() == [value is None for value in values]
             for name, column in zip(changes.rows.column_names, changes.rows.columns, strict=True):
-                assert column.to_pylist() == (values if name in spec.merge.ordering else [None] * len(values))
+                assert column.to_pylist() == [ordering_value(name, value, spec.merge.ordering) for value in values]
             continue
         expected = stored_rows(block)
         assert str(rows_of(one_batch(changes.rows))) == str(expected)

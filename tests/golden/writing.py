@@ -25,7 +25,9 @@ BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}
 """What a table of few keys does not say of its buckets."""
 LEFT_BEHIND = {"cow_metadata_rolled_back"}
 """Their crash came after the markers were deleted, so that Apache Hudi's rollback left what no metadata table names."""
-NEW = {"id": "written by ours", "ts": 1000}
+LATER = {"ts": 1000, "_event_lsn": 1000, "_event_seq": "99999.1", "_event_bin_file": "bin.999999", "_event_pos": 1}
+"""Ordering values, of the columns that a table has, behind all that are stored."""
+NEW = {"id": "written by ours", **LATER}
 
 
 class Later(SystemEnv):
@@ -41,7 +43,7 @@ def upsert_some(golden: Golden, path: Path) -> pa.Table:
     stored = rows_of(table)
     made = _with_values(stored.slice(0, 1) if len(stored) else _first_row(stored.schema), **NEW)
     keys = table.config.record_key
-    updated = _with_values(stored.slice(0, 1), ts=1000) if len(stored) and keys else stored.slice(0, 0)
+    updated = _with_values(stored.slice(0, 1), **LATER) if len(stored) and keys else stored.slice(0, 0)
     given = pa.concat_tables([updated, made])
     table.upsert(given, options=_options(golden))
     if not len(updated):
@@ -71,8 +73,10 @@ def _options(golden: Golden) -> dict[str, Any]:
 
 
 def _with_values(row: pa.Table, **values: object) -> pa.Table:
-    """Replace some values of one row."""
+    """Replace some values of one row, in columns that it has."""
     for name, value in values.items():
+        if name not in row.column_names:
+            continue
         field = row.schema.field(name)
         row = row.set_column(row.schema.get_field_index(name), field, pa.array([value], field.type))
     return row

@@ -14,7 +14,8 @@ from pyhudi.kernels.rules import Fill, LogRule, MergeSpec
 
 EVENT = MergeSpec(ordering=("ts",), is_event_time=True)
 COMMIT = MergeSpec(ordering=("ts",))
-SPECS = [replace(spec, log_rule=rule) for spec in (EVENT, COMMIT) for rule in LogRule]
+FIRST = replace(EVENT, keeps_ties=True)
+SPECS = [replace(spec, log_rule=rule) for spec in (EVENT, FIRST, COMMIT) for rule in LogRule]
 FILLS = [replace(spec, fill=fill, unavailable="?") for spec in SPECS for fill in (Fill.NULLS, Fill.UNAVAILABLE)]
 SCHEMA = pa.schema(
     [
@@ -90,6 +91,8 @@ class Row(dict):
 def later_wins(new, old, spec):
     """Return whether the later of two changes in a log wins: format/files 6.3, 6.6."""
     is_newer = (new.ts or 0) >= (old.ts or 0)
+    if spec.keeps_ties and not new.is_delete and not old.is_delete:
+        is_newer = (new.ts or 0) > (old.ts or 0)
     if spec.log_rule is LogRule.PRECOMBINED:
         return is_newer or (new.is_unordered if new.by_key else old.by_key)
     is_by_time = spec.is_event_time or (spec.log_rule is LogRule.ORDERED_DELETES and (new.is_delete or old.is_delete))
@@ -105,6 +108,8 @@ def change_wins(change, stored, spec):
     if spec.log_rule is LogRule.PRECOMBINED and change.by_key:
         return True
     is_by_time = spec.is_event_time or (spec.log_rule is LogRule.ORDERED_DELETES and change.is_delete)
+    if spec.keeps_ties and not change.is_delete and stored.ts is not None and change.ts == stored.ts:
+        return False
     return not is_by_time or change.is_unordered or (change.ts or 0) >= (stored.ts or 0)
 
 
@@ -212,6 +217,14 @@ def test_a_delete_by_key_beats_any_stored_row_where_the_log_is_precombined():
     old = [changes([("a", 1, "delete", None)])]
     assert "a" in merged(old, [(3, "z")] * 4, EVENT)
     assert "a" not in merged(old, [(3, "z")] * 4, replace(EVENT, log_rule=LogRule.PRECOMBINED))
+
+
+def test_places_in_a_binary_log_are_precombined_as_texts_and_of_equal_ones_the_later_counts():
+    spec = replace(FIRST, ordering=("note",), is_binlog=True)
+    parts = [changes([("a", None, "row", "1.1000"), ("b", None, "row", "1.2")])]
+    parts.append(changes([("a", None, "row", "1.999"), ("b", None, "row", "1.2")], 1))
+    assert fold(parts, spec).rows["count"].to_pylist() == [0, 1]
+    assert fold(parts, replace(spec, log_rule=LogRule.PRECOMBINED)).rows["count"].to_pylist() == [10, 11]
 
 
 def test_several_ordering_fields_order_a_log():

@@ -205,6 +205,17 @@ def test_several_ordering_fields_that_are_null_are_a_value():
     assert probe(table, table["key"], np.array([True]), replace(spec, ordering=("a",))).wins_always.tolist() == [True]
 
 
+def test_of_rows_with_equal_ordering_values_the_first_may_count():
+    spec = replace(EVENT, keeps_ties=True)
+    table = rows(["a", "a", "b", "b"], [1, 1, 1, 2], ["x", "y", "x", "y"], [False] * 4)
+    assert newer_rows(table["key"], [table["ts"]], np.zeros(4, bool), keeps_first=spec.keeps_first).tolist() == [0, 3]
+    new = rows(["a", "b", "c"], [1, 1, None], ["new"] * 3, [False] * 3)
+    base = rows(["a", "b", "c"], [1, 0, None], ["old"] * 3, [False] * 3).to_batches()[0]
+    merged = merge_batch(base, base["key"], probe(new, new["key"], np.zeros(3, bool), spec), spec)
+    assert merged.updated_count == 2
+    assert merged.batch.column("ts").to_pylist() == [1, 1, None]
+
+
 def test_places_in_a_binary_log_compare_as_numbers():
     spec = MergeSpec(ordering=("seq",), is_event_time=True, is_binlog=True)
     base = pa.table({"key": ["a", "b", "c"], "seq": ["9.100", "10.99", None]}).to_batches()[0]

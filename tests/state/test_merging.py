@@ -53,6 +53,7 @@ def payload(name, version):
         ("OverwriteWithLatestAvroPayload", MergeSpec()),
         ("DefaultHoodieRecordPayload", MergeSpec(is_event_time=True)),
         ("EventTimeAvroPayload", MergeSpec(is_event_time=True)),
+        ("FirstValueAvroPayload", MergeSpec(is_event_time=True, keeps_ties=True)),
         ("OverwriteNonDefaultsWithLatestAvroPayload", MergeSpec(fill=Fill.NULLS, fills_log=False)),
         ("PartialUpdateAvroPayload", MergeSpec(is_event_time=True, fill=Fill.NULLS, marks_filled=True)),
         ("AWSDmsAvroPayload", MergeSpec(delete_field="Op", delete_marker="D", ignores_case=True)),
@@ -67,7 +68,8 @@ def test_payload_classes_of_versions_6_and_8_mean_rules_of_their_own(name, expec
 def test_debezium_orders_by_its_own_columns():
     deletes = MergeSpec(is_event_time=True, delete_field="_change_operation_type", delete_marker="d", ignores_case=True)
     early = replace(deletes, log_rule=LogRule.PRECOMBINED)
-    assert payload("debezium.MySqlDebeziumAvroPayload", 6) == replace(early, ordering=("_event_seq",), is_binlog=True)
+    binlog = replace(early, ordering=("_event_seq",), is_binlog=True, keeps_ties=True)
+    assert payload("debezium.MySqlDebeziumAvroPayload", 6) == binlog
     filled = {"fill": Fill.UNAVAILABLE, "unavailable": "__debezium_unavailable_value", "fills_log": False}
     assert payload("debezium.PostgresDebeziumAvroPayload", 6) == replace(early, ordering=("_event_lsn",), **filled)
 

@@ -167,7 +167,8 @@ class LocalEngine:
         """Choose row numbers by narrow columns."""
         flags = [name for name in (*DELETE_COLUMNS, spec.delete_field) if name in frame.schema.names]
         narrow = frame.narrow([*dict.fromkeys([KEY, *spec.ordering, *flags])])
-        kept = newer_rows(narrow[KEY], [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec))
+        ordering, deletes = [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec)
+        kept = newer_rows(narrow[KEY], ordering, deletes, keeps_first=spec.keeps_first)
         return frame if kept is None else frame.taking(kept)
 
     def count(self, frame: LocalFrame, by: Sequence[str]) -> pa.Table:

@@ -93,7 +93,8 @@ class _Changes:
         by_part = np.concatenate([part.is_delete for part in parts])
         by_key = by_part & np.repeat([part.is_by_key for part in parts], [part.rows.num_rows for part in parts])
         is_delete = by_part | deleted_rows(rows, spec)
-        ordering = ordering_values(rows, spec) if spec.orders_log else ()
+        compared = replace(spec, is_binlog=False) if spec.precombines_as_text else spec
+        ordering = ordering_values(rows, compared) if spec.orders_log else ()
         unordered = is_delete & without_value(ordering, rows.num_rows)
         unordered |= np.concatenate([part.is_unordered for part in parts])
         known = [part.positions for part in parts if part.positions is not None]
@@ -156,6 +157,8 @@ def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec:
 def _takes(new: Indices, old: Indices, changes: _Changes, ranks: Indices, spec: MergeSpec) -> Bools:
     """Return which of two changes of a key is the newer one: true where the later is."""
     is_newer: Bools = ranks[new] >= ranks[old]
+    if spec.keeps_ties and not spec.precombines_as_text:
+        is_newer &= (ranks[new] > ranks[old]) | changes.is_delete[new] | changes.is_delete[old]
     unordered, by_key = changes.is_unordered, changes.by_key
     if not spec.orders_log:
         return np.ones(len(new), dtype=np.bool_)

@@ -243,6 +243,8 @@ def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, s
         smaller = to_bools(pc.less(fresh, stored)) & undecided
         wins[smaller] = False
         undecided &= to_bools(pc.equal(fresh, stored))
+    if spec.keeps_ties:  # a stored row without ordering value never stays
+        wins[undecided & ~updates.is_delete[hits] & ~without_value(met, len(hits))] = False
     return wins | updates.wins_always[hits]
 
 

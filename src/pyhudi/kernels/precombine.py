@@ -14,11 +14,13 @@ from pyhudi.kernels.rules import Bools, Indices, filled, one_array, without_valu
 __all__ = ["key_codes", "newer_rows", "order_ranks"]
 
 
-def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], deletes: Bools) -> Indices | None:
+def newer_rows(
+    keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], deletes: Bools, *, keeps_first: bool = False
+) -> Indices | None:
     """Precombine: choose one row a key; None when every key is there once.
 
-    The greatest ordering value wins and a tie goes to the later row. A delete without ordering value beats every
-    earlier row of its key and loses to every later one.
+    The greatest ordering value wins and a tie goes to the later row, or with `keeps_first` to the earlier one. A delete
+    without ordering value beats every earlier row of its key and loses to every later one.
 
     Shape:  n keys, ordering columns and flags in input order -> indices into them, ascending.
     Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
@@ -33,7 +35,7 @@ def newer_rows(keys: pa.ChunkedArray, ordering: Sequence[pa.ChunkedArray], delet
     rows = np.flatnonzero(repeated)
     if deletes.any() and len(ordering):
         rows = _after_last_unordered_delete(rows, codes, without_value(ordering, len(codes)) & deletes)
-    order = np.lexsort((rows, order_ranks(ordering, rows), codes[rows]))
+    order = np.lexsort((-rows if keeps_first else rows, order_ranks(ordering, rows), codes[rows]))
     sorted_codes = codes[rows][order]
     last = np.append(sorted_codes[1:] != sorted_codes[:-1], True)
     kept = ~repeated

@@ -69,6 +69,8 @@ class MergeSpec:
     ordering: tuple[str, ...] = ()
     is_event_time: bool = False
     """The greater ordering value wins against the stored row; else the later commit does."""
+    keeps_ties: bool = False
+    """A row loses to the stored one with an equal ordering value."""
     is_binlog: bool = False
     """The ordering column has texts `file.position`, which compare as two numbers."""
     delete_field: str = ""
@@ -92,6 +94,19 @@ class MergeSpec:
     def orders_log(self) -> bool:
         """Return whether ordering values decide between changes of a log."""
         return bool(self.ordering) and (self.is_event_time or self.log_rule is not LogRule.AS_STORED)
+
+    @property
+    def precombines_as_text(self) -> bool:
+        """Return whether places in a binary log compare as texts, and the later of equals wins, before the stored row.
+
+        That payload class has rules of its own for what is stored only.
+        """
+        return self.is_binlog and self.log_rule is LogRule.PRECOMBINED
+
+    @property
+    def keeps_first(self) -> bool:
+        """Return whether the first of rows with equal ordering values counts within one write."""
+        return self.keeps_ties and not self.is_binlog
 
     @property
     def orders_stored(self) -> bool:

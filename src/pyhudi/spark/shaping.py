@@ -46,7 +46,7 @@ def conformed(frame: DataFrame, schema: pa.Schema) -> DataFrame:
 
 
 def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
-    """Keep one row a KEY: the greatest ordering value, then the later row.
+    """Keep one row a KEY: the greatest ordering value, then the later row, or the first where the table's rules say so.
 
     A delete without ordering value beats every earlier row of its key and loses to every later one.   Spec:
     format/files 6.2, 6.3.
@@ -63,7 +63,8 @@ def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
         is_final = F.col(_LAST) == F.col(_LAST_DELETE)
         is_beaten = F.when(is_final, F.col(_PLACE) < F.col(_LAST)).otherwise(F.col(_PLACE) <= F.col(_LAST_DELETE))
         placed = placed.where(~F.coalesce(is_beaten, F.lit(False)))
-    order = by_key.orderBy(*(value.desc() for value in ordering), F.col(_PLACE).desc())
+    place = F.col(_PLACE).asc() if spec.keeps_first else F.col(_PLACE).desc()
+    order = by_key.orderBy(*(value.desc() for value in ordering), place)
     return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).select(*map(named, columns))
 
 

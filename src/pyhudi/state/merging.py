@@ -43,10 +43,11 @@ _PAYLOADS: Final = {
     "OverwriteWithLatestAvroPayload": MergeSpec(),
     "DefaultHoodieRecordPayload": MergeSpec(is_event_time=True),
     "EventTimeAvroPayload": MergeSpec(is_event_time=True),
+    "FirstValueAvroPayload": MergeSpec(is_event_time=True, keeps_ties=True),
     "OverwriteNonDefaultsWithLatestAvroPayload": MergeSpec(fill=Fill.NULLS, fills_log=False),
     "PartialUpdateAvroPayload": MergeSpec(is_event_time=True, fill=Fill.NULLS, marks_filled=True),
     "AWSDmsAvroPayload": MergeSpec(delete_field="Op", delete_marker="D", ignores_case=True),
-    "MySqlDebeziumAvroPayload": replace(_DEBEZIUM, ordering=("_event_seq",), is_binlog=True),
+    "MySqlDebeziumAvroPayload": replace(_DEBEZIUM, ordering=("_event_seq",), is_binlog=True, keeps_ties=True),
     "PostgresDebeziumAvroPayload": replace(
         _DEBEZIUM, ordering=("_event_lsn",), fill=Fill.UNAVAILABLE, unavailable=_UNAVAILABLE, fills_log=False
     ),

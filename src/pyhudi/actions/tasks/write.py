@@ -82,7 +82,7 @@ def write_bucket(
         moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     elif kind is not RowsKind.INSERT:
         ordering = () if kind is RowsKind.DELETE else _ordering_values(rows, spec.merge)
-        kept = newer_rows(rows.column(KEY), ordering, deletes)
+        kept = newer_rows(rows.column(KEY), ordering, deletes, keeps_first=spec.merge.keeps_first)
         if kept is not None:
             rows, deletes, moved = rows.take(pa.array(kept)), deletes[kept], moved[kept]
     if kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}:
