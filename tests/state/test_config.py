@@ -4,10 +4,9 @@ from pyhudi.errors import CorruptData, OptionError, Unsupported
 from pyhudi.kernels.keys import KeyGenerator, PartitionField
 from pyhudi.options import Settings
 from pyhudi.state.config import (
-    COMMIT_TIME_STRATEGY,
     DEFAULT_PAYLOAD,
-    EVENT_TIME_STRATEGY,
     OVERWRITE_PAYLOAD,
+    STRATEGIES,
     MergeMode,
     TableConfig,
     TableType,
@@ -106,12 +105,12 @@ def test_without_a_generator_or_with_a_wrapper_the_fields_tell(keys, partitions,
         (
             8,
             {
-                "hoodie.record.merge.strategy.id": EVENT_TIME_STRATEGY,
+                "hoodie.record.merge.strategy.id": STRATEGIES[MergeMode.EVENT_TIME_ORDERING],
                 "hoodie.compaction.payload.class": OVERWRITE_PAYLOAD,
             },
             EVENT,
         ),
-        (8, {"hoodie.record.merge.strategy.id": COMMIT_TIME_STRATEGY}, COMMIT),
+        (8, {"hoodie.record.merge.strategy.id": STRATEGIES[MergeMode.COMMIT_TIME_ORDERING]}, COMMIT),
         (8, {"hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000"}, CUSTOM),
         (8, {"hoodie.compaction.payload.class": "x.PartialUpdateAvroPayload"}, CUSTOM),
         (9, {"ordering_fields": "ts"}, EVENT),
@@ -129,7 +128,7 @@ def test_in_version_6_the_event_time_strategy_is_only_the_default_mergers_name()
     read = config(
         6,
         **{
-            "hoodie.compaction.record.merger.strategy": EVENT_TIME_STRATEGY,
+            "hoodie.compaction.record.merger.strategy": STRATEGIES[MergeMode.EVENT_TIME_ORDERING],
             "hoodie.compaction.payload.class": OVERWRITE_PAYLOAD,
             "hoodie.table.precombine.field": "ts",
         },

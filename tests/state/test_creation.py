@@ -1,6 +1,6 @@
 import pytest
 
-from pyhudi.errors import HudiError, InvalidInput, NotBuilt, OptionError, Unsupported
+from pyhudi.errors import HudiError, InvalidInput, OptionError, Unsupported
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import Settings
 from pyhudi.state.config import MergeMode, TableType
@@ -109,7 +109,7 @@ KEYGEN = "hoodie.datasource.write.keygenerator.type"
         ({KEYGEN: "CUSTOM"}, {"partition_by": ["ts"]}, OptionError, "field:SIMPLE"),
         ({KEYGEN: "USER_PROVIDED"}, {}, OptionError, "registered name"),
         ({"hoodie.write.record.merge.mode": "EVENT_TIME_ORDERING"}, {}, OptionError, "ordering field"),
-        ({"hoodie.write.record.merge.mode": "CUSTOM"}, {}, NotBuilt, "custom merge"),
+        ({"hoodie.write.record.merge.mode": "CUSTOM"}, {}, OptionError, "name of a merger"),
         ({"hoodie.populate.meta.fields": "false"}, {"record_key": []}, OptionError, "virtual keys"),
         ({"hoodie.populate.meta.fields": "false", KEYGEN: "GLOBAL_DELETE"}, {}, OptionError, "virtual.*GLOBAL_DELETE"),
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, {}, OptionError, "no partition columns"),

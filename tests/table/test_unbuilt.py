@@ -33,5 +33,3 @@ def test_a_question_that_is_not_built_says_what_to_ask_instead(name):
 def test_functions_that_are_not_built_say_what_to_do_instead():
     with pytest.raises(NotBuilt, match="write_table"):
         pyhudi.import_table("s3://lake/parquet", "s3://lake/trips")
-    with pytest.raises(NotBuilt, match="ordering"):
-        pyhudi.register_merger("mine", print, order_dependent=True)

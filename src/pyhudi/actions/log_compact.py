@@ -153,7 +153,8 @@ def _require_foldable(call: ServiceCall) -> None:
     """
     require_merge_rules(call.state.config)
     rules = merge_spec(call.state.config, call.settings)
-    if rules.fill is not Fill.NOTHING:
+    is_dependent = rules.merger is not None and rules.merger.is_order_dependent
+    if rules.fill is not Fill.NOTHING or is_dependent:
         raise NotBuilt(
             "pyhudi does not compact logs by this table's merge rules yet; table.compact() merges them into base files",
             found=call.state.config.payload_class or str(call.state.config.merge_mode),

@@ -62,8 +62,8 @@ class SliceSpec:
 
     @property
     def appends_changes(self) -> bool:
-        """Return whether rows that logs replace come behind the base file's, as none of their cells are filled."""
-        return not self.keeps_order and self.merge.fill is Fill.NOTHING
+        """Return whether rows that logs replace come behind the base file's, which have no part in them."""
+        return not self.keeps_order and self.merge.fill is Fill.NOTHING and self.merge.merger is None
 
     @property
     def shown(self) -> pa.Schema:
@@ -75,6 +75,8 @@ class SliceSpec:
     def merged(self) -> pa.Schema:
         """Return the columns that are merged: those that are yielded or filtered, and those that decide."""
         stored = self.layout.file_schema
+        if self.merge.merger is not None:
+            return stored
         filtered = [] if self.predicate is None else fields_of(self.predicate, stored)
         window = [] if self.window is None else [COMMIT_TIME]
         names = {*self.columns, *filtered, *window, *self.merge.ordering}

@@ -22,7 +22,7 @@ def are_settled(keys: pa.Array, updates: Probe, footer: Footer, spec: MergeSpec)
     Cost:   one look-up of the keys; the statistics of one column.
     Raises: CorruptData.
     """
-    if updates.unset or spec.fill is not Fill.NOTHING or updates.is_delete.all():
+    if updates.unset or updates.changes is not None or spec.fill is not Fill.NOTHING or updates.is_delete.all():
         return False
     found = pc.index_in(keys, value_set=updates.keys)
     if found.null_count or updates.is_delete[found.to_numpy()].any():

@@ -195,13 +195,13 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
         kept = pa.array(~updates.is_delete)
         return create_base_file(storage, spec, task, updates.rows.filter(kept))
     file = _base_file(spec, task)
-    fresh = replace(updates, rows=base_file_rows(updates.rows, spec.layout, spec.instant, task.number, file.name))
+    fresh = updates.laid_out(base_file_rows(updates.rows, spec.layout, spec.instant, task.number, file.name))
     tally, state = _Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
     with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         footer = read_footer(source)
         threads = spec.parquet.threads
         stored = stored_batches(source, footer, spec.layout, task.partition, file.name, threads=threads)
-        fresh = replace(fresh, rows=stored.conform(fresh.rows))
+        fresh = fresh.laid_out(stored.conform(fresh.rows))
         merged = _merge(stored.batches, fresh, spec, tally, state)
         filter_ = NextFilter.of(spec.bloom, footer)
 

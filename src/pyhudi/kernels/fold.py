@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import Probe, probe
+from pyhudi.kernels.mergers import KeyedChanges, merge_in_order
 from pyhudi.kernels.precombine import key_codes, order_ranks
 from pyhudi.kernels.rules import (
     META_COLUMNS,
@@ -19,6 +20,7 @@ from pyhudi.kernels.rules import (
     Fill,
     Indices,
     LogRule,
+    Merger,
     MergeSpec,
     deleted_rows,
     empty_cells,
@@ -47,6 +49,8 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
     rows = _concatenated(parts)
     keys = pa.chunked_array([chunk for part in parts for chunk in part.keys.chunks], pa.string())
     changes = _Changes.of(parts, rows, spec)
+    if spec.merger is not None:
+        return _folded_by(spec.merger, rows, keys, changes.is_delete)
     cells = _unset_cells(parts, rows, spec)
     folded = _folded(_codes(keys, changes.positions), changes, cells, spec)
     unordered = changes.by_key if spec.log_rule is LogRule.PRECOMBINED else changes.is_unordered
@@ -63,6 +67,19 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
         unset={name: flags for name, flags in unset.items() if flags.any()},
         positions=None if changes.positions is None else changes.positions[kept],
     )
+
+
+def _folded_by(merger: Merger, rows: pa.Table, keys: pa.ChunkedArray, is_delete: Bools) -> Probe:
+    """Fold as a function of the user's says; what a stored row will meet is every change, in order."""
+    every = KeyedChanges(codes=key_codes(keys), rows=rows, is_delete=is_delete)
+    heads = np.unique(every.codes, return_index=True)[1]
+    later = np.ones(len(every.codes), dtype=np.bool_)
+    later[heads] = False
+    rest = KeyedChanges(codes=every.codes[later], rows=rows.filter(pa.array(later)), is_delete=is_delete[later])
+    first = pa.array(heads)
+    state, is_gone = merge_in_order(rows.take(first), is_delete[heads], rest, merger)
+    found = probe(state, keys.take(first), is_gone, MergeSpec(merger=merger))
+    return replace(found, changes=every)
 
 
 def _codes(keys: pa.ChunkedArray, positions: Indices | None) -> Indices:

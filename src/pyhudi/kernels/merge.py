@@ -5,7 +5,7 @@ a log), then `merge_batch`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.key_lookup import KeyLookup
+from pyhudi.kernels.mergers import KeyedChanges, merge_in_order
 from pyhudi.kernels.precombine import newer_rows
 from pyhudi.kernels.rules import (
     DELETE_COLUMNS,
@@ -22,6 +23,7 @@ from pyhudi.kernels.rules import (
     Fill,
     Indices,
     LogRule,
+    Merger,
     MergeSpec,
     deleted_rows,
     empty_cells,
@@ -68,11 +70,17 @@ class Probe:
     """The row of the base file that each update meets; None where they are not known."""
     lookup: KeyLookup | None = None
     """Finds `keys` sooner than Arrow does; None where it would not."""
+    changes: KeyedChanges | None = None
+    """What a merger of the user's makes stored rows meet instead of `rows`; None where none rules."""
 
     @property
     def needs_stored_rows(self) -> bool:
         """Return whether what is stored has a say in rows that are updated: it may win, or fill cells."""
-        return bool(self.ordering or self.unset)
+        return bool(self.ordering or self.unset) or self.changes is not None
+
+    def laid_out(self, rows: pa.Table) -> "Probe":
+        """Return updates of `probe` with the same rows in another layout."""
+        return replace(self, rows=rows, changes=None if self.changes is None else replace(self.changes, rows=rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +108,11 @@ def probe(
     if not spec.is_event_time:
         wins |= ~deletes
     known = one_array(keys)
+    changes = None if spec.merger is None else KeyedChanges(codes=np.arange(len(known)), rows=rows, is_delete=deletes)
     return Probe(
         keys=known,
         lookup=KeyLookup.of(known),
+        changes=changes,
         rows=rows,
         is_delete=deletes,
         wins_always=wins if unordered is None else wins | unordered,
@@ -140,6 +150,8 @@ def merge_batch(
         rows, hits = _meet_by_key(keys, updates)
     if not len(hits):
         return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
+    if spec.merger is not None and updates.changes is not None:
+        return _merged_by(spec.merger, batch, rows, hits, updates.changes)
     wins = _wins(batch, rows, hits, updates, spec)
     is_delete = updates.is_delete[hits]
     meeting = _Meeting(rows=rows, hits=hits, replaces=wins & ~is_delete, loses=~wins & ~is_delete)
@@ -246,6 +258,21 @@ def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, s
     if spec.keeps_ties:  # a stored row without ordering value never stays
         wins[undecided & ~updates.is_delete[hits] & ~without_value(met, len(hits))] = False
     return wins | updates.wins_always[hits]
+
+
+def _merged_by(merger: Merger, batch: pa.RecordBatch, rows: Indices, hits: Indices, changes: KeyedChanges) -> Merged:
+    """Merge as a function of the user's says."""
+    stored = pa.Table.from_batches([batch.take(pa.array(rows))])
+    none = np.zeros(len(rows), dtype=np.bool_)
+    made, is_gone = merge_in_order(stored, none, changes.of_keys(hits), merger)
+    meeting = _Meeting(rows=rows, hits=np.arange(len(rows)), replaces=~is_gone, loses=none)
+    merged = _replace(batch, meeting, made, {})
+    if is_gone.any():
+        kept = np.ones(batch.num_rows, dtype=np.bool_)
+        kept[rows[is_gone]] = False
+        merged = merged.filter(pa.array(kept))
+    deleted = int(is_gone.sum())
+    return Merged(batch=merged, hits=hits, updated_count=len(rows) - deleted, deleted_count=deleted)
 
 
 class _Meeting(NamedTuple):

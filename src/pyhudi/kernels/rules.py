@@ -3,7 +3,7 @@
 Pure Arrow kernels. Start at `MergeSpec`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -19,7 +19,9 @@ __all__ = [
     "Fill",
     "Indices",
     "LogRule",
+    "MergeFunction",
     "MergeSpec",
+    "Merger",
     "deleted_rows",
     "empty_cells",
     "empty_in",
@@ -39,6 +41,19 @@ DELETE_COLUMNS = (_IS_DELETED, _OPERATION)
 """Columns by which a row itself says that it is a delete."""
 META_COLUMNS = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name")
 """Columns that say by which write a row came, and not what it is."""
+
+
+MergeFunction = Callable[[pa.Table, pa.Table], pa.Table]
+"""From the older and the newer rows of n keys to what becomes of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merger:
+    """A function of the user's that merges rows.   See `kernels.mergers.register_merger`."""
+
+    name: str
+    function: MergeFunction
+    is_order_dependent: bool = False
 
 
 class Fill(StrEnum):
@@ -89,6 +104,9 @@ class MergeSpec:
 
     Where payload classes rule, it says so whether it takes any or not.
     """
+
+    merger: Merger | None = None
+    """Makes one row of two; none of the other rules counts then, but for what marks a delete."""
 
     @property
     def orders_log(self) -> bool:

@@ -22,6 +22,8 @@ __all__ = ["FileStats", "measured", "parquet_stats"]
 _JAVA: Final = "parquet-mr"
 """Begins what writers say they are whose bounds of floats are NaN where a value is."""
 
+_GREATEST_TEXT: Final = "\U0010ffff"
+"""Not smaller than any character."""
 FileStats: TypeAlias = tuple[str, pa.DataType, tuple[Any, Any], tuple[int, int, int, int]]
 """A column's name, type, bounds and counts: values, nulls, bytes, bytes before compression."""
 
@@ -66,7 +68,10 @@ def _merged(groups: Sequence[ColumnStats], kind: pa.DataType, *, is_java: bool) 
 
 
 def measured(rows: pa.Table) -> tuple[int, tuple[Any, Any]]:
-    """Return the number of nulls and the bounds of the one column of a table, from the values themselves."""
+    """Return the number of nulls and the bounds of the one column of a table, from the values themselves.
+
+    A bound that is no UTF-8, which Arrow lets through, becomes one that is wider.
+    """
     values = rows.column(0).combine_chunks()
     nulls, has_nan = values.null_count, False
     if pt.is_floating(values.type):
@@ -74,7 +79,14 @@ def measured(rows: pa.Table) -> tuple[int, tuple[Any, Any]]:
         has_nan = bool(pc.any(is_nan, min_count=0).as_py())
         values = values.filter(pc.invert(is_nan)) if has_nan else values
     found = pc.min_max(values)
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    least, greatest = _value(found["min"], ""), _value(found["max"], _GREATEST_TEXT)
     if has_nan:
         return nulls, (np.nan if least is None else least, np.nan)
     return nulls, (least, greatest)
+
+
+def _value(bound: pa.Scalar, wider: str) -> Any:  # noqa: ANN401 - of whatever type the column has
+    try:
+        return bound.as_py()
+    except UnicodeDecodeError:
+        return wider

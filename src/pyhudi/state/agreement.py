@@ -10,7 +10,15 @@ from typing import Any, Final
 from pyhudi.errors import OptionError
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import DECLARED, Option, Settings
-from pyhudi.state.config import PARTITION_FIELDS, TableConfig, custom_fields, key_generator_of, names_of, timestamp_spec
+from pyhudi.state.config import (
+    PARTITION_FIELDS,
+    STRATEGIES,
+    TableConfig,
+    custom_fields,
+    key_generator_of,
+    names_of,
+    timestamp_spec,
+)
 from pyhudi.state.creation import (
     DATABASE,
     DROP_PARTITION_COLUMNS,
@@ -18,6 +26,7 @@ from pyhudi.state.creation import (
     KEYGEN_CLASS,
     KEYGEN_TYPE,
     MERGE_MODE,
+    MERGE_STRATEGY,
     META_FIELDS_POPULATED,
     NAME,
     ORDERING_FIELDS,
@@ -30,6 +39,7 @@ from pyhudi.state.creation import (
     URL_ENCODE,
     table_type_of,
 )
+from pyhudi.state.merging import merger_name
 
 __all__ = ["is_table_option", "require_agreement", "require_same_arguments"]
 
@@ -85,6 +95,10 @@ def _text(of: Callable[[TableConfig], object]) -> Same:
     return lambda value, config: str(value) == str(of(config))
 
 
+def _is_strategy(value: object, config: TableConfig) -> bool:
+    return str(value).lower() in {"", merger_name(config).lower(), STRATEGIES.get(config.merge_mode)}
+
+
 def _names(of: Callable[[TableConfig], tuple[str, ...]]) -> Same:
     return lambda value, config: names_of(str(value)) == of(config)
 
@@ -137,6 +151,7 @@ _PAIRS: Final[tuple[tuple[Option[Any], Callable[[TableConfig], object], Same], .
         lambda config: str(config.merge_mode),
         lambda value, config: str(value) in {"", str(config.merge_mode)},
     ),
+    (MERGE_STRATEGY, merger_name, _is_strategy),
     (TIMELINE_ZONE, lambda config: config.timeline_zone, _text(lambda config: config.timeline_zone)),
 )
 _ARGUMENTS: Final[Mapping[str, Option[Any]]] = {

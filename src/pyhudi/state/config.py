@@ -14,10 +14,8 @@ from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField, Timestamp
 from pyhudi.options import Settings, option
 
 __all__ = [
-    "COMMIT_TIME_STRATEGY",
     "CONSISTENT_TIMESTAMPS",
     "DEFAULT_PAYLOAD",
-    "EVENT_TIME_STRATEGY",
     "FENCE_KEY",
     "INDEX_KEYS",
     "KEYGEN_PACKAGE",
@@ -25,6 +23,7 @@ __all__ = [
     "NEW_KEY_ENCODING",
     "OVERWRITE_PAYLOAD",
     "PARTITION_FIELDS",
+    "STRATEGIES",
     "MergeMode",
     "TableConfig",
     "TableType",
@@ -37,8 +36,6 @@ __all__ = [
 
 _E = TypeVar("_E", bound=StrEnum)
 
-EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
-COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 DEFAULT_PAYLOAD: Final = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD: Final = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
 KEYGEN_PACKAGE: Final = "org.apache.hudi.keygen."
@@ -130,6 +127,13 @@ class MergeMode(StrEnum):
     COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"
     EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"
     CUSTOM = "CUSTOM"
+
+
+STRATEGIES: Final[Mapping[MergeMode, str]] = {
+    MergeMode.EVENT_TIME_ORDERING: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    MergeMode.COMMIT_TIME_ORDERING: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+}
+"""The ids of the merge modes that Apache Hudi has.   Spec: format/files 6.1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,10 +358,7 @@ def _merge_mode(properties: Mapping[str, str], version: int, ordering: tuple[str
             properties, "hoodie.record.merge.strategy.id", "hoodie.compaction.record.merger.strategy"
         ).lower()
         if strategy:
-            known = {
-                EVENT_TIME_STRATEGY: MergeMode.EVENT_TIME_ORDERING,
-                COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
-            }
+            known = {name: mode for mode, name in STRATEGIES.items()}
             return known.get(strategy, MergeMode.CUSTOM)
     payload = _first(properties, "hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class")
     if payload:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pyhudi.arguments import as_texts
-from pyhudi.errors import InvalidInput, NotBuilt, OptionError
+from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import (
     PARTITION_FIELDS,
+    STRATEGIES,
     MergeMode,
     TableType,
     custom_fields,
@@ -30,6 +31,7 @@ __all__ = [
     "KEYGEN_CLASS",
     "KEYGEN_TYPE",
     "MERGE_MODE",
+    "MERGE_STRATEGY",
     "META_FIELDS_POPULATED",
     "NAME",
     "ORDERING_FIELDS",
@@ -103,9 +105,16 @@ META_FIELDS_POPULATED: Final = option(
 MERGE_MODE: Final = option(
     "hoodie.write.record.merge.mode",
     "",
-    "COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING; empty: event time where there are ordering fields.",
+    "COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING, or CUSTOM with a registered merger; empty: event time where there are"
+    " ordering fields.",
     parse=one_of(*MergeMode, ""),
     old_keys=("hoodie.record.merge.mode",),
+)
+MERGE_STRATEGY: Final = option(
+    "hoodie.write.record.merge.strategy.id",
+    "",
+    "With merge mode CUSTOM: the name of the merger, as pyhudi.register_merger makes it known.",
+    old_keys=("hoodie.record.merge.strategy.id",),
 )
 TIMELINE_ZONE: Final = option(
     "hoodie.table.timeline.timezone", "UTC", "Zone of a new table's instants.", parse=one_of("UTC", "LOCAL")
@@ -142,6 +151,8 @@ class NewTable:
     drops_partition_columns: bool = False
     populates_meta_fields: bool = True
     merge_mode: MergeMode = MergeMode.COMMIT_TIME_ORDERING
+    merge_strategy: str = ""
+    """For CUSTOM: the name of the merger."""
     timeline_zone: str = "UTC"
 
     def __post_init__(self) -> None:
@@ -207,6 +218,7 @@ def new_table(
         drops_partition_columns=settings.get(DROP_PARTITION_COLUMNS),
         populates_meta_fields=settings.get(META_FIELDS_POPULATED),
         merge_mode=MergeMode(settings.get(MERGE_MODE) or inferred),
+        merge_strategy=settings.get(MERGE_STRATEGY),
         timeline_zone=settings.get(TIMELINE_ZONE),
     )
 
@@ -315,9 +327,15 @@ def _require_generator(new: NewTable) -> None:
 
 def _require_agreement(new: NewTable) -> None:
     """Refuse pairs of settings that contradict each other."""
-    if new.merge_mode is MergeMode.CUSTOM:
-        raise NotBuilt("pyhudi does not write custom merge modes yet", key=MERGE_MODE.key)
+    is_custom = new.merge_mode is MergeMode.CUSTOM
     pairs = (
+        (is_custom and not new.merge_strategy,
+         "merge mode CUSTOM needs the name of a merger", {MERGE_STRATEGY.key: ""}),
+        (is_custom and new.table_version < 8,
+         "merge modes begin at table version 8", {MERGE_MODE.key: "CUSTOM", "table_version": new.table_version}),
+        (not is_custom and new.merge_strategy.lower() not in {"", STRATEGIES[new.merge_mode]},
+         "this strategy needs merge mode CUSTOM",
+         {MERGE_MODE.key: str(new.merge_mode), MERGE_STRATEGY.key: new.merge_strategy}),
         (new.merge_mode is MergeMode.EVENT_TIME_ORDERING and not new.ordering,
          "event-time ordering needs an ordering field", {MERGE_MODE.key: str(new.merge_mode), "ordering": []}),
         (not new.populates_meta_fields and not new.record_key,

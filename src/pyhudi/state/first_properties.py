@@ -9,11 +9,10 @@ from typing import Final
 
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.state.config import (
-    COMMIT_TIME_STRATEGY,
     DEFAULT_PAYLOAD,
-    EVENT_TIME_STRATEGY,
     KEYGEN_PACKAGE,
     OVERWRITE_PAYLOAD,
+    STRATEGIES,
     MergeMode,
     custom_fields,
 )
@@ -120,6 +119,9 @@ def _of_layout_2(new: NewTable) -> dict[str, str]:
     }
     if new.key_generator is KeyGenerator.USER_PROVIDED:
         spelled["hoodie.table.keygenerator.class"] = new.key_generator_class
+    is_custom = new.merge_mode is MergeMode.CUSTOM
+    if is_custom:
+        spelled["hoodie.record.merge.strategy.id"] = new.merge_strategy
     if new.table_version >= 9:
         slashes = _flag(new.has_slash_dates) if new.has_slash_dates else ""
         return spelled | {
@@ -127,12 +129,15 @@ def _of_layout_2(new: NewTable) -> dict[str, str]:
             "hoodie.table.format": "native",
             "hoodie.datasource.write.slash.separated.date.partitioning": slashes,
         }
-    is_event_time = new.merge_mode is MergeMode.EVENT_TIME_ORDERING
-    return spelled | {
-        "hoodie.table.precombine.field": ",".join(new.ordering),
-        "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
-        "hoodie.record.merge.strategy.id": EVENT_TIME_STRATEGY if is_event_time else COMMIT_TIME_STRATEGY,
-    }
+    named = (
+        {}
+        if is_custom
+        else {
+            "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
+            "hoodie.record.merge.strategy.id": STRATEGIES[new.merge_mode],
+        }
+    )
+    return spelled | named | {"hoodie.table.precombine.field": ",".join(new.ordering)}
 
 
 def _typed_fields(new: NewTable) -> str:

@@ -8,11 +8,23 @@ from typing import Final
 
 from pyhudi.errors import NotBuilt
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.kernels.mergers import registered_merger
 from pyhudi.kernels.rules import Fill, LogRule
 from pyhudi.options import Option, Settings, option
 from pyhudi.state.config import MergeMode, TableConfig
 
-__all__ = ["DELETE_FIELD", "DELETE_MARKER", "merge_spec", "require_merge_rules", "unknown_rules"]
+__all__ = [
+    "DELETE_FIELD",
+    "DELETE_MARKER",
+    "is_custom",
+    "merge_spec",
+    "merger_name",
+    "require_merge_rules",
+    "unknown_rules",
+]
+
+PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+"""The strategy id that says: by payload class.   Spec: format/files 6.1."""
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
@@ -61,6 +73,8 @@ Spec: format/files 6.6.
 def merge_spec(config: TableConfig, settings: Settings | None = None) -> MergeSpec:
     """Return the merge rules of a table; settings go before what it keeps.   Cost: reads nothing."""
     given = settings or Settings()
+    if is_custom(config):
+        return MergeSpec(merger=registered_merger(merger_name(config)), ordering=config.ordering_fields)
     rules = _payload_rules(config) or MergeSpec(is_event_time=config.merge_mode is MergeMode.EVENT_TIME_ORDERING)
     if config.table_version >= _FIRST_WITH_FILLS and rules.fill is Fill.NOTHING:
         marker = next((config.properties[key] for key in _MARKER_KEYS if config.properties.get(key)), "")
@@ -81,7 +95,11 @@ def require_merge_rules(config: TableConfig) -> None:
     Raises: NotBuilt naming the payload class or mode.
     """
     if found := unknown_rules(config):
-        raise NotBuilt("pyhudi does not have this table's merge rules; read it in mode read_optimized", found=found)
+        raise NotBuilt(
+            "pyhudi does not have this table's merge rules; where they are your own, register_merger(name, function)"
+            " makes them known, else read it in mode read_optimized",
+            found=found,
+        )
 
 
 def unknown_rules(config: TableConfig) -> str:
@@ -91,9 +109,20 @@ def unknown_rules(config: TableConfig) -> str:
     """
     if config.partial_update_mode not in _FILLS:
         return config.partial_update_mode
-    if config.merge_mode is MergeMode.CUSTOM and _payload_rules(config) is None:
-        return config.payload_class or str(config.merge_mode)
+    if is_custom(config) and registered_merger(merger_name(config)) is None:
+        return merger_name(config) or str(config.merge_mode)
     return ""
+
+
+def is_custom(config: TableConfig) -> bool:
+    """Return whether rows are merged by rules of the user's own."""
+    return config.merge_mode is MergeMode.CUSTOM and _payload_rules(config) is None
+
+
+def merger_name(config: TableConfig) -> str:
+    """Return the strategy id of a custom merge mode, else the payload class; empty if there is neither."""
+    strategy = config.properties.get("hoodie.record.merge.strategy.id", "")
+    return config.payload_class if strategy in {"", PAYLOAD_STRATEGY} else strategy
 
 
 def _payload_rules(config: TableConfig) -> MergeSpec | None:

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from pyhudi.errors import NotBuilt
 
-__all__ = ["WAYS_ROUND", "import_table", "not_built", "register_merger", "unbuilt_method"]
+__all__ = ["WAYS_ROUND", "import_table", "not_built", "unbuilt_method"]
 
 _INDEX: Final = "keys are found by key ranges and bloom filters, or, with hoodie.index.type=BUCKET, by their hash"
 _BY_HUDI: Final = "let Apache Hudi do it on this table"
@@ -28,7 +28,6 @@ WAYS_ROUND: Final[Mapping[str, str]] = {
     "upgrade": f"{_BY_HUDI}, or write a new table with table_version=9",
     "downgrade": f"{_BY_HUDI}, or write a new table with table_version=8",
     "import_table": "pyhudi.write_table(path, rows, record_key=...) writes rows of any kind as a new table",
-    "register_merger": "ordering=[...] lets the row with the greatest value win; else merge rows before the write",
     "call": "`pyhudi --help` lists what the command line can do, and pyhudi.open_table(path) what Python can",
     "sql": "pyhudi read TABLE --where EXPR filters rows; duckdb takes a scan: con.register(name, table.scan())",
 }
@@ -54,8 +53,3 @@ def unbuilt_method(verb: str) -> Callable[..., NoReturn]:
 def import_table(source: object, path: str, **how: object) -> NoReturn:
     """Raise NotBuilt: `write_table` writes rows of any kind as a new table."""
     raise not_built("import_table")
-
-
-def register_merger(name: str, function: object, *, order_dependent: bool = False) -> NoReturn:
-    """Raise NotBuilt: a table's ordering columns say which row wins."""
-    raise not_built("register_merger")

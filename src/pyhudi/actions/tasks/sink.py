@@ -131,8 +131,11 @@ def _stored(storage: Storage, reads: SliceSpec, file: FileTask) -> Iterator[pa.R
 def _is_undone(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) -> bool:
     """Return whether readers would keep what a log is to replace.
 
-    They do where a change gives a row a smaller ordering value, or empties a cell that the older row then fills.
+    They do where a change gives a row a smaller ordering value, or empties a cell that the older row then fills; and
+    always where a merger of the user's would make both one.
     """
+    if rewritten.is_updated is not None and merge.merger is not None:
+        return bool(rewritten.is_updated.any())
     is_plain = merge.fill is Fill.NOTHING and not merge.orders_log
     if rewritten.is_updated is None or is_plain:
         return False

@@ -77,7 +77,7 @@ def write_bucket(
     """Write one bucket's rows to its file group: one status a file."""
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
-    if kind is RowsKind.UPSERT and spec.merge.fill is not Fill.NOTHING:
+    if kind is RowsKind.UPSERT and (spec.merge.fill is not Fill.NOTHING or spec.merge.merger is not None):
         rows, deletes = _filled(rows, deletes, spec.merge)
         moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     elif kind is not RowsKind.INSERT:
@@ -95,7 +95,7 @@ def write_bucket(
 
 
 def _filled(rows: pa.Table, deletes: Bools, merge: MergeSpec) -> tuple[pa.Table, Bools]:
-    """Make rows of one key one, whose cells older rows of the batch fill."""
+    """Make rows of one key one, whose cells older rows of the batch fill, or as a merger of the user's says."""
     _ordering_values(rows, merge)
     given = RowChanges(
         keys=rows.column(KEY), rows=rows, is_delete=deletes, is_unordered=np.zeros(len(deletes), dtype=np.bool_)
