@@ -85,7 +85,7 @@ def create_table(
         record_key: the columns that make a row's key; keys are generated, without it.
         partition_by: the columns that make the directory of a row.
         ordering: the columns of which the greatest value wins among rows of one key; the later commit wins, without it.
-        table_type: `cow`, the only one that is built.
+        table_type: `cow` or `mor`.
         table_version: 9, 8 or 6: which releases of Apache Hudi read it; 9 is the newest.
         options: options of Apache Hudi by their keys that say what the table is, which its properties keep. One that
             acts on writes is refused: give it to each write.
