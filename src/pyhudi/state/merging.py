@@ -11,7 +11,7 @@ from pyhudi.kernels.merge import MergeSpec
 from pyhudi.kernels.mergers import registered_merger
 from pyhudi.kernels.rules import Fill, LogRule
 from pyhudi.options import Option, Settings, option
-from pyhudi.state.config import MergeMode, TableConfig
+from pyhudi.state.config import STRATEGIES, MergeMode, TableConfig
 
 __all__ = [
     "DELETE_FIELD",
@@ -23,7 +23,7 @@ __all__ = [
     "unknown_rules",
 ]
 
-PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+_PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
 """The strategy id that says: by payload class.   Spec: format/files 6.1."""
 
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
@@ -120,9 +120,10 @@ def is_custom(config: TableConfig) -> bool:
 
 
 def merger_name(config: TableConfig) -> str:
-    """Return the strategy id of a custom merge mode, else the payload class; empty if there is neither."""
+    """Return the strategy id of a user's own merger, else the payload class; empty if there is neither."""
     strategy = config.properties.get("hoodie.record.merge.strategy.id", "")
-    return config.payload_class if strategy in {"", PAYLOAD_STRATEGY} else strategy
+    is_own = strategy.lower() not in {"", _PAYLOAD_STRATEGY, *STRATEGIES.values()}
+    return strategy if is_own else config.payload_class
 
 
 def _payload_rules(config: TableConfig) -> MergeSpec | None:
