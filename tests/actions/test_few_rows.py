@@ -49,3 +49,14 @@ def test_a_merge_that_reaches_all_partitions_counts_the_files_of_all(builder, sp
     assert jobs_of(spark, merging.execute) == 2
     assert jobs_of(spark, merging.when_not_matched_by_source_delete().execute) > 2
     assert builder.rows_of(table, "uuid") == [("a1",)]
+
+
+def test_logs_count_among_the_bytes_that_a_write_may_read(spark, tmp_path):
+    builder = SparkTableBuilder(spark, tmp_path, "mor")
+    buckets = {**TINY_FILTERS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
+    table = builder.create(TRIPS)
+    table.upsert([trip("a1", "a")], options=buckets)
+    [log] = table.scan().plan.slices[0].logs
+    options = {**buckets, DRIVER_WRITE_BYTES.key: log.size_bytes}
+    assert jobs_of(spark, lambda: table.upsert(builder.rows([trip("a1", "a", ts=2)]), options=options)) > 2
+    assert builder.rows_of(table, "uuid", "ts") == [("a1", 2)]

@@ -34,7 +34,8 @@ def bring_few_rows(write: WriteContext, slices: Sequence[FileSlice] | None = Non
     if call.is_dry_run or rows.size_bytes is None:
         return write
     touched = write.slices if slices is None else slices
-    files_bytes = sum(one.base.size_bytes for one in touched if one.base is not None)
+    files = (file for one in touched for file in (one.base, *one.logs) if file is not None)
+    files_bytes = sum(file.size_bytes for file in files)
     if rows.size_bytes + files_bytes > call.settings.get(DRIVER_WRITE_BYTES):
         return write
     with write.phases.step("bring rows"):
