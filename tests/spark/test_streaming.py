@@ -72,6 +72,30 @@ def test_a_query_killed_between_both_commits_writes_each_batch_once(spark, sourc
     assert len({one[QUERY_ID] for one in extras}) == 1
 
 
+def test_a_merge_on_read_table_has_each_batch_once_beside_its_compactions(spark, source, tmp_path):
+    path = str(tmp_path / "table")
+    options = {
+        **OPTIONS,
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": 2,
+        "hoodie.compact.inline": True,
+        "hoodie.compact.inline.max.delta.commits": 2,
+    }
+    for number in range(4):
+        source(number, number * 5, 10)  # half of the keys come again
+    sink = DiesAfterCommit(pyhudi.spark.streaming_sink(path, "upsert", options), 1)
+    assert "killed after the commit" in str(run(spark, source, sink, tmp_path / "checkpoint"))
+    assert run(spark, source, sink, tmp_path / "checkpoint") is None
+    assert sink.seen == [0, 1, 1, 2, 3]
+    table = pyhudi.open_table(path)
+    assert sorted(table.scan(["id"]).to_arrow()["id"].to_pylist()) == list(range(25))
+    actions = [one.action for one in table.timeline.completed.values()]
+    assert actions == [*["deltacommit"] * 2, "commit"] * 2
+    assert [*last_batches(table.state, "another").values()] == [3], "behind the newest compaction"
+
+
 def test_two_queries_into_one_table_do_not_hide_each_others_batches(spark, tmp_path):
     path = str(tmp_path / "table")
     a, b = (pyhudi.spark.streaming_sink(path, "insert", OPTIONS, query_id=name) for name in "ab")
