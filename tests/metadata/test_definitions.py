@@ -2,8 +2,9 @@
 
 import json
 
+import pyarrow as pa
 import pytest
-from tests.building import TRIPS
+from tests.building import TRIPS, trip, trips
 from tests.metadata.checking import new_table
 
 from pyhudi.errors import CorruptData
@@ -29,6 +30,23 @@ def test_columns_with_statistics_are_defined(version, said):
         **said,
     }
     assert load_properties(table.state.storage, table.state.env)[DEFINITIONS_KEY] == DEFINITIONS_PATH
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("has_schema", [True, False])
+def test_columns_that_are_added_are_defined(version, has_schema):
+    table = new_table(version)
+    if not has_schema:
+        properties = {**load_properties(table.state.storage, table.state.env), "hoodie.table.create.schema": ""}
+        table.state.storage.put(
+            ".hoodie/hoodie.properties", "".join(f"{k}={v}\n" for k, v in properties.items()).encode()
+        )
+    table.upsert(trips(trip("a"), schema=TRIPS))
+    wider = trips(trip("b"), schema=TRIPS).append_column("tip", pa.array([1.0]))
+    table.upsert(wider)
+    assert table.check().problems.to_pylist() == []
+    if version > 6:
+        assert "tip" in definitions(table)["column_stats"]["sourceFields"]
 
 
 def test_version_6_has_no_definitions():

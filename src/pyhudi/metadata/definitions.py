@@ -12,9 +12,18 @@ from typing import Any, Final
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.schema.json_text import parse_json
+from pyhudi.schema.meta_fields import META_FIELDS
+from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 
-__all__ = ["DEFINITIONS_KEY", "DEFINITIONS_PATH", "define_column_stats", "drop_definitions", "read_definitions"]
+__all__ = [
+    "DEFINITIONS_KEY",
+    "DEFINITIONS_PATH",
+    "define_column_stats",
+    "define_new_columns",
+    "drop_definitions",
+    "read_definitions",
+]
 
 DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 """The property that says where the file is, from the base path on."""
@@ -36,6 +45,21 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
     if state.config.table_version >= _WITH_VERSIONS:
         definition["version"] = "V2"
     _write(state, {**read_definitions(state), name: definition})
+
+
+def define_new_columns(state: TableState, columns: Collection[str]) -> None:
+    """Add columns that have statistics from now on.
+
+    Locks: the table lock is held.
+    Cost:  a read of the file, where there are columns that the table was not made with.
+    """
+    known = {field.name for field in avro_to_arrow(state.config.create_schema)} if state.config.create_schema else set()
+    if not state.layout.has_completion_times or not set(columns) - known - {*META_FIELDS}:
+        return
+    defined = read_definitions(state).get(MetadataPartition.COLUMN_STATS.value) or {}
+    fields = defined.get("sourceFields") or []
+    if fields and set(columns) - {*fields}:
+        define_column_stats(state, [*fields, *sorted(set(columns) - {*fields})])
 
 
 def drop_definitions(state: TableState, names: Collection[str]) -> None:

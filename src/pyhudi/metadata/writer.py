@@ -10,12 +10,15 @@ Spec: format/metadata-table 7.1, 7.2, 7.5.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow.compute as pc
+
 from pyhudi.errors import FileMissing, InternalError, WriteConflict
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
 from pyhudi.metadata.agreement import CHECK_METADATA, require_told_files
 from pyhudi.metadata.compaction import finish_compaction, is_compaction_due
+from pyhudi.metadata.definitions import define_new_columns
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
 from pyhudi.metadata.partitions import MetadataPartition
@@ -43,6 +46,8 @@ class _Prepared:
     """The partitions that the metadata table had."""
     touched: tuple[PartitionPath, ...]
     """The partitions of the table whose files change."""
+    columns: frozenset[str]
+    """The columns whose statistics change."""
     logs: tuple[GroupLog, ...]
     written: Mapping[str, tuple[WriteStat, ...]] | None
     """The log files, by partition; None where they are written under the lock."""
@@ -87,6 +92,7 @@ class MetadataCommit:
             revision=revision,
             partitions=state.config.metadata_partitions,
             touched=_touched(records),
+            columns=_columns(records),
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
             slices=_slices(table, logs),
@@ -137,6 +143,7 @@ class MetadataCommit:
         profile = CommitMetadata(operation=operation, stats=_profile(slices, written))
         started = request_commit(table.state, instant, profile)
         complete_commit(table.state, started, CommitMetadata(operation=operation, stats=written), completion_time)
+        define_new_columns(state, self._prepared.columns)
         if self.settings.get(CHECK_METADATA):
             require_told_files(state, timeline, self.time, self._prepared.touched)
 
@@ -164,6 +171,11 @@ class MetadataCommit:
 def _touched(records: Sequence[MetadataRecords]) -> tuple[PartitionPath, ...]:
     keys = [key for one in records if one.partition is MetadataPartition.FILES for key in one.keys.to_pylist()]
     return tuple(PartitionPath(partition_path(key)) for key in keys if key != ALL_PARTITIONS)
+
+
+def _columns(records: Sequence[MetadataRecords]) -> frozenset[str]:
+    found = [one.values.field("columnName") for one in records if one.partition is MetadataPartition.COLUMN_STATS]
+    return frozenset(name for names in found for name in pc.unique(names).to_pylist() if name is not None)
 
 
 def publish_changes(

@@ -45,7 +45,7 @@ class Problem:
 
 def rebuilt(kind: ProblemKind, path: str, expected: str, found: str, partition: str) -> Problem:
     """Make a problem that building a partition of the metadata table anew settles."""
-    advice = f"table.repair({partition!r}) builds this part of the metadata table anew"
+    advice = f"table.repair({str(partition)!r}) builds this part of the metadata table anew"
     return Problem(kind=kind, path=path, expected=expected, found=found, what_to_do=advice, repair=partition)
 
 
