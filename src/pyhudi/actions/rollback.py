@@ -86,7 +86,7 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
     planned = [one for one in pending_instants(timeline) if one.action in _SERVICES and one.requested_time > time]
     if planned:
         raise InvalidInput(
-            "a table service is planned upon this commit; let it finish, or roll it back with Apache Hudi",
+            "a table service is planned upon this commit; let it finish first: table.compact() runs a compaction",
             instant=time,
             planned=planned[0].requested_time,
             action=str(planned[0].action),

@@ -61,7 +61,11 @@ _PROPERTIES: Final = (
         _WITH_HUDI,
     ),
     _Property(_set("hoodie.table.multiple.base.file.formats.enable", "false"), "several base file formats", _WITH_HUDI),
-    _Property(unknown_rules, "the merge rules of this payload class or mode", _WITH_HUDI),
+    _Property(
+        unknown_rules,
+        "the merge rules of this payload class or mode",
+        "where they are your own, make them known by pyhudi.register_merger; else write this table with Apache Hudi",
+    ),
     _Property(
         _set("hoodie.partition.metafile.use.base.format", "false"), "partition metadata as base files", _WITH_HUDI
     ),
