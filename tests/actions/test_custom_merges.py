@@ -63,6 +63,15 @@ def test_a_value_that_is_set_is_not_merged(engine, table):
     assert shown(engine, table) == [("a", 50), ("b", 7)]
 
 
+def test_a_merge_by_condition_sees_what_readers_see(engine, table):
+    put(engine, table, ("a", 1, "x"))
+    put(engine, table, ("a", 2, "x"))
+    source = engine.rows(pa.table({"id": ["a"], "n": [2], "city": ["x"]}, schema=SCHEMA))
+    merging = table.merge(source, "t.id = s.id", options=SMALL)
+    merging.when_matched_update_all(condition="t.n <> s.n").execute()
+    assert shown(engine, table) == [("a", 2)], "it was 3"
+
+
 def test_compactions_store_what_readers_saw(engine, table):
     for number in range(4):
         put(engine, table, ("a", 1, "x"), ("b", -number, "x"), (f"k{number}", 2, "x"))
@@ -95,6 +104,21 @@ def test_a_merger_that_is_not_registered_here_is_asked_for_by_name(engine):
     register_merger(name, added_up)
     put(engine, table, ("a", 1, "x"))
     assert shown(engine, table) == [("a", 1)]
+
+
+@pytest.mark.parametrize("kind", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+def test_under_a_global_index_where_rows_meet_in_no_file_nothing_is_merged_by_halves(engine, table, kind):
+    put(engine, table, ("a", 1, "x"))
+    rows = pa.table({"id": ["a"], "n": [2], "city": ["y"]}, schema=SCHEMA)
+    with pytest.raises(NotBuilt, match="global index"):
+        table.upsert(engine.rows(rows), options={**SMALL, "hoodie.index.type": kind})
+    assert shown(engine, table) == [("a", 1)]
+
+
+def test_inserts_that_are_combined_are_merged(engine, table):
+    rows = pa.table({"id": ["a", "a", "b"], "n": [1, 2, 4], "city": ["x"] * 3}, schema=SCHEMA)
+    table.insert(engine.rows(rows), options={**SMALL, "hoodie.combine.before.insert": True})
+    assert shown(engine, table) == [("a", 3), ("b", 4)]
 
 
 def test_a_function_that_fails_fails_the_write_and_changes_nothing(engine, table):

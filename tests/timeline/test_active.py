@@ -288,7 +288,7 @@ def test_reading_a_commit_takes_no_longer_after_many_others(stubborn, monkeypatc
 
     first_s = min(seconds_for(range(start, start + 500)) for start in range(0, 2_000, 500))
     seconds_for(range(2_000, 12_000))
-    assert min(seconds_for(range(start, start + 500)) for start in range(12_000, 14_000, 500)) < 4 * first_s
+    assert min(seconds_for(range(start, start + 500)) for start in range(12_000, 14_000, 500)) < 3 * first_s
 
 
 def test_commits_that_were_read_longest_ago_are_read_anew(stubborn, monkeypatch):

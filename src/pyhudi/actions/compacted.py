@@ -168,12 +168,13 @@ def commit_compacted(
     Locks:  the table lock is held.
     Raises: WriteConflict where nothing is left.
     """
-    gone = find_superseded(call.state, load_timeline(call.state), call.settings, instant, plan)
+    timeline = load_timeline(call.state)
+    gone = find_superseded(call.state, timeline, call.settings, instant, plan)
     if plan and len(gone) == len(plan):
         _withdraw(call, instant, gone)
     done = _without(done, gone)
     reconcile(call.state, instant.requested_time, done.metadata)
-    newest = newest_time(load_timeline(call.state))
+    newest = newest_time(timeline)
     records = partial(_records, done=done, call=call)
     publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
     return lambda nonce: encode_commit(done.metadata, call.state.layout.timeline_layout, nonce)

@@ -27,9 +27,9 @@ from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_wr
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.arguments import as_texts
 from pyhudi.engine.api import STORED, Frame, Moves
-from pyhudi.errors import DuplicateKeys, InvalidInput
+from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.index.choice import INDEX_TYPE, IndexKind, index_plan
 from pyhudi.options import one_of, option
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import visible_slices
@@ -190,10 +190,21 @@ def _rows_count(write: WriteContext) -> int:
 
 
 def _one_row_a_key(write: WriteContext) -> WriteContext:
-    """Global indexes: two rows of one key and different partitions meet in no file, so choose between them here."""
-    if not index_plan(write.call.settings, write.call.state.config).is_global:
+    """Global indexes: two rows of one key and different partitions meet in no file, so choose between them here.
+
+    Raises: NotBuilt for a merger of the user's, which would have to see both, and the stored row of a key that moves.
+    """
+    plan = index_plan(write.call.settings, write.call.state.config)
+    if not plan.is_global:
         return write
     spec = write_spec(write.call, write.time, write.schema).merge
+    if spec.merger is not None:
+        raise NotBuilt(
+            "pyhudi does not merge by a function of your own under a global index yet; choose an index by partition",
+            key=INDEX_TYPE.key,
+            index=plan.kind,
+            merger=spec.merger.name,
+        )
     return replace(
         write, rows=replace(write.rows, frame=write.keep(write.call.engine.newest(write.rows.frame, spec)), keys=None)
     )

@@ -118,9 +118,8 @@ def read_slice(
     """Yield the rows of a file slice for which the filter is true, each key once; meta columns come as they are stored.
 
     The rows of the base file come first, in its order, then those that only the logs have, and without `keeps_order`
-    those that take the place of one of the base file. Where the logs do not fit
-    into memory, the keys come in several parts, each in this order. Where only rows `among` some keys are asked for,
-    rows of other keys may come too, or not.
+    those that take the place of one of the base file. Where the logs do not fit into memory, the keys come in several
+    parts, each in this order. Where only rows `among` some keys are asked for, rows of other keys may come too, or not.
 
     Shape:  `spec.columns` of the table's; a column that the files lack is null.
     Cost:   the columns that are needed of the base file, batch by batch; the rows of the logs in memory. Where these

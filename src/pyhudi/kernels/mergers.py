@@ -35,9 +35,10 @@ class KeyedChanges:
         """Return the changes of some keys, which are numbered by their place among these."""
         places = np.full(max(int(self.codes.max(initial=-1)), int(chosen.max(initial=-1))) + 1, -1, dtype=np.int64)
         places[chosen] = np.arange(len(chosen))
-        codes = places[self.codes]
-        kept = codes >= 0
-        return KeyedChanges(codes=codes[kept], rows=self.rows.filter(pa.array(kept)), is_delete=self.is_delete[kept])
+        kept = np.flatnonzero(places[self.codes] >= 0)
+        return KeyedChanges(
+            codes=places[self.codes[kept]], rows=self.rows.take(pa.array(kept)), is_delete=self.is_delete[kept]
+        )
 
 
 def register_merger(name: str, function: MergeFunction, order_dependent: bool = False) -> None:

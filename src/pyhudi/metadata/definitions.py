@@ -53,7 +53,8 @@ def define_new_columns(state: TableState, columns: Collection[str]) -> None:
     Locks: the table lock is held.
     Cost:  a read of the file, where there are columns that the table was not made with.
     """
-    known = {field.name for field in avro_to_arrow(state.config.create_schema)} if state.config.create_schema else set()
+    created = state.config.create_schema
+    known = {field.name for field in avro_to_arrow(created)} if created else set()
     if not state.layout.has_completion_times or not set(columns) - known - {*META_FIELDS}:
         return
     defined = read_definitions(state).get(MetadataPartition.COLUMN_STATS.value) or {}

@@ -77,7 +77,8 @@ def write_bucket(
     """Write one bucket's rows to its file group: one status a file."""
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
-    if kind is RowsKind.UPSERT and (spec.merge.fill is not Fill.NOTHING or spec.merge.merger is not None):
+    is_folded = kind is RowsKind.UPSERT and spec.merge.fill is not Fill.NOTHING
+    if is_folded or (spec.merge.merger is not None and kind in {RowsKind.UPSERT, RowsKind.INSERT_ONE}):
         rows, deletes = _filled(rows, deletes, spec.merge)
         moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     elif kind is not RowsKind.INSERT:
