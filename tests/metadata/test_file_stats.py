@@ -17,19 +17,19 @@ from pyhudi.metadata.file_stats import measured, parquet_stats
     ],
 )
 def test_nulls_and_bounds_are_measured(values, said):
-    assert measured(pa.table({"x": values})) == said
+    assert measured(pa.array(values)) == said
 
 
 def test_bounds_of_what_is_no_utf8_are_wider():
     broken = pa.array([b"\xff", b"\x80"], pa.binary()).view(pa.string())
-    nulls, (least, greatest) = measured(pa.table({"x": broken}))
+    nulls, (least, greatest) = measured(broken)
     assert (nulls, least < "m" < greatest) == (0, True)
-    nulls, (least, _) = measured(pa.table({"x": pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())}))
+    nulls, (least, _) = measured(pa.array([b"a", b"\xff"], pa.binary()).view(pa.string()))
     assert least == "a"
 
 
 def test_where_a_float_is_nan_it_is_the_greatest():
-    nulls, (least, greatest) = measured(pa.table({"x": [1.0, math.nan, None]}))
+    nulls, (least, greatest) = measured(pa.array([1.0, math.nan, None]))
     assert (nulls, least, math.isnan(greatest)) == (1, 1.0, True)
 
 

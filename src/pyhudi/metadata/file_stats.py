@@ -13,18 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pyhudi.engine.scanning import read_columns
+from pyhudi.engine.scanning import stored_columns
 from pyhudi.formats.parquet import ColumnStats, Footer, row_group_stats
 from pyhudi.metadata.stats_values import can_encode
 
-__all__ = ["FileStats", "measured", "parquet_stats"]
+__all__ = ["Bounds", "FileStats", "enclosing", "measured", "parquet_stats"]
 
 _JAVA: Final = "parquet-mr"
 """Begins what writers say they are whose bounds of floats are NaN where a value is."""
 
 _GREATEST_TEXT: Final = "\U0010ffff"
 """Not smaller than any character."""
-FileStats: TypeAlias = tuple[str, pa.DataType, tuple[Any, Any], tuple[int, int, int, int]]
+
+Bounds: TypeAlias = tuple[Any, Any]
+"""The least and the greatest value, NaN greater than any other; None where there is none."""
+FileStats: TypeAlias = tuple[str, pa.DataType, Bounds, tuple[int, int, int, int]]
 """A column's name, type, bounds and counts: values, nulls, bytes, bytes before compression."""
 
 
@@ -37,22 +40,33 @@ def parquet_stats(
     which then is the greatest. So bounds are null only where all values are, as readers that prune take them.
     """
     metadata = footer.metadata
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     leaves = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
-    for column in columns:
-        if column not in leaves or column not in footer.schema.names:
-            continue
-        kind = footer.schema.field(column).type
-        if not can_encode(kind, table_version):
-            continue
-        chunks = [metadata.row_group(group).column(leaves[column]) for group in range(metadata.num_row_groups)]
-        sizes = [(one.total_compressed_size, one.total_uncompressed_size) for one in chunks]
-        told = _merged(row_group_stats(footer, column), kind, is_java=(metadata.created_by or "").startswith(_JAVA))
-        nulls, bounds = told or measured(read_columns(source, pa.schema([footer.schema.field(column)]), footer))
-        counts = (footer.rows_count, nulls, sum(one for one, _ in sizes), sum(one for _, one in sizes))
-        yield column, kind, bounds, counts
+    fields = [footer.schema.field(name) for name in columns if name in leaves and name in footer.schema.names]
+    fields = [field for field in fields if can_encode(field.type, table_version)]
+    is_java = (metadata.created_by or "").startswith(_JAVA)
+    told = {one.name: _merged(row_group_stats(footer, one.name), one.type, is_java=is_java) for one in fields}
+    read = _measured_columns(source, footer, [one for one in fields if told[one.name] is None])
+    for field in fields:
+        chunks = [group.column(leaves[field.name]) for group in groups]
+        nulls, bounds = told[field.name] or read[field.name]
+        packed = sum(one.total_compressed_size for one in chunks)
+        unpacked = sum(one.total_uncompressed_size for one in chunks)
+        yield field.name, field.type, bounds, (footer.rows_count, nulls, packed, unpacked)
 
 
-def _merged(groups: Sequence[ColumnStats], kind: pa.DataType, *, is_java: bool) -> tuple[int, tuple[Any, Any]] | None:
+def _measured_columns(
+    source: pa.NativeFile, footer: Footer, fields: Sequence[pa.Field]
+) -> dict[str, tuple[int, Bounds]]:
+    """Measure columns of a file, which is read once, batch by batch."""
+    found: dict[str, list[tuple[int, Bounds]]] = {field.name: [measured(pa.array([], field.type))] for field in fields}
+    for batch in stored_columns(source, pa.schema(fields), footer, None) if fields else ():
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            found[name].append(measured(values))
+    return {name: (sum(one for one, _ in parts), enclosing([one for _, one in parts])) for name, parts in found.items()}
+
+
+def _merged(groups: Sequence[ColumnStats], kind: pa.DataType, *, is_java: bool) -> tuple[int, Bounds] | None:
     """Put row groups together: nulls and bounds; None where one of them does not tell both."""
     filled = [one for one in groups if one.nulls_count != one.rows_count]
     if any(one.nulls_count is None or one.least is None or one.greatest is None for one in filled):
@@ -67,15 +81,14 @@ def _merged(groups: Sequence[ColumnStats], kind: pa.DataType, *, is_java: bool) 
     return nulls, (min(least), max(greatest))
 
 
-def measured(rows: pa.Table) -> tuple[int, tuple[Any, Any]]:
-    """Return the number of nulls and the bounds of the one column of a table, from the values themselves.
+def measured(values: pa.Array) -> tuple[int, Bounds]:
+    """Return the number of nulls and the bounds of a column, from the values themselves.
 
     A bound that is no UTF-8, which Arrow lets through, becomes one that is wider.
     """
-    values = rows.column(0).combine_chunks()
     nulls, has_nan = values.null_count, False
     if pt.is_floating(values.type):
-        is_nan = pc.fill_null(pc.is_nan(values), False)
+        is_nan = pc.is_nan(values)
         has_nan = bool(pc.any(is_nan, min_count=0).as_py())
         values = values.filter(pc.invert(is_nan)) if has_nan else values
     found = pc.min_max(values)
@@ -90,3 +103,14 @@ def _value(bound: pa.Scalar, wider: str) -> Any:  # noqa: ANN401 - of whatever t
         return bound.as_py()
     except UnicodeDecodeError:
         return wider
+
+
+def enclosing(bounds: Sequence[Bounds]) -> Bounds:
+    """Return the bounds around all that there are; NaN is the greatest value."""
+    told = [one for one in bounds if one[1] is not None]
+    if not told:
+        return None, None
+    numbers = [least for least, _ in told if least == least]
+    has_nan = any(greatest != greatest for _, greatest in told)
+    greatest = next(one for _, one in told if one != one) if has_nan else max(one for _, one in told)
+    return (min(numbers) if numbers else greatest), greatest

@@ -8,7 +8,7 @@ Spec: format/metadata-table 5.2, 7.2.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from pyhudi.filegroup.log_records import open_parquet
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks, split_rows
 from pyhudi.formats.parquet import iter_batches, read_footer
-from pyhudi.metadata.file_stats import FileStats, measured, parquet_stats
+from pyhudi.metadata.file_stats import Bounds, FileStats, enclosing, measured, parquet_stats
 from pyhudi.metadata.stats_values import can_encode
 from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
@@ -32,7 +32,7 @@ class _BlockStats:
     """What one block says: type, nulls and bounds of each of its columns."""
 
     rows_count: int
-    columns: dict[str, tuple[pa.DataType, int, tuple[Any, Any]]]
+    columns: dict[str, tuple[pa.DataType, int, Bounds]]
     is_partial: bool
 
 
@@ -59,7 +59,7 @@ def log_stats(storage: Storage, path: str, columns: Sequence[str], table_version
 
 def _of_block(block: LogBlock, known: pa.Schema, table_version: int, *, is_alike: bool) -> _BlockStats:
     """Read the statistics of one block; in the types of `known` where blocks differ in theirs."""
-    columns: dict[str, tuple[pa.DataType, int, tuple[Any, Any]]] = {}
+    columns: dict[str, tuple[pa.DataType, int, Bounds]] = {}
     if block.kind is BlockKind.PARQUET and is_alike:
         source = open_parquet(block)
         footer = read_footer(source)
@@ -69,7 +69,7 @@ def _of_block(block: LogBlock, known: pa.Schema, table_version: int, *, is_alike
     rows = _rows(block, known.names)
     for field in known:
         if field.name in rows.column_names:
-            nulls, bounds = measured(project(rows.select([field.name]), pa.schema([field])))
+            nulls, bounds = measured(project(rows.select([field.name]), pa.schema([field])).column(0).combine_chunks())
             columns[field.name] = field.type, nulls, bounds
     return _BlockStats(rows_count=rows.num_rows, columns=columns, is_partial=block.is_partial)
 
@@ -96,16 +96,5 @@ def _joined(known: pa.Schema, parts: Sequence[_BlockStats]) -> Iterator[FileStat
         if is_elsewhere or len(kinds) > 1:
             continue
         lacking = sum(part.rows_count for part in parts if field.name not in part.columns)
-        bounds = _enclosing([bounds for _, _, bounds in found])
+        bounds = enclosing([bounds for _, _, bounds in found])
         yield field.name, kinds.pop(), bounds, (rows_count, lacking + sum(nulls for _, nulls, _ in found), 0, 0)
-
-
-def _enclosing(bounds: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return the bounds around all that there are; NaN is the greatest value."""
-    told = [one for one in bounds if one[1] is not None]
-    if not told:
-        return None, None
-    numbers = [least for least, _ in told if least == least]
-    has_nan = any(greatest != greatest for _, greatest in told)
-    greatest = next(one for _, one in told if one != one) if has_nan else max(one for _, one in told)
-    return (min(numbers) if numbers else greatest), greatest
