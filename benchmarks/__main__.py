@@ -75,6 +75,8 @@ def _judge(target: Target, runs: dict[str, Runs]) -> tuple[float, str]:
     if target.measure == "peak_mb":
         allowed = ours.extra[target.peer]
         return ours.median("peak_mb") / allowed, f"peak / allowed {allowed:.0f} MB"
+    if target.measure == "seconds":
+        return ours.median("wall_s"), f"s, {target.peer}"
     ratio = ours.median(target.measure) / runs[target.peer].median(target.measure)
     named = f" of {target.ours}" if target.ours else ""
     return ratio, f"{target.measure.removesuffix('_s')}{named} / {target.peer}"

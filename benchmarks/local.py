@@ -1,5 +1,6 @@
 """Workloads of one process: writes and reads beside pyarrow, delta-rs and hudi-rs. Start at `WORKLOADS`."""
 
+import shutil
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from benchmarks.tables import (
     delta_files,
     delta_properties,
     delta_rows,
+    delta_table,
     hudi_files,
     hudi_rows,
     hudi_table,
@@ -290,6 +292,56 @@ class _Ageing(Contender):
         }
 
 
+class _ManyPartitions(Contender):
+    """Our upsert of a row a partition into an empty table."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.rows = load(place.shared("wide.arrow"))
+        self.path = place.scratch / "table"
+
+    def reset(self) -> None:
+        from pyhudi import create_table
+
+        shutil.rmtree(self.path, ignore_errors=True)
+        create_table(str(self.path), SCHEMA, name="trips", record_key=["uuid"], partition_by=["city"], ordering=["ts"])
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        return {"phases": dict(open_table(str(self.path)).upsert(self.rows).phases)}
+
+    def result(self) -> Iterator[pa.Table]:
+        return hudi_rows(self.path)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
+
+
+class _ManyPartitionsOfDelta(_ManyPartitions):
+    """delta-rs: the same rows appended to an empty table."""
+
+    def reset(self) -> None:
+        delta_table(self.path, self.rows.slice(0, 0))
+
+    def run(self) -> object:
+        from deltalake import write_deltalake
+
+        write_deltalake(str(self.path), self.rows, mode="append", writer_properties=delta_properties())
+        return None
+
+    def result(self) -> Iterator[pa.Table]:
+        return delta_rows(self.path)
+
+    def files(self) -> Sequence[Path]:
+        return delta_files(self.path)
+
+
+def _prepare_wide(root: Path, rows_count: int) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    store(root / "wide.arrow", trips(rows_count, cities=[f"city-{number:04d}" for number in range(rows_count)]))
+
+
 def _prepare_one_file(root: Path, rows_count: int) -> None:
     root.mkdir(parents=True, exist_ok=True)
     if (root / "one-file-done").exists():
@@ -360,6 +412,13 @@ WORKLOADS = {
         contenders={"pyhudi": _Snapshot, "hudi-rs": _HudiRsSnapshot, "pyarrow": _PyarrowSnapshot},
         targets=(Target("hudi-rs", "cpu_s", 1 / 1.4),),
         prepare=prepare_partitioned,
+    ),
+    "upsert_partitions": Workload(
+        title="1,000 rows in 1,000 partitions of an empty table",
+        contenders={"pyhudi": _ManyPartitions, "delta-rs append": _ManyPartitionsOfDelta},
+        targets=(Target("delta-rs append", "wall_s", 2.0),),
+        prepare=_prepare_wide,
+        rows=1_000,
     ),
     "merge_memory": Workload(
         title="peak memory of one merge task, 10 % of one file",

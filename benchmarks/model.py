@@ -56,7 +56,8 @@ class Target:
 
     peer: str
     measure: str
-    """`cpu_s` or `wall_s`; `peak_mb` and `growth` (of what to what) are against numbers that the run itself gives."""
+    """`cpu_s` or `wall_s`; `peak_mb` and `growth` (of what to what) are against numbers that the run itself gives;
+    `seconds` is wall time against none."""
     limit: float
     """Greatest allowed ratio ours / peer."""
     ours: str = ""
