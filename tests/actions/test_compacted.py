@@ -5,9 +5,11 @@ from tests.actions.compacting import VERSIONS, base_files, call_of, rows_of, ser
 
 from pyhudi.actions.compact import Compaction, compact_table
 from pyhudi.actions.compacted import CompactionResult
-from pyhudi.actions.service import schedule_service
+from pyhudi.actions.repair import repair_table
+from pyhudi.actions.service import run_service, schedule_service
 from pyhudi.errors import NotBuilt
 from pyhudi.state.properties_file import open_state, update_properties
+from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 
@@ -50,3 +52,24 @@ def test_at_version_6_a_delta_commit_of_a_dead_writer_is_rolled_back_first():
     assert len(compact_table(call_of(state)).instants) == 1
     assert [one for one in load_timeline(state).instants if not one.is_completed] == []
     assert rows_of(state) == rows_of(state, mode="read_optimized") == before
+
+
+@VERSIONS
+def test_a_partition_of_the_metadata_table_that_is_added_meanwhile_gets_what_was_compacted(version):
+    state, options = (
+        state_of(version),
+        {"hoodie.metadata.enable": True, "hoodie.metadata.index.column.stats.enable": False},
+    )
+
+    class Overtaken(Compaction):
+        def run(self, call, instant, plan):
+            done = super().run(call, instant, plan)
+            repair_table(call, "column_stats")
+            return done
+
+    [_] = run_service(call_of(state, **options), Overtaken())
+    after = open_state(state.storage, state.env)
+    assert "column_stats" in after.config.metadata_partitions
+    assert Table(after).check().ok
+    assert len(Table(after).scan().plan.files) == 2
+    assert Table(after).scan(filter="fare > 1000000").plan.files == ()
