@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.building import TINY_FILTERS, trip
 
 from pyhudi.env import SystemEnv
-from pyhudi.errors import HudiError, OutcomeUnknown
+from pyhudi.errors import CorruptData, HudiError, InternalError, OutcomeUnknown
 from pyhudi.table import open_table
 
 NOTE = "soak"
@@ -189,6 +189,8 @@ def keep(place, name, wire):
     while not wire.poll(PAUSE_S):
         try:
             done = " and ".join(sorted(table.run_due_services(options=place.asked)))
+        except (CorruptData, InternalError) as error:  # no trouble that is made here may lead to either
+            done = f"wrong: {type(error).__name__}: {error}"
         except HudiError as error:
             done = type(error).__name__
         wire.send((done or "nothing due", "", "", usage()))

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from tests import figures
 from tests.amounts import amount
-from tests.soak.actors import Place, meaning
+from tests.soak.actors import Place, keep, meaning
 from tests.soak.judging import Journal, difference, judged, require_told
 from tests.soak.killing import kill_writers
 from tests.soak.running import new_table
+
+from pyhudi.errors import CorruptData, InternalError, StorageFull, WriteConflict
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = os.environ.get("PYHUDI_SEED") or str(random.SystemRandom().randrange(10**6))
@@ -90,3 +92,31 @@ def test_what_commits_mean():
     assert difference(added, rows) == {("k", "p0"): (5.0, None), ("k", "p1"): (5.0, None)}
     assert meaning(added, {"verb": "drop", "key": "k", "pair": ("p0", "p1"), "fare": 0.0}) == rows
     assert set(meaning(rows, {"verb": "count", "key": "", "pair": ("p0", "p1"), "fare": 0.0}).values()) == {2.0}
+
+
+class OneRound:
+    """A wire that says stop after one round, a place and its table: what is due fails."""
+
+    def __init__(self, error):
+        self.error, self.polled, self.told, self.asked, self.sway_ms = error, [], [], {}, 0
+
+    def poll(self, pause_s=0):
+        self.polled.append(pause_s)
+        return len(self.polled) > 1
+
+    def send(self, told):
+        self.told.append(told[0])
+
+    def table(self, env):
+        return self
+
+    def run_due_services(self, options):
+        raise self.error
+
+
+@pytest.mark.parametrize("kind", [CorruptData, InternalError, StorageFull, WriteConflict])
+def test_services_may_lose_against_others_but_find_nothing_corrupt(kind):
+    both = OneRound(kind("a file is cut"))
+    keep(both, "keeper1", both)
+    is_wrong = kind in {CorruptData, InternalError}
+    assert both.told == [f"wrong: {kind.__name__}: a file is cut" if is_wrong else kind.__name__]
