@@ -59,7 +59,7 @@ def _measured_columns(
     source: pa.NativeFile, footer: Footer, fields: Sequence[pa.Field]
 ) -> dict[str, tuple[int, Bounds]]:
     """Measure columns of a file, which is read once, batch by batch."""
-    found: dict[str, list[tuple[int, Bounds]]] = {field.name: [measured(pa.array([], field.type))] for field in fields}
+    found: dict[str, list[tuple[int, Bounds]]] = {field.name: [] for field in fields}
     for batch in stored_columns(source, pa.schema(fields), footer, None) if fields else ():
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             found[name].append(measured(values))
