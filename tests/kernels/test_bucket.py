@@ -18,6 +18,11 @@ def test_simple_keys_have_their_known_buckets():
     assert buckets(["1", UUID], count=1_000_000) == [80, 1880221155 % 1_000_000]
 
 
+def test_a_single_key_is_hashed_whole_where_it_looks_like_a_composite_one():
+    assert buckets(["a:b7", "x:y", "c,d32"]) == [5, 6, 1]  # as Apache Hudi 1.0.2 and 1.2.0; 0.15.0 has 1, 1, 1
+    assert buckets(["a,b:c", "id:v"]) == [7, 6]
+
+
 def test_composite_keys_hash_their_values():
     assert buckets(["x:a,y:b"], ["x", "y"], count=1_000_000) == [4066]
     assert buckets(["x:a,y:b"], ["x", "y"], hashed=["x"], count=1_000_000) == [31 + ord("a")]

@@ -131,10 +131,20 @@ def sides(*which):
 
 @pytest.mark.timeout(900)
 @sides(*SIDES)
-@pytest.mark.parametrize(
-    ("kind", "first"), [("copied", "ours"), ("merged", "ours"), ("merged", "hudi"), ("buckets", "hudi")]
-)
+@pytest.mark.parametrize(("kind", "first"), [("copied", "ours"), ("merged", "ours"), ("merged", "hudi")])
 def test_both_keep_one_metadata_table_and_tidy_what_the_other_wrote(shared, version, kind, first):
+    keep_one_metadata_table(shared, version, kind, first)
+
+
+@pytest.mark.timeout(900)
+@sides(*(one for one in SIDES if one[0] != "0.15.0"))
+def test_both_keep_one_metadata_table_over_hash_buckets(shared, version):
+    # 0.15 hashes a single key with a colon, as some have here, by other parts of it, and so puts it elsewhere.
+    keep_one_metadata_table(shared, version, "buckets", "hudi")
+
+
+def keep_one_metadata_table(shared, version, kind, first):
+    """Let both sides write and tidy one table in turns, and judge it midway and at the end."""
     kind = KINDS[kind]
     table = shared(version, kind, CLEAN)
     second = next(name for name in table.sides if name != first)

@@ -54,7 +54,7 @@ def test_an_older_release_takes_turns_with_us(older, tmp_path, kind, first):
 def test_an_older_release_and_we_compact_in_turn_what_both_write_to_logs(older, tmp_path, layout, index, logs, first):
     peer, version = older
     path, layouts = tmp_path / "trips", {one.name: one for one in KINDS}
-    # 0.15 and 1.x put keys that have a colon, as some have here, into different hash buckets.
+    # 0.15 takes a single key with a colon, as some have here, for name:value pairs, and hashes none of it.
     kind = crossed(layouts[layout], "event_time", "SIMPLE" if (version, index) == (6, "BUCKET") else index, logs)
     said = HEEDS_ORDER if version == 6 and first == "hudi" else {}
     sides = {"ours": Ours(path, kind, version), "hudi": Hudi(peer, path, kind, version, said)}
