@@ -8,6 +8,7 @@ import json
 import sys
 from collections import Counter
 
+from tests.amounts import amount
 from tests.building import TRIPS, trip
 from tests.simulation.own_disk import Ballast
 from tests.simulation.world import OPTIONS, require_clean
@@ -16,7 +17,9 @@ from pyhudi.errors import HudiError, OutcomeUnknown
 from pyhudi.table import create_table, open_table
 
 ENOUGH_DONE = 3
-MOST_ROUNDS = 200
+MOST_LEFT = 200
+STEP = amount(3, 1, 1)
+"""How much more is left in each round."""
 
 
 class Disk:
@@ -72,9 +75,9 @@ def round_of(disk, what, left):
 def main(folder, what):
     """Print what writers were told."""
     disk, told, left = Disk(folder), Counter(), 0
-    while told["done"] < ENOUGH_DONE and left < MOST_ROUNDS:
+    while told["done"] < ENOUGH_DONE and left < MOST_LEFT:
         told[round_of(disk, what, left)] += 1
-        left += 1
+        left += STEP
     sys.stdout.write(json.dumps(told))
 
 

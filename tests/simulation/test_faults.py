@@ -60,9 +60,21 @@ def require_truth(start, verb, fault, before, after, store=FaultyStorage):
     world = start.copy()
     answer = told(world, verb, fault, store)
     allowed = {"done": (after,), "failed": (before,), "unknown": (before, after)}[answer]
-    assert world.rows() in allowed, f"told {answer} by {fault}"
-    recovered(world.copy(DEAD_MS), before, after)
+    assert rows_of(world, before, after) in allowed, f"told {answer} by {fault}"
     return answer
+
+
+JUDGED = {}
+
+
+def rows_of(world, before, after):
+    """Read a world and let the next writer in; what faults leave alike is judged once, for its bytes decide."""
+    key = world.fingerprint(), *(frozenset(rows.items()) for rows in (before, after))
+    if key not in JUDGED:
+        rows = world.rows()
+        recovered(world.copy(DEAD_MS), before, after)
+        JUDGED[key] = rows
+    return JUDGED[key]
 
 
 @pytest.mark.parametrize("kind", amount([one for one in FAULTS if one not in ALIKE], FAULTS, FAULTS))
