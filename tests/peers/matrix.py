@@ -8,8 +8,9 @@ each does everything, and in the full lane everything with every value of every 
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from tests.peers.histories import COMPACTIONS, FILLS_LOGS, Turn, can_do, verbs_of
 from tests.peers.kinds import (
@@ -39,6 +40,7 @@ __all__ = [
     "fits",
     "groups_of",
     "kind_of",
+    "possible",
 ]
 
 WRITERS = ("ours", "spark", "hudi")
@@ -106,18 +108,15 @@ def cases(size: Size, seed: int) -> list[Case]:
     """Draw the histories of a run."""
     luck = random.Random(seed)
     done: set[Deed] = set()
-    return [_case(choice, size, done, luck, seed) for choice in covering(FACTORS, size.strength, fits, luck)]
+    return [_case(choice, size, done, luck, seed) for choice in covering(size.strength, luck)]
 
 
-def covering(
-    factors: Mapping[str, Sequence[str]], strength: int, fits: Callable[[Choice], bool], luck: random.Random
-) -> list[Choice]:
+def covering(strength: int, luck: random.Random) -> list[Choice]:
     """Choose few combinations so that every so many values of different factors that can meet do meet in one."""
-    product = [choice for choice in itertools.product(*factors.values()) if fits(choice)]
-    if strength == len(factors):
-        return product
-    missing = {group for choice in product for group in groups_of(choice, strength)}
-    chosen = []
+    product = possible()
+    if strength == len(FACTORS):
+        return list(product)
+    missing, chosen = set(_possible_groups(strength)), []
     while missing:
         wanted = dict(luck.choice(sorted(missing)))
         able = [choice for choice in product if all(choice[factor] == value for factor, value in wanted.items())]
@@ -127,6 +126,17 @@ def covering(
         chosen.append(best)
         missing.difference_update(groups_of(best, strength))
     return chosen
+
+
+@cache
+def possible() -> Sequence[Choice]:
+    """Return all combinations that can be."""
+    return tuple(choice for choice in itertools.product(*FACTORS.values()) if fits(choice))
+
+
+@cache
+def _possible_groups(strength: int) -> frozenset[Group]:
+    return frozenset(group for choice in possible() for group in groups_of(choice, strength))
 
 
 def groups_of(choice: Choice, strength: int) -> Iterator[Group]:

@@ -2,6 +2,8 @@
 
 import itertools
 import random
+from collections import defaultdict
+from functools import cache
 
 import pytest
 from tests.peers.histories import COMPACTIONS, FILLS_LOGS, Expected, can_do, history, verbs_of
@@ -12,22 +14,19 @@ from tests.peers.upkeep import upkeeps
 
 SEEDS = range(5)
 POSSIBLE = [choice for choice in itertools.product(*FACTORS.values()) if fits(choice)]
+drawn_once = cache(cases)
 
 
 @pytest.mark.parametrize(("lane", "strength"), [("short", 1), ("full", 2)])
 def test_all_values_that_can_meet_do(lane, strength):
-    chosen = covering(FACTORS, SIZES[lane].strength, fits, random.Random(7))
+    chosen = covering(SIZES[lane].strength, random.Random(7))
     met = {group for choice in chosen for group in groups_of(choice, strength)}
     assert met == {group for choice in POSSIBLE for group in groups_of(choice, strength)}
     assert len(chosen) < len(POSSIBLE) / 100
 
 
 def test_all_combinations_are_everything():
-    assert covering(FACTORS, SIZES["everything"].strength, fits, random.Random(7)) == POSSIBLE
-
-
-def turns_of(choice):
-    return able(kind_of(choice))
+    assert covering(SIZES["everything"].strength, random.Random(7)) == POSSIBLE
 
 
 def able(kind):
@@ -35,8 +34,14 @@ def able(kind):
 
 
 def test_in_the_full_lane_every_writer_does_everything_with_every_value():
-    possible = {deed for choice in POSSIBLE for turn in turns_of(choice) for deed in deeds_of(turn, choice)}
-    drawn = cases(SIZES["full"], 1)
+    values = defaultdict(set)  # with which each kind of table can be
+    kinds = {}
+    for choice in POSSIBLE:
+        kind = kind_of(choice)
+        assert kinds.setdefault(kind.name, kind) == kind
+        values[kind.name].update(enumerate(choice))
+    possible = {(*turn, *value) for name, met in values.items() for turn in able(kinds[name]) for value in met}
+    drawn = drawn_once(SIZES["full"], 1)
     steps = [(step, case.choice) for case in drawn for step in history(case.kind, case.turns, case.seed)]
     assert {deed for step, choice in steps for deed in deeds_of((step.actor, step.verb), choice)} == possible
     assert all(len(case.turns) == 20 for case in drawn)
@@ -44,7 +49,7 @@ def test_in_the_full_lane_every_writer_does_everything_with_every_value():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_writer_does_everything_even_in_the_slice(seed):
-    drawn = cases(SIZES["short"], seed)
+    drawn = drawn_once(SIZES["short"], seed)
     done = {turn for case in drawn for turn in case.turns}
     anything = {
         turn for logs in LOGS for turn in able(crossed(laid_out("simple", "flat", "all"), "event_time", "SIMPLE", logs))
@@ -64,7 +69,7 @@ def test_a_seed_says_it_all():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_histories_keep_rows_to_work_on(seed):
-    for case in cases(SIZES["short"], seed):
+    for case in drawn_once(SIZES["short"], seed):
         expected, sizes = Expected(case.kind), []
         for step in history(case.kind, case.turns, case.seed):
             expected.apply(step)
@@ -76,7 +81,7 @@ def test_histories_keep_rows_to_work_on(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logs_are_written_before_they_are_compacted(seed):
-    pairs = [pair for case in cases(SIZES["full"], seed) for pair in itertools.pairwise(case.turns)]
+    pairs = [pair for case in drawn_once(SIZES["full"], seed) for pair in itertools.pairwise(case.turns)]
     compacted = {(actor, verb, verb_before) for (_, verb_before), (actor, verb) in pairs if verb in COMPACTIONS}
     assert {before for _, _, before in compacted} == FILLS_LOGS
     assert {actor for actor, verb, _ in compacted if verb == "compact"} == set(WRITERS)
