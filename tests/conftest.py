@@ -48,6 +48,13 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
+        def mark_test_complete(self, node, item_index, duration=0):
+            # What is done is counted again at each event of each test: a third of what this process does.
+            super().mark_test_complete(node, item_index, duration)
+            scope = self._split_scope(self.registered_collections[node][item_index])
+            if all(self.assigned_work[node][scope].values()):
+                del self.assigned_work[node][scope]
+
     return OneSession(config, log)
 
 
