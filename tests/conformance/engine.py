@@ -92,9 +92,15 @@ def echo(attempt: Attempt, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
     yield from batches
 
 
-def write_file(storage: Storage, path: str, rows: dict[str, list[object]], schema: pa.Schema | None = None) -> ScanFile:
+def write_file(
+    storage: Storage,
+    path: str,
+    rows: dict[str, list[object]],
+    schema: pa.Schema | None = None,
+    row_group_size: int | None = None,
+) -> ScanFile:
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(rows, schema=schema), sink)
+    pq.write_table(pa.table(rows, schema=schema), sink, row_group_size=row_group_size)
     data = sink.getvalue().to_pybytes()
     storage.put(path, data)
     return ScanFile(path=path, size_bytes=len(data), partition=path.rpartition("/")[0])

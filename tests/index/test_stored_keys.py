@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance.engine import SIMPLE, stored_trips, write_file
 
-from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
+from pyhudi.engine.api import BASE_ROW, FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.errors import CorruptData
 from pyhudi.index.stored_keys import Lookup, find_in_file, has_stored_keys, stored_schema
 from pyhudi.storage.memory import MemoryStorage
@@ -26,6 +26,17 @@ def test_a_look_up_finds_the_first_row_of_each_key(stored, wanted):
     assert found.num_rows == len(expected)
     assert set(found[FILE_INDEX].to_pylist()) <= {3}
     assert set(found[PARTITION].to_pylist()) <= {"p"}
+
+
+@settings(max_examples=60)
+@given(stored=KEYS, wanted=KEYS, row_group_size=st.integers(1, 5))
+def test_a_look_up_numbers_the_rows_of_keys_that_are_there_once(stored, wanted, row_group_size):
+    storage = MemoryStorage()
+    file = write_file(storage, "p/f.parquet", {KEY: stored}, pa.schema([(KEY, pa.string())]), row_group_size)
+    lookup = Lookup(index=3, file=file, keys=pa.array(sorted(set(wanted)), pa.string()), numbers_rows=True)
+    found = find_in_file(lookup, storage=storage, spec=SIMPLE, stored=pa.schema([]))
+    expected = {key: stored.index(key) if stored.count(key) == 1 else None for key in set(wanted) & set(stored)}
+    assert dict(zip(found[KEY].to_pylist(), found[BASE_ROW].to_pylist(), strict=True)) == expected
 
 
 def test_a_footer_tells_whether_rows_carry_their_keys():

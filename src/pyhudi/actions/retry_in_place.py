@@ -74,7 +74,11 @@ def _on_top(write: WriteContext, tasks: Sequence[FileTask], superseded: Supersed
         return None
     closed = planned_groups(write.call.state, superseded.timeline)
     return [
-        replace(task_of(one, task.number, task.sink, closed), write_token=write_token(task.number, superseded.revision))
+        replace(
+            task_of(one, task.number, task.sink, closed),
+            write_token=write_token(task.number, superseded.revision),
+            is_as_tagged=task.is_as_tagged and one.base == task.base,
+        )
         for task, one in found
         if one is not None
     ]

@@ -12,6 +12,7 @@ from pyhudi.actions.call import sizing_of
 from pyhudi.actions.sinks import appends_of, slice_spec
 from pyhudi.actions.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
+from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
@@ -70,7 +71,15 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
             return replace(untagged(write), sole=sole)
         columns = call.state.config.ordering_fields if index.moves is Moves.DELETE_AND_INSERT else ()
         everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
-        found = search(write, write.rows, slices, everywhere, columns=columns, sees_deletes=looks_in_all)
+        found = search(
+            write,
+            write.rows,
+            slices,
+            everywhere,
+            columns=columns,
+            sees_deletes=looks_in_all,
+            numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
+        )
         return _counted(write, found, sole, index)
 
 
@@ -117,6 +126,7 @@ def search(
     *,
     columns: Sequence[str] = (),
     sees_deletes: bool = False,
+    numbers_rows: bool = False,
 ) -> Found:
     """Look rows up in file slices, as the index does.
 
@@ -133,6 +143,7 @@ def search(
         plan=index,
         columns=columns,
         merging=KeysInLogs(spec=slice_spec(write), has_all=has_all),
+        numbers_rows=numbers_rows,
     )
 
 

@@ -22,6 +22,7 @@ from pyhudi.predicate import Expression
 from pyhudi.storage.api import Storage
 
 __all__ = [
+    "BASE_ROW",
     "BUCKET",
     "FILE_INDEX",
     "IS_MOVED",
@@ -64,6 +65,9 @@ IS_MOVED = "_pyhudi_moved"
 """bool: this row only deletes the stored record, which a global index found in another partition."""
 STORED = "_pyhudi_stored_"
 """Prefix of a stored row's columns that a look-up brings along."""
+BASE_ROW = "_pyhudi_base_row"
+"""int64: the row of a base file that holds a key, from 0, where a look-up was asked for it; null where that is not one,
+or is not known."""
 LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
 """What every look-up of keys returns, before stored columns."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
+from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
 from pyhudi.engine.frames import Indices
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.predicate import Expression
@@ -34,7 +34,8 @@ class Routed:
 def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindLosers) -> Routed:
     """Send each row to the files that hold its key, or to an insert bucket of its partition.
 
-    Shape: keyed (KEY, PARTITION) -> rows in the input's order, with BUCKET, TASK, IS_MOVED, PARTITION.
+    Shape: keyed (KEY, PARTITION) -> rows in the input's order, with BUCKET, TASK, IS_MOVED, PARTITION, and BASE_ROW
+    where `located` has it.
     Cost: narrow columns only; a few sorts.
     """
     rows, found = match(keyed, located, by_partition=routes.moves is Moves.IMPOSSIBLE)
@@ -64,6 +65,10 @@ def route(keyed: pa.Table, located: pa.Table, routes: Routes, find_losers: FindL
         TASK: pa.array(np.array(routes.task_of_bucket, dtype=np.int32)[bucket[order]], pa.int32()),
         IS_MOVED: pa.array(moved[order]),
     }
+    if BASE_ROW in located.column_names:
+        places = np.concatenate((found, np.zeros(len(new), dtype=np.int64)))[order]
+        numbers = located[BASE_ROW].take(pa.array(places, mask=order >= len(found)))
+        columns[BASE_ROW] = _one(numbers)
     return Routed(rows=everything[order], columns=columns)
 
 

@@ -14,7 +14,7 @@ from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.state.layout import Layout
 
-__all__ = ["LogSpec", "log_spec"]
+__all__ = ["LogSpec", "has_positions", "log_spec"]
 
 BLOCK_FORMAT: Final = option(
     "hoodie.logfile.data.block.format",
@@ -67,8 +67,13 @@ def log_spec(settings: Settings, layout: Layout, rows: RowLayout, table_name: st
         kind=BlockKind.AVRO if settings.get(BLOCK_FORMAT) == "avro" else BlockKind.PARQUET,
         block_bytes=settings.get(BLOCK_BYTES),
         file_bytes=settings.get(FILE_BYTES),
-        has_positions=settings.get(POSITIONS) and not is_by_slice,
+        has_positions=has_positions(settings, layout),
     )
+
+
+def has_positions(settings: Settings, layout: Layout) -> bool:
+    """Return whether log blocks say which rows of the base file they replace: at version 6 none does."""
+    return settings.get(POSITIONS) and layout.timeline_layout > 1
 
 
 def _schema(rows: RowLayout, table_name: str) -> str:

@@ -99,6 +99,8 @@ class FileTask:
     """The base instant of the newest slice, which names its logs at table version 6; None for a new file group."""
     compacted: tuple[str, ...] = ()
     """The instants whose blocks a log compaction puts together."""
+    is_as_tagged: bool = True
+    """The slice is the one in which the rows' keys were looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

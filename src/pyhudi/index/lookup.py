@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
+from pyhudi.engine.api import BASE_ROW, KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
@@ -46,11 +46,14 @@ def locate(
     by_partition: bool,
     columns: Sequence[str] = (),
     merged: MergedSlices | None = None,
+    numbers_rows: bool = False,
 ) -> Located:
     """Find which base file holds which key of the rows, or which of the slices that are `merged` with their logs.
 
     With `by_partition` a file answers only for keys of its own partition; without, for all (global indexes). FILE_INDEX
     counts the files, then the merged slices.
+
+    With `numbers_rows` there is BASE_ROW, too, where the look-up is from this process; of a merged slice it is null.
 
     Cost: one pass over the key columns of the files that can hold a key. Few keys travel to every task, and what was
           found stays here.
@@ -66,12 +69,15 @@ def locate(
     rows = engine.fetch_keys(rows, [name for name in stored.names if name in given.names])
     if rows.keys is not None:
         keys = WantedKeys.of(rows.keys, by_partition=by_partition)
-        find = partial(find_wanted, keys=keys, storage=storage, spec=spec, stored=stored)
+        find = partial(find_wanted, keys=keys, storage=storage, spec=spec, stored=stored, numbers_rows=numbers_rows)
         found = engine.run(find, [(place, file) for place, file in enumerate(files) if len(keys.in_file(file))])
         if merged is not None:
             look = partial(find_in_merged, keys=keys, storage=storage, spec=merged.spec, stored=stored)
             found += engine.run(look, list(enumerate(merged.slices, len(files))))
-        return Located(frame=LocalFrame.of(pa.concat_tables([located_schema(stored).empty_table(), *found])), rows=rows)
+        schema = located_schema(stored)
+        schema = schema.append(pa.field(BASE_ROW, pa.int64())) if numbers_rows else schema
+        frame = LocalFrame.of(pa.concat_tables([schema.empty_table(), *found], promote_options="default"))
+        return Located(frame=frame, rows=rows)
     read = partial(stored_keys, storage=storage, spec=spec, stored=stored)
     if merged is None:
         everything = engine.scan_keys(files, spec, stored, read)
@@ -116,11 +122,17 @@ class WantedKeys:
 
 
 def find_wanted(
-    numbered: tuple[int, ScanFile], *, keys: WantedKeys, storage: Storage, spec: KeySpec, stored: pa.Schema
+    numbered: tuple[int, ScanFile],
+    *,
+    keys: WantedKeys,
+    storage: Storage,
+    spec: KeySpec,
+    stored: pa.Schema,
+    numbers_rows: bool = False,
 ) -> pa.Table:
     """Look into one file, given its place in the list.   Shape, Cost, Raises: as `find_in_file`."""
     index, file = numbered
-    lookup = Lookup(index=index, file=file, keys=keys.in_file(file))
+    lookup = Lookup(index=index, file=file, keys=keys.in_file(file), numbers_rows=numbers_rows)
     return find_in_file(lookup, storage=storage, spec=spec, stored=stored)
 
 

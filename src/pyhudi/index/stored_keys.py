@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import KEY, LOCATED, STORED, ScanFile
+from pyhudi.engine.api import BASE_ROW, KEY, LOCATED, STORED, ScanFile
 from pyhudi.engine.scanning import groups_matching, naming_file, read_columns
 from pyhudi.formats.parquet import Footer, read_footer, row_group_stats
 from pyhudi.kernels.keys import KeySpec, record_keys
@@ -35,20 +35,22 @@ class Lookup:
     index: int
     file: ScanFile
     keys: pa.Array
+    numbers_rows: bool = False
 
 
 def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.Schema) -> pa.Table:
     """Find which of the keys one file holds.
 
     Shape: LOCATED and the `stored` columns named STORED + name, one row a key that the file has; of a key that is
-    there twice, the first.
+    there twice, the first. BASE_ROW is the last where the look-up asks for it.
     Cost: the key column, and for files with a hit the stored columns; the smaller side is hashed.
     Raises: CorruptData, and what storage raises.
     """
     with naming_file(lookup.file.path), storage.open_input(lookup.file.path) as source:
         footer = read_footer(source)
         groups = _groups_with_keys(footer, lookup.keys)
-        found, rows = common_keys(lookup.keys, _stored_keys(source, spec, footer, groups))
+        keys = _stored_keys(source, spec, footer, groups)
+        found, rows = common_keys(lookup.keys, keys)
         values = read_columns(source, stored, footer, groups) if len(found) else stored.empty_table()
         count = len(found)
         columns = [
@@ -57,7 +59,10 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
             pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
             *(values.take(rows).columns if count else values.columns),
         ]
-    return pa.table(columns, schema=located_schema(stored))
+    located = pa.table(columns, schema=located_schema(stored))
+    if not lookup.numbers_rows:
+        return located
+    return located.append_column(BASE_ROW, _row_numbers(found, rows, keys, footer, groups))
 
 
 def stored_keys(
@@ -107,6 +112,24 @@ def common_keys(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.A
     rows = np.flatnonzero(pc.is_valid(codes).to_numpy(zero_copy_only=False))
     code, first = np.unique(codes.take(pa.array(rows)).to_numpy(), return_index=True)
     return keys.take(pa.array(code)), pa.array(rows[first])
+
+
+def _row_numbers(
+    found: pa.Array, rows: pa.Array, keys: pa.ChunkedArray, footer: Footer, groups: Sequence[int] | None
+) -> pa.Array:
+    """Return the rows of the file that hold keys, given those among the row groups that were read; null for several."""
+    hits = pc.index_in(keys, value_set=found)
+    times = np.bincount(hits.filter(pc.is_valid(hits)).to_numpy(), minlength=len(found))
+    counts = np.array(
+        [footer.metadata.row_group(at).num_rows for at in range(footer.metadata.num_row_groups)], np.int64
+    )
+    starts = np.cumsum(counts) - counts
+    chosen = np.arange(len(counts)) if groups is None else np.array(groups, np.int64)
+    ends = np.cumsum(counts[chosen])
+    read = rows.to_numpy(zero_copy_only=False).astype(np.int64)
+    group = np.searchsorted(ends, read, side="right")
+    numbers = starts[chosen][group] + read - (ends - counts[chosen])[group] if len(read) else read
+    return pa.array(numbers, mask=times != 1)
 
 
 def _schema_of(storage: Storage, path: str) -> pa.Schema:

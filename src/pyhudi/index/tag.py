@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows, ScanFile
+from pyhudi.engine.api import KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows, ScanFile
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
@@ -68,8 +68,9 @@ def find_keys(
     plan: IndexPlan,
     columns: Sequence[str] = (),
     merging: KeysInLogs | None = None,
+    numbers_rows: bool = False,
 ) -> Found:
-    """Look up which of the slices holds which key.
+    """Look up which of the slices holds which key, and, with `numbers_rows`, in which row where that is seen.
 
     Cost: reads the key column of the base files that may hold a key; of merged slices the logs, too. A base file is not
           read where the logs on it have all keys that are wanted of its partition, and no other file group is there.
@@ -84,7 +85,17 @@ def find_keys(
     scanned = [_scan_file(one.base) for one in kept if one.base is not None]
     merged = MergedSlices(slices=tuple(together), spec=merging.spec) if merging is not None else None
     by_partition = not plan.is_global
-    found = locate(engine, storage, rows, scanned, spec, by_partition=by_partition, columns=columns, merged=merged)
+    found = locate(
+        engine,
+        storage,
+        rows,
+        scanned,
+        spec,
+        by_partition=by_partition,
+        columns=columns,
+        merged=merged,
+        numbers_rows=numbers_rows,
+    )
     if not logged:
         return Found(frame=found.frame, slices=(*kept, *together), rows=found.rows)
     frame = _with_located(found, logged, len(kept) + len(together))
@@ -116,8 +127,8 @@ def _with_located(found: Located, logged: Sequence[FileSlice], first: int) -> Fr
     for index, one in enumerate(logged, first):
         mine = keys.in_partition(one.group.partition)
         places = [pa.repeat(one.group.partition, len(mine)), pa.repeat(pa.scalar(index, pa.int32()), len(mine))]
-        tables.append(pa.table([mine, *places], schema=table.schema))
-    return LocalFrame.of(pa.concat_tables(tables))
+        tables.append(pa.table([mine, *places], schema=LOCATED))
+    return LocalFrame.of(pa.concat_tables(tables, promote_options="default"))
 
 
 def _pruned(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
+from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.predicate import Expression, to_sql
@@ -31,7 +32,7 @@ _HOME = "_pyhudi_found_partition"
 _FIRST = "_pyhudi_first"
 _COUNT = "_pyhudi_count"
 _GROUP = "_pyhudi_group"
-_BUCKETS = "_pyhudi_buckets"
+_NEIGHBOURS_OF = "_pyhudi_neighbours_of"
 _NEIGHBOURS_BITS = 6
 _NEIGHBOURS = 1 << _NEIGHBOURS_BITS
 _FEW = 16
@@ -52,27 +53,31 @@ def route_in_spark(frame: DataFrame, located: DataFrame | None, routes: Routes) 
 
 
 def route_as_decided(frame: DataFrame, routed: LocalFrame, routes: Routes) -> DataFrame:
-    """Add BUCKET, TASK and IS_MOVED as they were decided in this process, by ORDER.
+    """Add BUCKET, TASK and IS_MOVED, and BASE_ROW if it is known, as they were decided in this process, by ORDER.
 
     Rows that each go to one place in their own partition need a bucket only. Those of neighbours are sent in one row,
     so that what is joined, and built into a hash table, is 64 times shorter.
     """
-    decided = routed.narrow([ORDER, PARTITION, BUCKET, TASK, IS_MOVED])
+    base_row = [BASE_ROW] if BASE_ROW in routed.schema.names else []
+    decided = routed.narrow([ORDER, PARTITION, BUCKET, TASK, IS_MOVED, *base_row])
     order, spark = decided[ORDER].to_numpy(), frame.sparkSession
     if routes.moves is not Moves.IMPOSSIBLE or len(np.unique(order)) < len(order):
         rows = frame.drop(PARTITION).join(F.broadcast(_sent(spark, decided)), ORDER)
-        return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED)
+        return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED, *base_row)
     groups, place = np.unique(order // _NEIGHBOURS, return_inverse=True)
-    buckets = np.full((len(groups), _NEIGHBOURS), -1, np.int32)
-    buckets[place, order % _NEIGHBOURS] = decided[BUCKET].to_numpy()
-    ends = pa.array(np.arange(0, buckets.size + 1, _NEIGHBOURS, dtype=np.int32))
-    listed = pa.ListArray.from_arrays(ends, pa.array(buckets.ravel()))
-    sent = _sent(spark, pa.table({_GROUP: pa.array(groups), _BUCKETS: listed}))
+    sent = {_GROUP: pa.array(groups)}
+    for name in (BUCKET, *base_row):
+        values = pc.fill_null(decided[name], -1).to_numpy()
+        listed = np.full((len(groups), _NEIGHBOURS), -1, values.dtype)
+        listed[place, order % _NEIGHBOURS] = values
+        ends = pa.array(np.arange(0, listed.size + 1, _NEIGHBOURS, dtype=np.int32))
+        sent[_NEIGHBOURS_OF + name] = pa.ListArray.from_arrays(ends, pa.array(listed.ravel()))
     group, within = F.shiftright(ORDER, _NEIGHBOURS_BITS), named(ORDER).bitwiseAND(F.lit(_NEIGHBOURS - 1)).cast("int")
-    rows = frame.join(F.broadcast(sent), group == named(_GROUP)).withColumn(BUCKET, F.get(_BUCKETS, within))
+    rows = frame.join(F.broadcast(_sent(spark, pa.table(sent))), group == named(_GROUP))
+    rows = rows.withColumns({name: F.get(_NEIGHBOURS_OF + name, within) for name in (BUCKET, *base_row)})
     task, is_moved = _element(routes.task_of_bucket, F.col(BUCKET)), F.lit(False)
     return rows.where(F.col(BUCKET) >= 0).select(
-        *map(named, frame.columns), BUCKET, task.alias(TASK), is_moved.alias(IS_MOVED)
+        *map(named, frame.columns), BUCKET, task.alias(TASK), is_moved.alias(IS_MOVED), *base_row
     )
 
 

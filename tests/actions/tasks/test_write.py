@@ -1,17 +1,25 @@
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.building import trip
-from tests.filegroup.test_writer import TASK, keyed, next_task, spec_at
+from tests.building import TINY_FILTERS, TableBuilder, trip
+from tests.filegroup.test_writer import LAYOUT, TASK, keyed, next_task, spec_at
 
 from pyhudi.actions.tasks.write import RowsKind, runs_by_bucket, status_batch, to_statuses, write_bucket
-from pyhudi.engine.api import BUCKET, IS_MOVED
-from pyhudi.filegroup.writer import WriteStatus, create_base_file
+from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED
+from pyhudi.filegroup.log_scan import log_blocks
+from pyhudi.filegroup.log_spec import log_spec
+from pyhudi.filegroup.writer import Sink, WriteStatus, create_base_file
+from pyhudi.formats.bitmap import decode_positions
+from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.kernels.rules import Fill
+from pyhudi.options import Settings
+from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.instant import InstantTime
 
@@ -77,3 +85,59 @@ def test_rows_of_one_key_in_a_write_fill_each_other_and_the_stored_row():
     (status,) = write_bucket(storage, write, next_task(stored), given, RowsKind.UPSERT)
     (row,) = pq.read_table(storage.open_input(status.path)).to_pylist()
     assert (row["ts"], row["rider"], row["fare"], row["_hoodie_commit_time"]) == (5, "r", 1.0, NEXT)
+
+
+LOGGED = [
+    ({"hoodie.index.type": "SIMPLE"}, True),
+    ({"hoodie.index.type": "BLOOM"}, True),
+    ({"hoodie.index.type": "GLOBAL_SIMPLE"}, True),
+    ({"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}, False),
+    ({"hoodie.write.record.positions": False}, False),
+]
+
+
+@pytest.mark.parametrize(("options", "is_known"), LOGGED)
+@pytest.mark.parametrize("verb", ["upsert", "delete"])
+def test_a_log_block_says_which_rows_of_the_base_file_it_replaces(version, options, is_known, verb):
+    table = TableBuilder("mor").create(version=version, options=options if "hoodie.index.type" in options else None)
+    table.bulk_insert([trip(key) for key in "abcde"], options={**TINY_FILTERS, **options})
+    [base] = table.scan().plan.files
+    if verb == "upsert":
+        table.upsert([trip("d", ts=2), trip("b", ts=2)], options=options)
+    else:
+        table.delete([trip("d"), trip("b")], options=options)
+    stored = pq.read_table(pa.BufferReader(table.state.storage.get(base.path)))["uuid"].to_pylist()
+    [one] = table.scan().plan.merged
+    [[_, block]] = log_blocks(table.state.storage, one.logs)
+    said = block.headers.get(HeaderKey.RECORD_POSITIONS)
+    assert (said is not None) == (is_known and version > 6)
+    if said is not None:
+        assert [stored[place] for place in decode_positions(said, 2)] == ["b", "d"]
+        assert block.headers[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS] == one.base_instant
+    rows = table.scan(columns=["uuid", "ts"], filter="uuid in ('b', 'd', 'e')").to_arrow().sort_by("uuid")
+    assert [tuple(row.values()) for row in rows.to_pylist()] == ([("b", 2), ("d", 2)] if verb == "upsert" else []) + [
+        ("e", 1)
+    ]
+
+
+def test_a_key_that_a_base_file_has_twice_makes_a_block_say_nothing_of_rows():
+    table = TableBuilder("mor").create()
+    table.insert([trip("a"), trip("b"), trip("a", fare=2.0)], options=TINY_FILTERS)
+    table.upsert([trip("a", ts=2, fare=7.0)], options=TINY_FILTERS)
+    [one] = table.scan().plan.merged
+    [[_, block]] = log_blocks(table.state.storage, one.logs)
+    assert HeaderKey.RECORD_POSITIONS not in block.headers
+    assert sorted(table.scan(columns=["fare"]).to_arrow()["fare"].to_pylist()) == [1.0, 7.0, 7.0]
+
+
+@pytest.mark.parametrize("is_as_tagged", [True, False])
+def test_on_top_of_another_base_file_nothing_is_said_of_rows(is_as_tagged):
+    storage, logs = MemoryStorage(), log_spec(Settings(), LAYOUTS[9], LAYOUT, "trips")
+    base = replace(next_task(create_base_file(storage, spec_at(INSTANT), TASK, keyed(trip("a")))), sink=Sink.LOG)
+    rows = keyed(trip("a", ts=2)).append_column(IS_MOVED, pa.array([False]))
+    rows = rows.append_column(BASE_ROW, pa.array([0], pa.int64()))
+    file = replace(base, is_as_tagged=is_as_tagged, base_instant=INSTANT)
+    [status] = write_bucket(storage, replace(spec_at(NEXT), logs=logs), file, rows, RowsKind.UPSERT)
+    size = storage.head(status.path).size_bytes
+    [block] = read_blocks(partial(storage.get_range, status.path), size)
+    assert (HeaderKey.RECORD_POSITIONS in block.headers) == is_as_tagged

@@ -9,10 +9,12 @@ from dataclasses import asdict, replace
 from enum import StrEnum
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.tasks.sink import with_inserts, write_changes
-from pyhudi.engine.api import BUCKET, IS_MOVED, KEY, Attempt
+from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, KEY, Attempt
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.writer import (
     WRITE_STATUS,
@@ -91,8 +93,22 @@ def write_bucket(
     unordered = deletes if kind is RowsKind.DELETE else moved
     if kind is RowsKind.DELETE:
         rows = _widen(rows, spec)
-    changes = RowChanges(keys=rows.column(KEY), rows=rows, is_delete=deletes, is_unordered=unordered)
+    changes = RowChanges(
+        keys=rows.column(KEY),
+        rows=rows,
+        is_delete=deletes,
+        is_unordered=unordered,
+        positions=_base_rows(rows) if file.is_as_tagged else None,
+    )
     return write_changes(storage, spec, file, changes)
+
+
+def _base_rows(rows: pa.Table) -> npt.NDArray[np.int64] | None:
+    """Return the rows of the base file that the look-up found; less than 0 where it did not, None where none is."""
+    if BASE_ROW not in rows.column_names:
+        return None
+    numbers: npt.NDArray[np.int64] = pc.fill_null(rows.column(BASE_ROW), -1).to_numpy()
+    return numbers
 
 
 def _filled(rows: pa.Table, deletes: Bools, merge: MergeSpec) -> tuple[pa.Table, Bools]:
