@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.amounts import amount
 from tests.predicate.trees import SCHEMA, conditions, rows, table_of
 
 from pyhudi.errors import ExpressionError
@@ -54,7 +55,7 @@ def stats_of(files: dict[str, pa.Table], version: int = 9, row_group_size: int =
     return stats.set_column(at, "fileName", pa.array(names, pa.string()))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(100, 200, 2000), deadline=None, suppress_health_check=list(HealthCheck))
 @given(conditions, _files, st.sampled_from([6, 8, 9]))
 def test_a_slice_or_partition_with_a_matching_row_is_kept(expression: Any, given_files: Any, version: int) -> None:
     """Files lack columns, and have narrower types than the table."""

@@ -16,7 +16,7 @@ RUNS_OF_A_KIND = amount(5, 5, 60)
 CROWDS = list(crowds.SCENARIOS)[: amount(4, 10, 250)]
 RUNS_OF_A_CROWD = amount(25, 25, 100)
 """Of each way."""
-SLICES = 9
+SLICES = 18
 
 
 def chosen(suffix, number):

@@ -29,7 +29,7 @@ def _told_seed():
 
 @pytest.mark.timeout(1800)
 def test_troubled_processes_lose_nothing():
-    commits = amount(60, 200, 200)
+    commits = amount(30, 200, 200)
     asked = ["--on", "local,mor", "--commits", str(commits), "--processes", "4", "--minutes", "20", "--seed", SEED]
     done = subprocess.run(
         [sys.executable, "-m", "tests.soak", *asked], cwd=ROOT, capture_output=True, text=True, check=False
@@ -45,7 +45,7 @@ def test_troubled_processes_lose_nothing():
 
 @pytest.mark.timeout(3600)
 def test_killed_writers_leave_what_was_acknowledged(tmp_path):
-    kills = amount(15, 50, 1_000)
+    kills = amount(8, 50, 1_000)
     pending = kill_writers(tmp_path, kills, SEED)
     assert pending > kills // 10, "hardly any writer died in the middle of a write"
     figures.count("real SIGKILL recoveries", kills)

@@ -10,6 +10,7 @@ import pytest
 
 import pyhudi
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded
+from pyhudi.state import properties_file
 from pyhudi.storage.local.store import LocalStorage
 from pyhudi.timeline.codec import decode_commit, encode_commit
 
@@ -131,7 +132,8 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_hostile_metadata_is_corrupt_data_that_names_the_file(path, damage):
+def test_hostile_metadata_is_corrupt_data_that_names_the_file(path, damage, monkeypatch):
+    monkeypatch.setattr(properties_file, "_PAUSE_S", 0.0)
     break_it, calls = DAMAGES[damage]
     name = break_it(path)
     for call in calls:
