@@ -7,6 +7,7 @@ columns holds both sides of a pair. Start at `MergeClauses.of`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -63,7 +64,7 @@ def over_source(expression: Expression) -> Expression:
     return rewrite(expression, renamed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Sides:
     """The columns of both sides, and which of the target's say what a row is and where."""
 
@@ -74,12 +75,12 @@ class Sides:
     dropped: tuple[str, ...] = ()
     """Target columns that the files do not hold: they can be inserted, not read."""
 
-    @property
+    @cached_property
     def readable(self) -> pa.Schema:
         """Return the target columns that expressions can read."""
         return pa.schema([field for field in self.target if field.name not in self.dropped])
 
-    @property
+    @cached_property
     def both(self) -> pa.Schema:
         """Return the columns of a pair."""
         return pa.schema([*self.readable, *(field.with_name(source_name(field.name)) for field in self.source)])
