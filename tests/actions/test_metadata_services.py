@@ -1,6 +1,7 @@
 """Services of the metadata table: what 60 commits leave of it, and what a process that dies leaves."""
 
 import pytest
+from tests.amounts import amount
 from tests.building import TINY_FILTERS, TableBuilder
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.metadata.checking import BUILT, listed_as_stored, metadata_of, rows
@@ -66,7 +67,7 @@ def test_sixty_commits_leave_as_many_files_as_ten(builder, version, count):
         assert find_archived(metadata_of(table).state, done[0].instant)
 
 
-@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("version", amount([9], [6, 9], [6, 9]))
 def test_a_process_that_dies_at_any_step_of_them_loses_nothing(builder, version):
     ready = builder.create(version=version)
     ready.upsert(rows("a", "b"), options={**BUILT, **LATER, **FILES_ONLY})

@@ -56,7 +56,7 @@ def moments(table, done, columns):
     return [one.to_arrow() for one in asked]
 
 
-@pytest.mark.parametrize(("table_type", "seed"), [("cow", 1), ("mor", 2)])
+@pytest.mark.parametrize(("version", "table_type", "seed"), [(6, "mor", 2), (8, "cow", 1), (9, "mor", 2)])
 def test_every_moment_is_what_the_table_was_then_or_a_clean_took_files_of_it(version, table_type, seed):
     builder, luck, past = TableBuilder(table_type), random.Random(seed), []
     table = builder.create(version=version)
