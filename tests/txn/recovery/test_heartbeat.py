@@ -161,10 +161,10 @@ def _fork_while_beating(root, time, ready, stop, children):
     with run_heartbeat(state, time, SETTINGS):
         child = os.fork()
         if not child:
+            ready.set()  # by the child: it has let go of its parent's files
             stop.wait()
             os._exit(0)
         children.put(child)
-        ready.set()
         stop.wait()
 
 
