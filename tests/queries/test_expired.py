@@ -6,7 +6,7 @@ from tests.faulty import FaultyStorage
 from tests.queries.cleaning import clean, clean_metadata, clean_plan, put_instant, taken_by
 from tests.timeline.test_history import archive
 
-from pyhudi.errors import SnapshotExpired
+from pyhudi.errors import InstantNotFound, SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.spark.reading import plan_read
 from pyhudi.timeline.archiving import archive_instants
@@ -169,18 +169,19 @@ def archived_behind_a_savepoint(engine, version):
     return table, done
 
 
-def test_a_time_whose_commits_were_archived_behind_a_savepoint_is_read(engine, version):
-    table, done = archived_behind_a_savepoint(engine, version)
-    for ts, one in enumerate(done, 1):
-        rows = [("a", ts), ("b", 1)]
-        for time in (one.instant, one.completion_time) if version > 6 else (one.instant,):
-            assert engine.rows_of(table, "uuid", "ts", as_of=time) == rows
-            assert sorted_rows(engine.read(table.changes(until=time, columns=["uuid", "ts"]))) == rows
-            assert options_read(table, **{AS_OF: time}).instant == one.instant
-        assert table.scan(as_of=one.instant).plan.instant == one.instant
-    for one in done[:3]:
+def test_a_time_whose_commits_were_archived_behind_a_savepoint_has_expired(engine, version):
+    table, (kept, second, third, last) = archived_behind_a_savepoint(engine, version)
+    assert engine.rows_of(table, "uuid", "ts", as_of=kept.instant) == [("a", 1), ("b", 1)]
+    assert engine.rows_of(table, "uuid", "ts", as_of=last.instant) == [("a", 4), ("b", 1)]
+    assert engine.rows_of(table, "uuid", "ts") == [("a", 4), ("b", 1)]
+    for time in (second.instant, third.instant, second.completion_time, third.completion_time):
         with pytest.raises(SnapshotExpired, match="archived"):
-            table.restore(one.instant)
+            table.scan(as_of=time)
+        with pytest.raises(SnapshotExpired, match="archived"):
+            table.changes(until=time)
+        with pytest.raises(SnapshotExpired, match="archived"):
+            options_read(table, **{AS_OF: time})
+    assert options_read(table, **{AS_OF: kept.instant}).instant == kept.instant
 
 
 def test_changes_that_were_archived_behind_a_savepoint_are_read(engine, version):
@@ -222,18 +223,25 @@ def test_rows_that_were_replaced_do_not_come_back_when_a_savepoint_keeps_their_f
     assert engine.rows_of(table, "uuid", "ts", as_of=last.instant) == [("b", 4), ("z", 1)]
 
 
-def test_a_file_that_was_replaced_when_the_moment_came_is_not_missed_in_it(engine, version):
-    table, (*older, third) = states_of(engine, version)
-    taken = [file_of(table, one) for one in (*older, third)]
-    replacing = table.insert_overwrite(engine.rows(trips(trip("z"))), options=OPTIONS)
-    later = table.upsert(engine.rows(trips(trip("b", "oslo", ts=5))), options=OPTIONS)
-    table.upsert(engine.rows(trips(trip("b", "oslo", ts=6))), options=OPTIONS)
-    clean(table, *taken)
-    move_to_the_archive(table, *older, third, replacing, later)
-    assert engine.rows_of(table, "uuid", "ts", as_of=later.instant) == [("b", 5), ("z", 1)]
-    assert engine.rows_of(table, "uuid", "ts", as_of=replacing.instant) == [("b", 1), ("z", 1)]
-    with pytest.raises(SnapshotExpired, match="cleaned"):
-        table.scan(as_of=third.instant)
+def test_a_time_before_what_is_active_has_expired_where_commits_were_archived(engine, version):
+    table, (kept, *_) = archived_behind_a_savepoint(engine, version)
+    storage, layout = table.state.storage, table.state.layout
+    if version == 6:
+        move_to_the_archive(table, kept)
+    for name in storage.list_names(layout.timeline_path):
+        if name.startswith(kept.instant):
+            storage.delete(f"{layout.timeline_path}/{name}")
+    early = kept.instant
+    if version > 6:
+        archive(table.state, (early, kept.completion_time, "commit", b"", b"", 1))
+    for read in (table.scan, lambda as_of: table.changes(until=as_of)):
+        with pytest.raises(SnapshotExpired, match="archived"):
+            read(as_of=kept.completion_time)
+    with pytest.raises(SnapshotExpired, match="archived"):
+        options_read(table, **{AS_OF: kept.completion_time})
+    if version > 6:
+        with pytest.raises(InstantNotFound):
+            table.scan(as_of="2020-01-01")
 
 
 @pytest.mark.parametrize("version", [8, 9])

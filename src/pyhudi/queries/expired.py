@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import FileMissing, SnapshotExpired
 from pyhudi.filegroup.file_index import FILES, FileIndex
-from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
@@ -26,10 +26,9 @@ __all__ = [
     "ReadAmong",
     "archived_after",
     "cut_at",
-    "may_be_archived",
-    "newest_at",
     "require_kept",
     "require_unarchived",
+    "require_unarchived_requests",
     "standing",
 ]
 
@@ -37,13 +36,9 @@ __all__ = [
 def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
     """Cut a timeline to what was visible at a point, archived commits too.
 
-    What was requested later is out of sight by its time, as is all of layout 1, so of the history only those commits
-    are asked for that were at work at that point.
-
-    Cost: two small reads, and once a process one of each file of the history of that time; nothing at version 6.
+    Cost: what `archived_after` costs.
     """
-    cut = as_of(timeline, point)
-    return cut if timeline.layout == 1 else hide(cut, timeline.archive.completed_after(point, point))
+    return hide(as_of(timeline, point), archived_after(timeline, point))
 
 
 def archived_after(timeline: Timeline, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
@@ -52,7 +47,7 @@ def archived_after(timeline: Timeline, point: InstantTime) -> Mapping[InstantTim
     Cost: two small reads, and once a process one of each file of the history with commits of that time; at version 6
           the whole archive, but nothing where no commit since that point can be archived.
     """
-    if timeline.layout == 1 and not may_be_archived(timeline, point):
+    if timeline.layout == 1 and not _may_be_archived(timeline, point):
         return {}
     return timeline.archive.completed_after(point)
 
@@ -63,8 +58,15 @@ def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
     Cost:   as `cut_at`.
     Raises: SnapshotExpired.
     """
-    newest = newest_at(timeline, time)
+    newest = _newest_at(timeline, time)
     _refuse(newest, time, archived_after(timeline, newest))
+
+
+def require_unarchived_requests(timeline: Timeline, time: InstantTime) -> None:
+    """Refuse a time before which a commit was requested last that was archived.   Raises: SnapshotExpired."""
+    newest = max((one for one in timeline.completed if one <= time), default=InstantTime(""))
+    later = archived_after(timeline, newest)
+    _refuse(newest, time, [requested for requested in later if requested > newest])
 
 
 def require_kept(
@@ -91,8 +93,7 @@ def require_kept(
     gone = {(where, name) for where in concerned for name in cleaned[where]} - listed
     for one in latest_file_slices(_with_gone(there, gone), timeline, replaced):
         for file in (one.base, *one.logs):
-            is_gone = file is not None and (one.group.partition, file.path.rsplit("/", 1)[-1]) in gone
-            if file is not None and is_gone and not _is_replaced_in_archive(timeline, one):
+            if file is not None and (one.group.partition, file.path.rsplit("/", 1)[-1]) in gone:
                 raise SnapshotExpired(
                     "files of this moment were cleaned; read a later one", until=timeline.until, file=file.path
                 )
@@ -118,23 +119,13 @@ def standing(state: TableState, timeline: Timeline) -> Iterator[None]:
 
 def _require_standing(state: TableState, timeline: Timeline) -> None:
     names = set(state.storage.list_names(state.layout.timeline_path))
-    gone = [one for one in timeline.completed.values() if one.file_name and one.file_name not in names]
+    gone = [one for one in timeline.completed.values() if one.file_name not in names]
     now = load_timeline(state) if gone else timeline
     for one in gone:
         if not is_committed(now, one.requested_time):  # else it was archived
             raise SnapshotExpired(
                 "a commit was taken back while its files were listed; read again", instant=one.requested_time
             )
-
-
-def _is_replaced_in_archive(timeline: Timeline, gone: FileSlice) -> bool:
-    """Return whether a file slice had been replaced, when the moment came, by a commit that was archived since.
-
-    Cost: what `replaced_after` costs, for a slice of which a clean took files.
-    """
-    replaced = timeline.archive.replaced_after(InstantTime(gone.base_instant))
-    by = replaced.get((gone.group.partition, gone.group.file_id))
-    return by is not None and by not in timeline.completed and is_committed(timeline, by)
 
 
 def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:
@@ -144,17 +135,17 @@ def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:
     return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
 
 
-def newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
+def _newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
     """Return the point of the newest active commit at a time; empty where none is."""
     return max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
 
 
-def may_be_archived(timeline: Timeline, point: InstantTime) -> bool:
+def _may_be_archived(timeline: Timeline, point: InstantTime) -> bool:
     """Return whether commits later than the active one before a point may have been archived.
 
     They are only where a savepoint keeps that one, which may have been deleted since.
     """
-    return timeline.first_write is None or newest_at(timeline, point) <= timeline.first_write
+    return timeline.first_write is None or _newest_at(timeline, point) <= timeline.first_write
 
 
 def _refuse(newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:

@@ -8,6 +8,7 @@ Spec: format/timeline 6.3.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from functools import partial
 
 from pyhudi.errors import HistoryExpired, InvalidInput
@@ -15,11 +16,11 @@ from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
-from pyhudi.queries.archived import cut_at_moment
 from pyhudi.queries.expired import archived_after, cut_at, require_unarchived
-from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot, point_of
+from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
+from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.view import (
     HOLLOW_COMMITS,
@@ -27,7 +28,8 @@ from pyhudi.timeline.view import (
     Timeline,
     changed_between,
     changed_between_requested,
-    latest_write,
+    find_instant,
+    resolve_as_of,
 )
 
 __all__ = ["Window", "plan_between", "plan_changes"]
@@ -61,8 +63,8 @@ def plan_changes(
     Raises: InstantNotFound; what `plan_between` raises.
     """
     timeline, zone = load_timeline(state), timeline_zone(state)
-    begin = None if after is None else point_of(timeline, after, zone)
-    end = None if until is None else point_of(timeline, until, zone)
+    begin = None if after is None else _bound(timeline, after, zone)
+    end = None if until is None else _bound(timeline, until, zone)
     window = Window(after=begin, until=end, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
     return plan_between(state, timeline, window, columns=columns, predicate=predicate, settings=settings)
 
@@ -88,10 +90,7 @@ def plan_between(
     if window.after is not None:
         return _plan_of_instants(state, timeline, instants, _archived_in(timeline, window), plan_at)
     if window.until is not None:
-        if timeline.layout == 1 and window.holes is HollowCommits.USE_TRANSITION_TIME:
-            require_unarchived(timeline, window.until)
-        elif seen := _archived_snapshot(state, timeline, window.until):
-            return plan_at(seen)
+        require_unarchived(timeline, window.until)
     if instants:
         return plan_at(cut_at(timeline, max(timeline.point(one) for one in instants)))
     return _plan_of_instants(state, timeline, instants, {}, plan_at)
@@ -117,7 +116,7 @@ def _plan_of_instants(
     points = [*archived.values(), *map(timeline.point, instants)]
     if not points:
         return plan_at(timeline, partitions=())
-    seen = cut_at_moment(state, timeline, max(points))
+    seen = cut_at(timeline, max(points))
     touched = None if archived else _touched(state, instants)
     plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
     times = [*archived, *(one.requested_time for one in instants)]
@@ -129,13 +128,6 @@ def _plan_of_instants(
         slices=tuple(one for one in plan.slices if touched is None or one.group in touched),
         predicate=ours if plan.predicate is None else all_of(ours, plan.predicate),
     )
-
-
-def _archived_snapshot(state: TableState, timeline: Timeline, until: InstantTime) -> Timeline | None:
-    """Return what was visible at a point where the newest commit until then was archived."""
-    seen = cut_at_moment(state, timeline, until)
-    newest = latest_write(seen)
-    return None if newest is None or newest.requested_time in timeline.completed else seen
 
 
 def _instants_in(timeline: Timeline, window: Window) -> Sequence[Instant]:
@@ -156,6 +148,16 @@ def _archived_in(timeline: Timeline, window: Window) -> Mapping[InstantTime, Ins
             "commits of this window may be archived; begin at a later commit, or read a snapshot", after=window.after
         )
     return {time: point for time, point in found.items() if window.until is None or point <= window.until}
+
+
+def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
+    """Return a point in the readers' order: a named commit's own, also where it was archived, or wall time."""
+    if isinstance(moment, str) and find_instant(timeline, moment) is not None:
+        return timeline.point(resolve_as_of(timeline, moment, zone))
+    time = parse_time(moment, zone)
+    if time != moment or timeline.layout == 1:
+        return time
+    return timeline.archive.completion_of(time) or time
 
 
 def _touched(state: TableState, instants: Sequence[Instant]) -> set[FileGroupId]:

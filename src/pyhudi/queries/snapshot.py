@@ -8,7 +8,7 @@ Spec: Reader Expectations 1-5.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime
 from functools import partial
 
 import pyarrow as pa
@@ -21,10 +21,9 @@ from pyhudi.filegroup.view import as_file_slices
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, check
-from pyhudi.queries.archived import cut_at_moment, cut_at_request
 from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.committed_files import CHECK_FILES
-from pyhudi.queries.expired import cut_at, standing
+from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
 from pyhudi.queries.path_values import values_in_paths
 from pyhudi.queries.slice_rows import Merging, merging_of, read_planned, scan_file_of
 from pyhudi.queries.slices import table_schema
@@ -33,10 +32,9 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time, parse_time
-from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.view import Timeline, find_instant, first_pending_write, latest_write, resolve_as_of
+from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "point_of", "run_read", "slice_reader"]
+__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "run_read", "slice_reader"]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -93,9 +91,7 @@ class ReadPlan:
 def pin(state: TableState, moment: Moment | None) -> Timeline:
     """Read the timeline once, cut to what was visible at a moment.
 
-    Of a moment whose own newest commit was archived the history tells what that wrote.
-
-    Raises: InstantNotFound; SnapshotExpired where the history does not tell.
+    Raises: InstantNotFound; SnapshotExpired for a time whose own commits were archived.
     """
     timeline = load_timeline(state)
     if moment is None:
@@ -103,31 +99,15 @@ def pin(state: TableState, moment: Moment | None) -> Timeline:
     zone = timeline_zone(state)
     is_instant = isinstance(moment, str) and (moment in timeline.completed or moment in timeline.pending_times)
     if not is_instant:
-        seen = cut_at_moment(state, timeline, point_of(timeline, moment, zone))
-        newest = latest_write(seen)
-        if newest is not None and newest.requested_time not in timeline.completed:
-            return seen
+        require_unarchived(timeline, parse_time(moment, zone))
     return cut_at(timeline, timeline.point(resolve_as_of(timeline, moment, zone)))
-
-
-def point_of(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
-    """Return a point in the readers' order: a named commit's own, also where it was archived, or wall time.
-
-    Raises: InstantNotFound for a commit that is not completed; InvalidInput for other text.
-    """
-    if isinstance(moment, str) and find_instant(timeline, moment) is not None:
-        return timeline.point(resolve_as_of(timeline, moment, zone))
-    time = parse_time(moment, zone)
-    if time != moment or timeline.layout == 1:
-        return time
-    return timeline.archive.completion_of(time) or time
 
 
 def pin_requested(state: TableState, time: str) -> Timeline:
     """Cut the timeline as Hudi's `as.of.instant` does: by requested time.
 
     Raises: OptionError at or behind a pending write, which the next such read may see; InvalidInput for no time;
-            SnapshotExpired where the archive does not tell what the last commit wrote that was requested until then.
+            SnapshotExpired where the last commit that was requested until then was archived.
     """
     timeline = load_timeline(state)
     until = parse_query_time(time, timeline_zone(state))
@@ -139,7 +119,8 @@ def pin_requested(state: TableState, time: str) -> Timeline:
             until=until,
             pending=waiting.requested_time,
         )
-    return cut_at_request(state, timeline, until)
+    require_unarchived_requests(timeline, until)
+    return as_of_requested(timeline, until)
 
 
 def plan_snapshot(

@@ -37,7 +37,6 @@ from pyhudi.timeline.codec import (
 from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name, parse_name
 from pyhudi.timeline.listing import list_instants
-from pyhudi.timeline.lsm import load_archived
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.restore import RestorePlan
 from pyhudi.timeline.view import Timeline, timeline_of, without
@@ -359,11 +358,7 @@ def _read_archived(state: TableState, path: str) -> bytes | None:
     instant = parse_name(path.rsplit("/", 1)[-1])
     if instant is None:
         return None
-    time = instant.requested_time
-    if state.layout.timeline_layout > 1:
-        rows = load_archived(state, ("action", "metadata"), first=time, last=time).to_pylist()
-        return next((row["metadata"] or b"" for row in rows if row["action"] == instant.action), None)
-    past = Past(state, ())
+    past, time = Past(state, ()), instant.requested_time
     batches = (one for file in past.files(time, time) for one in past.rows(file, [instant.action], *_SAID))
     return next(
         (row["metadata"] or b"" for one in batches for row in one.to_pylist() if row["instantTime"] == time), None

@@ -36,7 +36,7 @@ def cleaned_since(state: TableState, moment: Timeline) -> Mapping[str, frozenset
     meanwhile.
 
     Cost:   a listing of the timeline, and once a process one read of each clean since; where no clean before the moment
-            is active any more, also what the history has since.
+            is active any more, also the history.
     Raises: CorruptData naming the file.
     """
     cleans = [one for one in load_timeline(state).instants if one.action is Action.CLEAN]
@@ -98,7 +98,7 @@ def _taken_by(state: TableState, clean: Instant) -> _Files | None:
 def _archived_since(state: TableState, until: InstantTime, layout: int) -> Iterable[_Files]:
     """Read what archived cleans took that were completed after a point; of layout 1 all."""
     past = Past(state, ())
-    for path in past.files_since(until):
+    for path in past.files():
         for done, files in said_once(state, "cleaned", path, partial(_taken_in, past, path)):
             if not done or done > until or layout == 1:
                 yield files

@@ -9,7 +9,7 @@ Spec: format/timeline 3.7, 3.8, 4.1, 6.2; reliability 1.4 R3.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any, Final, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import FileMissing, InternalError, InvalidInput
+from pyhudi.errors import FileMissing, InvalidInput
 from pyhudi.state.model import TableState
 from pyhudi.timeline.archive_logs import archive_logs, read_archive_log
 from pyhudi.timeline.clock import format_instant, instant_ms
@@ -28,7 +28,6 @@ from pyhudi.timeline.lsm import HistoryFile, read_history_columns, read_manifest
 __all__ = ["Past", "find_archived", "said_once"]
 
 _MOST_CACHED: Final = 10_000
-_LATEST: Final = "9" * 17
 _LONGEST_ACTION_MS: Final = 86_400_000
 """A day, as Apache Hudi assumes: what was requested longer before a moment was completed by then."""
 _RUN_AGAIN: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
@@ -84,45 +83,14 @@ class Past:
         found = (self._completions_in(path).get(time) for path in self.files(time, time))
         return next((completion for completion in found if completion), None)
 
-    def completed_after(
-        self, point: InstantTime, requested_by: InstantTime | None = None
-    ) -> dict[InstantTime, InstantTime]:
+    def completed_after(self, point: InstantTime) -> dict[InstantTime, InstantTime]:
         """Return the archived writes that were completed later than a point: completion by requested time.
-
-        With `requested_by` only those that were requested by then.
 
         Cost: two small reads, and once a process one of each file of the history that may hold such a write.
         """
-        recent = self.files(_a_day_before(point), requested_by)
+        recent = self.files(_a_day_before(point))
         found = (pair for path in recent for pair in self._completions_in(path).items())
-        return {time: done for time, done in found if done > point and (requested_by is None or time <= requested_by)}
-
-    def writes_between(
-        self, after: InstantTime, until: InstantTime, *, is_by_request: bool = False
-    ) -> Iterator[Instant]:
-        """Yield the archived writes with a point in (after, until], newest first.
-
-        `is_by_request` takes the requested time for the point.
-
-        Cost: two small reads, and once a process one of each file of the history down to where the caller stops; in
-              layout 1 of all.
-        """
-        left = self._newest_first(_a_day_before(after) if after else None, until)
-        pool: dict[InstantTime, tuple[InstantTime, str]] = {}
-        while True:
-            newest = max(((point, time) for time, (point, _) in pool.items()), default=None)
-            if left and (newest is None or left[0].may_hold(_a_day_before(newest[0]), None)):
-                path = self._path(left.pop(0))
-                found = self._completions_in(path).items()
-                points = ((time, time if is_by_request else done) for time, done in found)
-                pool |= {time: (point, path) for time, point in points if point and after < point <= until}
-                continue
-            if newest is None:
-                return
-            time = newest[1]
-            _, path = pool.pop(time)
-            if self.was_committed(time):
-                yield self._write_at(path, time)
+        return {time: done for time, done in found if done > point}
 
     def replaced_after(self, time: InstantTime) -> dict[tuple[str, str], InstantTime]:
         """Map each (partition path, file id) that was replaced since a time to the archived replacecommit that did it.
@@ -138,7 +106,10 @@ class Past:
 
         Cost: the first time, two small reads; in layout 1 a listing.
         """
-        return [self._path(one) for one in self._known() if one.may_hold(first, last)]
+        if self._files is None:
+            self._files = _archive(self.state) if self._is_logged else read_manifest(self.state).files
+        directory = self.state.layout.history_path
+        return [f"{directory}/{one.name}" for one in self._files if one.may_hold(first, last)]
 
     def rows(self, path: str, actions: Iterable[Action], *names: str) -> list[pa.RecordBatch]:
         """Read what one file of the history says of some actions.   Shape: columns of `timeline.lsm.ARCHIVED`."""
@@ -148,35 +119,9 @@ class Past:
         batches = read_history_columns(self.state, path, *dict.fromkeys(("action", *names)))
         return [one.filter(pc.is_in(one.column("action"), pa.array(wanted, pa.string()))) for one in batches]
 
-    def files_since(self, point: InstantTime) -> list[str]:
-        """List the files of the history that may hold instants completed since a point.   Cost: as `files`."""
-        return self.files(_a_day_before(point))
-
     @property
     def _is_logged(self) -> bool:
         return self.state.layout.timeline_layout == 1
-
-    def _known(self) -> tuple[HistoryFile, ...]:
-        if self._files is None:
-            self._files = _archive(self.state) if self._is_logged else read_manifest(self.state).files
-        return self._files
-
-    def _path(self, file: HistoryFile) -> str:
-        return f"{self.state.layout.history_path}/{file.name}"
-
-    def _newest_first(self, first: str | None, last: str) -> list[HistoryFile]:
-        """List the files that may hold instants of a range, by the last that each may hold."""
-        wanted = [one for one in self._known() if one.may_hold(first, last)]
-        return sorted(wanted, key=lambda one: one.last or _LATEST, reverse=True)
-
-    def _write_at(self, path: str, time: InstantTime) -> Instant:
-        """Read the write of a requested time that one file of the history holds."""
-        names = ("instantTime", "completionTime", "action")
-        rows = (row for batch in self.rows(path, WRITE_ACTIONS, *names) for row in _pairs(batch, *names))
-        for at, done, action in rows:
-            if at == time:
-                return Instant(requested_time=time, action=Action(action), state=State.COMPLETED, completion_time=done)
-        raise InternalError("a write of the history is gone from the file that has it", file=path, instant=time)
 
     def _undone_by(self, instant: Instant) -> _Undone:
         """Read what a rollback or restore of the active timeline takes back: a rollback that is not done has a plan."""

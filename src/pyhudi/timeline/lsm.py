@@ -108,12 +108,6 @@ class HistoryFile:
         match = _FILE_NAME.fullmatch(self.name)
         return None if match is None else int(match[3])
 
-    @property
-    def last(self) -> str | None:
-        """Return the latest requested time that its name says; None where it does not say."""
-        match = _FILE_NAME.fullmatch(self.name)
-        return None if match is None or match[1] > match[2] else match[2]
-
     def may_hold(self, first: str | None, last: str | None) -> bool:
         """Return whether it may hold an instant requested from first to last; None is no bound.
 

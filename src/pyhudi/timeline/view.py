@@ -45,7 +45,6 @@ __all__ = [
     "resolve_as_of",
     "schema_changes",
     "timeline_of",
-    "with_archived",
     "with_completed",
     "without",
 ]
@@ -82,16 +81,8 @@ class Archive(Protocol):
         """Return when it was completed; None where that is not known."""
         ...
 
-    def completed_after(
-        self, point: InstantTime, requested_by: InstantTime | None = None
-    ) -> Mapping[InstantTime, InstantTime]:
-        """Return the writes that were completed later than a point, all or some: completion by requested time."""
-        ...
-
-    def writes_between(
-        self, after: InstantTime, until: InstantTime, *, is_by_request: bool = False
-    ) -> Iterator[Instant]:
-        """Yield the writes with a point in (after, until], newest first; or with a requested time."""
+    def completed_after(self, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
+        """Return the writes that were completed later than a point: completion by requested time."""
         ...
 
     def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
@@ -108,15 +99,8 @@ class _NoArchive:
     def completion_of(self, time: InstantTime) -> InstantTime | None:
         return None
 
-    def completed_after(
-        self, point: InstantTime, requested_by: InstantTime | None = None
-    ) -> Mapping[InstantTime, InstantTime]:
+    def completed_after(self, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
         return {}
-
-    def writes_between(
-        self, after: InstantTime, until: InstantTime, *, is_by_request: bool = False
-    ) -> Iterator[Instant]:
-        return iter(())
 
     def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
         return {}
@@ -245,12 +229,6 @@ def as_of(timeline: Timeline, point: InstantTime) -> Timeline:
 def hide(timeline: Timeline, times: Iterable[InstantTime]) -> Timeline:
     """Put what archived instants wrote out of sight."""
     return replace(timeline, pending_times=timeline.pending_times.union(times))
-
-
-def with_archived(timeline: Timeline, writes: Iterable[Instant]) -> Timeline:
-    """Put archived writes into a timeline that was cut, as its newest: what they say is read from the history."""
-    known = {**timeline.completed, **{one.requested_time: one for one in writes}}
-    return replace(timeline, completed=dict(sorted(known.items())))
 
 
 def without(timeline: Timeline, times: Collection[InstantTime]) -> Timeline:
