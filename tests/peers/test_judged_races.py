@@ -33,8 +33,12 @@ RUST_ON_S3 = {
     "aws_allow_http": "true",
 }
 FILE_LOCK = {"hoodie.write.lock.provider": f"{HUDI}FileSystemBasedLockProvider"}
-AT_ONCE = {"hoodie.write.num.retries.on.conflict.failures": "0"}
-"""Conflicts are counted by the race, so none is met with in silence."""
+AT_ONCE = {
+    "hoodie.write.num.retries.on.conflict.failures": "0",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+"""Conflicts are counted by the race, so none is met with in silence; every moment is read again at its end."""
 COMMIT_TIME = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
 RACING = {
     "hoodie.table.name": "trips",
@@ -150,7 +154,7 @@ def test_with_a_lock_in_zookeeper(hudi_1_2, zookeeper, tmp_path):
         "hoodie.write.lock.zookeeper.base_path": "/hudi/locks",
         "hoodie.write.lock.zookeeper.lock_key": "trips",
     }
-    make(path, 9, lock)
+    make(path, 9, lock | url)
     impatient = {"hoodie.write.lock.client.num_retries": "1", "hoodie.write.lock.wait_time_ms": "500"}
     rows = pa.Table.from_pylist([{"id": "a", "city": "rio", "note": ""}], schema=COLUMNS)
     with lock_for(open_table(path).state, Settings(url)).hold(), pytest.raises(PeerError, match="acquire"):

@@ -508,6 +508,14 @@ def test_the_checksum_of_hadoop_goes_before_its_file_is_replaced_or_deleted(stor
     assert (base / "d" / ".b.crc").exists()
 
 
+def test_a_file_that_was_created_before_keeps_its_checksum(storage: LocalStorage):
+    storage.put("d/lock", b"")
+    storage.put("d/.lock.crc", b"of Apache Hudi's lock")
+    with pytest.raises(PreconditionFailed):
+        storage.put("d/lock", b"ours", PutMode.CREATE)
+    assert storage.get("d/.lock.crc") == b"of Apache Hudi's lock"
+
+
 def test_a_name_too_long_to_have_a_checksum_is_written_and_deleted(storage: LocalStorage):
     storage.put("x" * 255, b"1")
     storage.put("x" * 255, b"2")

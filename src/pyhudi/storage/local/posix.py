@@ -18,6 +18,7 @@ __all__ = [
     "SyncedDirectories",
     "enter",
     "is_directory",
+    "is_there",
     "names_in",
     "open_regular",
     "read_all",
@@ -123,6 +124,15 @@ def require_plain(mode: int, name: str) -> None:
 def is_directory(parent_fd: int, name: str) -> bool:
     """Return whether a directory has this name."""
     return stat.S_ISDIR(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode)
+
+
+def is_there(parent_fd: int, name: str) -> bool:
+    """Return whether anything has this name."""
+    try:
+        os.stat(name, dir_fd=parent_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def names_in(parent_fd: int, name: str) -> list[str]:

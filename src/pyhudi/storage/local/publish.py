@@ -145,12 +145,14 @@ class TemporaryFile:
             posix.enter(files.root, DIRECTORY) as from_fd,
             posix.enter(files.root, parents, is_created=True, synced=files.synced, before_ns=written_ns) as to_fd,
         ):
-            posix.remove_checksum(to_fd, name)
             move(self.name, from_fd, name, to_fd)
             os.fsync(to_fd)
 
 
 def _link(source: str, from_fd: int, target: str, to_fd: int) -> None:
+    # What is there keeps its checksum. A lock of Apache Hudi's that is being made would stay for ever without.
+    if not posix.is_there(to_fd, target):
+        posix.remove_checksum(to_fd, target)
     try:
         os.link(source, target, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
     except FileExistsError as error:
@@ -160,4 +162,5 @@ def _link(source: str, from_fd: int, target: str, to_fd: int) -> None:
 
 
 def _rename(source: str, from_fd: int, target: str, to_fd: int) -> None:
+    posix.remove_checksum(to_fd, target)
     os.rename(source, target, src_dir_fd=from_fd, dst_dir_fd=to_fd)
