@@ -6,13 +6,22 @@ import pyarrow as pa
 import pytest
 from tests.building import TRIPS, counts, trip, trips
 
-from pyhudi.errors import HudiError, InvalidInput, KeyMissing, OptionError, SchemaMismatch, TableExists
+from pyhudi.errors import (
+    HudiError,
+    InvalidInput,
+    KeyMissing,
+    OptionError,
+    SchemaMismatch,
+    StorageUnavailable,
+    TableExists,
+)
 from pyhudi.state.properties_file import update_properties
 from pyhudi.table import create_table, open_table, opening, table_exists, write_table
 
 WRITE = "hoodie.datasource.write."
 SAID = {"record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"]}
 LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+ZOOKEEPER = "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider"
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 3}
 TIMES = {
     f"{WRITE}keygenerator.type": "TIMESTAMP",
@@ -111,6 +120,19 @@ def test_an_option_that_a_table_does_not_keep_is_refused(path, option, said, is_
         create_table(path, TRIPS, **SAID, options=option, if_exists="open")
     assert told.value.values["key"] in option
     assert table_exists(path) is is_there
+
+
+def test_a_table_is_made_under_a_lock_that_only_writers_can_reach(path):
+    of_locks = "hoodie.write.lock."
+    declared = {f"{of_locks}provider": ZOOKEEPER, f"{of_locks}zookeeper.base_path": "/hudi"}
+    own = {f"{of_locks}zookeeper.url": "127.0.0.1:9", f"{of_locks}zookeeper.connection_timeout_ms": 100}
+    with pytest.raises(StorageUnavailable, match="check the url"):
+        create_table(path, TRIPS, **SAID, options=declared | own)
+    assert not table_exists(path)
+    options = {"hoodie.metadata.enable": False, **declared, **own}
+    kept = create_table(path, TRIPS, **SAID, options=options).state.config.properties
+    assert declared.items() <= kept.items()
+    assert own.keys().isdisjoint(kept)
 
 
 def test_an_option_that_a_table_keeps_is_in_its_properties(path):

@@ -5,6 +5,8 @@ Start at `make_table`.
 
 from contextlib import suppress
 
+import pyarrow as pa
+
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.changes import TaskRunner
 from pyhudi.metadata.partitions import MetadataPartition
@@ -26,13 +28,16 @@ __all__ = ["build_metadata_table_again", "keep_metadata_table", "make_table", "w
 def make_table(planned: TableState, settings: Settings, run: TaskRunner) -> TableState:
     """Make a planned table, with a metadata table unless the options say otherwise.
 
-    A crash between the two leaves a table without a metadata table.
+    Where the lock cannot be had, nothing is made. A crash between the two leaves a table without a metadata table.
 
-    Locks:  takes the table lock.
-    Raises: TableExists.
+    Locks:  takes the table lock, where there is to be a metadata table.
+    Raises: TableExists; as `lock_for`; LockNotAcquired.
     """
-    state = create_state(planned.storage, planned.env, planned.config.properties)
-    return _kept(state, settings, run) if settings.get(METADATA_TABLE) else state
+    if not settings.get(METADATA_TABLE):
+        return create_state(planned.storage, planned.env, planned.config.properties)
+    with lock_for(planned, settings).hold():
+        state = create_state(planned.storage, planned.env, planned.config.properties)
+        return _built(state, settings, run, read_ahead(state, settings, run))
 
 
 def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
@@ -47,11 +52,17 @@ def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) 
 def _kept(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
     known = read_ahead(state, settings, run)
     with lock_for(state, settings).hold():
-        state, timeline = require_same_table(state), load_timeline(state)
+        state = require_same_table(state)
         if state.config.metadata_partitions and not has_upkeep(state, settings):
             return state  # another writer was quicker
-        completion = times_for(state, settings).issue(newest_time(timeline))
-        return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known)
+        return _built(state, settings, run, known)
+
+
+def _built(state: TableState, settings: Settings, run: TaskRunner, known: pa.Table | None) -> TableState:
+    """Build the metadata table.   Locks: the table lock is held."""
+    timeline = load_timeline(state)
+    completion = times_for(state, settings).issue(newest_time(timeline))
+    return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known)
 
 
 def without_metadata_table(state: TableState) -> TableState:

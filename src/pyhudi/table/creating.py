@@ -7,6 +7,7 @@ Nothing is written here: `create_table` makes the table, or the first write once
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -31,6 +32,8 @@ from pyhudi.txn.fence import fence_declaration
 from pyhudi.txn.locks import lock_declaration
 
 __all__ = ["TableArguments", "plan_table", "require_as_asked", "require_kept_options"]
+
+_OF_LOCKS: Final = "hoodie.write.lock."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +107,8 @@ def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key
     for key, text in settings.values.items():
         if key == METADATA_TABLE.key:
             continue  # told by what the table has
+        if LOCK_KEYS[0] in declared and key.startswith(_OF_LOCKS) and key not in LOCK_KEYS:
+            continue  # the metadata table is built under the lock that is named, which this reaches
         if is_table_option(key):
             wanted = text if key.startswith(TIMEBASED_PREFIX) else kept.get(key)  # what else there is was compared
         elif key not in {*LOCK_KEYS, *INDEX_KEYS, FENCE_KEY} or _is_own_lock(key, declared):
