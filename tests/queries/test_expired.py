@@ -211,6 +211,16 @@ def test_what_was_archived_behind_a_savepoint_is_seen_when_the_savepoint_is_gone
     assert engine.rows_of(table, "uuid", "ts") == [("a", 3), ("b", 4)]
 
 
+def test_a_time_behind_a_second_savepoint_that_is_gone_has_expired(engine, version):
+    table, (first, kept, archived) = states_of(engine, version)
+    table.upsert(engine.rows(trips(trip("b", "oslo", ts=4))), options=OPTIONS)
+    move_to_the_archive(table, archived)
+    assert first.instant == table.timeline.first_write
+    assert engine.rows_of(table, "uuid", "ts", as_of=kept.instant) == [("a", 2), ("b", 1)]
+    with pytest.raises(SnapshotExpired, match="archived"):
+        table.scan(as_of=archived.instant)
+
+
 @pytest.mark.parametrize("version", [8, 9])
 def test_rows_that_were_replaced_do_not_come_back_when_a_savepoint_keeps_their_files(engine, version):
     table, (kept, *_) = states_of(engine, version)

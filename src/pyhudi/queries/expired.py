@@ -44,11 +44,11 @@ def cut_at(timeline: Timeline, point: InstantTime) -> Timeline:
 def archived_after(timeline: Timeline, point: InstantTime) -> Mapping[InstantTime, InstantTime]:
     """Return the archived writes that became visible later than a point: their own points by requested time.
 
+    There are some where a savepoint kept the commits before that point, also one that was deleted since.
+
     Cost: two small reads, and once a process one of each file of the history with commits of that time; at version 6
-          the whole archive, but nothing where no commit since that point can be archived.
+          the whole archive, whose names do not tell what is inside.
     """
-    if timeline.layout == 1 and not _may_be_archived(timeline, point):
-        return {}
     return timeline.archive.completed_after(point)
 
 
@@ -138,14 +138,6 @@ def _with_gone(files: pa.Table, gone: Collection[tuple[str, str]]) -> pa.Table:
 def _newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
     """Return the point of the newest active commit at a time; empty where none is."""
     return max((timeline.point(one) for one in as_of(timeline, time).completed.values()), default=InstantTime(""))
-
-
-def _may_be_archived(timeline: Timeline, point: InstantTime) -> bool:
-    """Return whether commits later than the active one before a point may have been archived.
-
-    They are only where a savepoint keeps that one, which may have been deleted since.
-    """
-    return timeline.first_write is None or _newest_at(timeline, point) <= timeline.first_write
 
 
 def _refuse(newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
