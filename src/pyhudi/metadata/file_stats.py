@@ -41,7 +41,7 @@ def parquet_stats(
     """
     metadata = footer.metadata
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
-    leaves = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
+    leaves = footer.leaves
     fields = [footer.schema.field(name) for name in columns if name in leaves and name in footer.schema.names]
     fields = [field for field in fields if can_encode(field.type, table_version)]
     is_java = (metadata.created_by or "").startswith(_JAVA)

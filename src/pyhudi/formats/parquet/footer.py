@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
-from pyhudi.formats.parquet.old_calendar import find_old_calendar
+from pyhudi.formats.parquet.old_calendar import OldCalendar, find_old_calendar
 from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
 
 __all__ = [
@@ -58,13 +58,24 @@ class Footer:
     statistics: StoredStatistics
 
     @cached_property
+    def leaves(self) -> Mapping[str, int]:
+        """Number the leaf columns by their paths."""
+        schema = self.metadata.schema
+        return {schema.column(at).path: at for at in range(self.metadata.num_columns)}
+
+    @cached_property
+    def old_calendar(self) -> OldCalendar | None:
+        """Return which dates and times are in the old calendar; None where none are."""
+        return find_old_calendar(self.metadata)
+
+    @cached_property
     def dictionary_columns(self) -> tuple[str, ...]:
         """Name the columns of text or bytes in which every page points into a small dictionary.
 
         Reading them as one is cheaper.   Raises: CorruptData.
         """
         with damage_as_corrupt_data():
-            return _dictionary_columns(self.metadata, self.schema)
+            return _dictionary_columns(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +150,10 @@ def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
     """
     metadata = footer.metadata
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    leaf = next((at for at, path in enumerate(_leaf_paths(metadata)) if path == column), None)
+    leaf = footer.leaves.get(column)
     if leaf is None or column not in footer.schema.names:
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
-    kind, old = footer.schema.field(column).type, find_old_calendar(metadata)
+    kind, old = footer.schema.field(column).type, footer.old_calendar
     if old is not None and old.holds(kind, is_int96=column in int96_columns(metadata)):
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
     with damage_as_corrupt_data():
@@ -255,17 +266,12 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def _leaf_paths(metadata: pq.FileMetaData) -> list[str]:
-    schema = metadata.schema
-    return [schema.column(at).path for at in range(metadata.num_columns)]
-
-
-def _dictionary_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> tuple[str, ...]:
+def _dictionary_columns(footer: Footer) -> tuple[str, ...]:
+    metadata, leaves = footer.metadata, footer.leaves
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     if not groups:
         return ()
-    leaves = {path: at for at, path in enumerate(_leaf_paths(metadata))}
-    names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+    names = [field.name for field in footer.schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
     return tuple(name for name in names if all(_is_dictionary(group.column(leaves[name])) for group in groups))
 
 

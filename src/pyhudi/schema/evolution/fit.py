@@ -65,6 +65,8 @@ def project(rows: Rows, schema: pa.Schema, *, keeps_dictionaries: bool = False) 
     Raises: SchemaMismatch where the file's type cannot become the schema's; NotBuilt for floats read as text.
     Spec:   format/files 4.5.
     """
+    if rows.schema.equals(schema):
+        return rows
     rules = FitRules(may_become=promotes, fills_missing=True, drops_unknown=True)
     problems = differences(list(rows.schema), list(schema), rules)
     if problems:
