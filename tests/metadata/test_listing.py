@@ -3,18 +3,22 @@
 import logging
 
 import pytest
+from tests.building import TINY_FILTERS
 from tests.faulty import FaultyStorage
 from tests.golden.catalogue import kept_tables
-from tests.metadata.checking import files_by, listed_as_stored, new_table, rows
+from tests.metadata.checking import files_by, listed_as_stored, metadata_of, new_table, rows
 
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import is_committed
 
 GOLDEN = [one for one in kept_tables() if one.script.name.startswith(("cow_metadata", "cow_upgraded_metadata"))]
+COPY, MERGE = "COPY_ON_WRITE", "MERGE_ON_READ"
+FILES = MetadataPartition.FILES
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
 
@@ -82,3 +86,36 @@ def test_a_write_that_is_pending_is_not_told(version):
     told = file_index(table.state, timeline)
     assert set(before) <= set(files_by(told))
     assert table.count() == 3
+
+
+def without_its_commit(table, done):
+    """Take a write off the metadata table's timeline, as Apache Hudi 1.2.0 leaves one out at version 6."""
+    folder = metadata_of(table).state.layout.timeline_path
+    storage = table.state.storage
+    for name in storage.list_names(f".hoodie/metadata/{folder}"):
+        if name.startswith(done.instant):
+            storage.delete(f".hoodie/metadata/{folder}/{name}")
+
+
+@VERSIONS
+@pytest.mark.parametrize(("kind", "is_compacted"), [(COPY, False), (COPY, True), (MERGE, False)], ids=str)
+def test_a_metadata_table_that_lacks_a_commit_is_said_and_storage_answers(version, kind, is_compacted, caplog):
+    table = new_table(version, table_type=kind)
+    without_its_commit(table, table.upsert(rows("a", ts=2), options=TINY_FILTERS))
+    if is_compacted:  # what names the commit is gone
+        merged = {**TINY_FILTERS, "hoodie.metadata.compact.max.delta.commits": "1"}
+        table.upsert(rows("b", ts=2), options=merged)
+        table.upsert(rows("b", ts=3), options=merged)
+        assert any(time > "2" for time in (one.base_instant for one in metadata_of(table).file_groups(FILES)))
+    caplog.clear()
+    found = [(row["uuid"], row["ts"]) for row in table.scan(["uuid", "ts"]).to_arrow().sort_by("uuid").to_pylist()]
+    assert found == [("a", 2), ("b", 3 if is_compacted else 1)]
+    assert "files are listed" in caplog.text
+    table.upsert(rows("a", ts=9), options=TINY_FILTERS)
+    assert table.scan(filter="ts = 9").count() == 1
+    assert table.count() == 2
+    table.repair("files")
+    caplog.clear()
+    assert table.count() == 2
+    assert listed_as_stored(table)
+    assert not caplog.text

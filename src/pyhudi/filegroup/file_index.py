@@ -68,6 +68,10 @@ class FileIndex(Protocol):
         """
         ...
 
+    def ask_storage(self, error: CorruptData) -> bool:
+        """Ask storage from now on, because of what was found; False where it was asked all along."""
+        ...
+
 
 def storage_index(state: TableState, timeline: Timeline, *, is_checked: bool = True) -> FileIndex:
     """Make the index that lists directories.   Cost: nothing, until it is asked."""
@@ -111,6 +115,9 @@ class _StorageIndex:
         missing = [partition for partition in wanted if partition not in self._listed]
         self._listed |= at_once(self._list, missing)
         return pa.Table.from_batches([self._listed[partition] for partition in wanted], FILES)
+
+    def ask_storage(self, error: CorruptData) -> bool:
+        return False
 
     def _list(self, partition: PartitionPath) -> pa.RecordBatch:
         files = self.state.storage.list_directory(partition).files

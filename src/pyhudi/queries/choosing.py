@@ -18,7 +18,7 @@ from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, 
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.predicate import Expression
 from pyhudi.queries.pruning import prune_partitions
-from pyhudi.queries.slices import slices_to_read
+from pyhudi.queries.slices import listing_again, slices_to_read
 from pyhudi.state.config import MergeMode
 
 __all__ = ["ChosenSlices", "choose_slices"]
@@ -52,8 +52,15 @@ def choose_slices(
             columns that the filter names.
     Raises: as `slices_to_read`.
     """
+    given = None if partitions is None else sorted(partitions)
+    return listing_again(index, lambda: _choose(index, schema, predicate, given))
+
+
+def _choose(
+    index: FileIndex, schema: pa.Schema, predicate: Expression | None, partitions: Sequence[PartitionPath] | None
+) -> ChosenSlices:
     config = index.state.config
-    everywhere = index.partitions() if partitions is None else sorted(partitions)
+    everywhere = index.partitions() if partitions is None else partitions
     by_path = prune_partitions(config, schema, everywhere, predicate)
 
     filtered = None if predicate is None else _Filter(predicate, schema, index)

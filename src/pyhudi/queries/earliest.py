@@ -6,7 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.errors import SnapshotExpired
+from pyhudi.errors import CorruptData, SnapshotExpired
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
@@ -64,6 +64,9 @@ class _At:
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         return self._index.files(partitions)
+
+    def ask_storage(self, error: CorruptData) -> bool:
+        return self._index.ask_storage(error)
 
     def stats(
         self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None

@@ -3,9 +3,9 @@
 Reads the timeline's metadata and listings; start at `visible_slices` and `table_schema`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,9 +31,23 @@ from pyhudi.timeline.view import (
     schema_changes,
 )
 
-__all__ = ["slices_of_any_format", "slices_to_read", "table_schema", "visible_slices"]
+__all__ = ["listing_again", "slices_of_any_format", "slices_to_read", "table_schema", "visible_slices"]
 
 _PARQUET: Final = ".parquet"
+_Found = TypeVar("_Found")
+
+
+def listing_again(index: FileIndex, find: Callable[[], _Found]) -> _Found:
+    """Return what is found by an index; by storage, where its answers are not what commits say.
+
+    Raises: as `find`; CorruptData where storage, too, has not what commits say.
+    """
+    try:
+        return find()
+    except CorruptData as error:
+        if not index.ask_storage(error):
+            raise
+    return find()
 
 
 def visible_slices(
@@ -43,7 +57,8 @@ def visible_slices(
     read_among: ReadAmong | None = None,
 ) -> list[FileSlice]:
     """List the visible file slices of some partitions, or of all, to read them; see `slices_to_read`."""
-    return as_file_slices(slices_to_read(index, partitions, read_among=read_among))
+    given = None if partitions is None else list(partitions)
+    return as_file_slices(listing_again(index, lambda: slices_to_read(index, given, read_among=read_among)))
 
 
 def slices_to_read(
