@@ -102,7 +102,7 @@ def _committed(table, note, options):
     except OutcomeUnknown:
         return "unknown", ""
     except HudiError as error:
-        return type(error).__name__, ""
+        return _said(error), ""
 
 
 def _put(table, note, said):
@@ -144,7 +144,7 @@ def read(place, name, wire):
         try:
             rows = rows_of(table)
         except HudiError as error:
-            wire.send((f"read {type(error).__name__}: {error}", "", "", usage()))
+            wire.send((_said(error, f"read {type(error).__name__}: {error}"), "", "", usage()))
             continue
         wrong, last = _wrong(rows, last), rows[COUNTERS[0]]
         wire.send((f"wrong: {wrong}" if wrong else "read", "", "", usage()))
@@ -189,11 +189,16 @@ def keep(place, name, wire):
     while not wire.poll(PAUSE_S):
         try:
             done = " and ".join(sorted(table.run_due_services(options=place.asked)))
-        except (CorruptData, InternalError) as error:  # no trouble that is made here may lead to either
-            done = f"wrong: {type(error).__name__}: {error}"
         except HudiError as error:
-            done = type(error).__name__
+            done = _said(error)
         wire.send((done or "nothing due", "", "", usage()))
+
+
+def _said(error, usual=""):
+    """Tell of an error; no trouble that is made here may lead to damage, or to a fault of ours."""
+    if isinstance(error, CorruptData | InternalError):
+        return f"wrong: {type(error).__name__}: {error}"
+    return usual or type(error).__name__
 
 
 ACTORS = {"writer": write, "reader": read, "keeper": keep}
