@@ -195,7 +195,7 @@ def keep(place, name, wire):
 
 
 def _said(error, usual=""):
-    """Tell of an error; no trouble that is made here may lead to damage, or to a fault of ours."""
+    """Return what to tell of an error; no trouble that is made here may lead to damage, or to a fault of ours."""
     if isinstance(error, CorruptData | InternalError):
         return f"wrong: {type(error).__name__}: {error}"
     return usual or type(error).__name__
