@@ -257,6 +257,7 @@ def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[Sl
         instants=VisibleInstants.of(timeline),
         columns=tuple(writes.layout.file_schema.names),
         memory_bytes=call.settings.get(MERGE_MEMORY),
+        keeps_codes=True,
     )
     return reads, writes, commit_schema(writing, schema)
 

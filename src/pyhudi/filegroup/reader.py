@@ -59,6 +59,8 @@ class SliceSpec:
     memory_bytes: int = MERGE_MEMORY.default
     keeps_order: bool = True
     """Rows that logs replace stay where they are in the base file; else they may come behind it, which is cheaper."""
+    keeps_codes: bool = False
+    """Text with few values may come as the dictionaries that the base file has, for a writer that keeps them."""
 
     @property
     def appends_changes(self) -> bool:
@@ -121,7 +123,8 @@ def read_slice(
     those that take the place of one of the base file. Where the logs do not fit into memory, the keys come in several
     parts, each in this order. Where only rows `among` some keys are asked for, rows of other keys may come too, or not.
 
-    Shape:  `spec.columns` of the table's; a column that the files lack is null.
+    Shape:  `spec.columns` of the table's; a column that the files lack is null. Filters are over text, so that
+            `keeps_codes` goes without one.
     Cost:   the columns that are needed of the base file, batch by batch; the rows of the logs in memory. Where these
             have all of `among`, and nothing stored can win over them, of the base file its footer.
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
@@ -275,13 +278,13 @@ class _Base:
         for stored in stored_columns(self.source, read, self.footer, groups, keeps_codes=True):
             batch, rows = self._asked_for(stored, numbers.take(stored.num_rows))
             if self.probe is None:
-                yield spell_out(batch, texts)
+                yield batch if self.spec.keeps_codes else spell_out(batch, texts)
                 continue
             if self._meets_by_key:
                 met = self._meet(batch.select(merged.names), self._keys(batch), None, meetings)
             else:
                 met = self._meet(batch, None, rows, meetings)
-            yield spell_out(met, texts)
+            yield met if self.spec.keeps_codes else spell_out(met, texts)
 
     def _meet(
         self, batch: pa.RecordBatch, keys: pa.Array | None, rows: Indices | None, meetings: _Meetings

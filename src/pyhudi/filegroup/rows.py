@@ -92,7 +92,7 @@ def base_file_rows(
 def record_keys_of(batch: pa.RecordBatch, layout: RowLayout) -> pa.Array:
     """Return the record keys of stored rows: the meta column, or computed where keys are virtual."""
     if layout.has_meta_values:
-        return batch.column(RECORD_KEY)
+        return _decoded(batch.column(RECORD_KEY))
     plain = pa.Table.from_batches([decoded(batch)]).drop_columns(list(META_FIELDS))
     return record_keys(layout.key_spec, plain).combine_chunks()
 

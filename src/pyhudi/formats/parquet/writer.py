@@ -210,11 +210,12 @@ class _Stream:
 
 
 def _form_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Schema:
-    """Return the schema with a dictionary where every batch brings one of strings or bytes."""
-    fields = []
+    """Return the schema with a dictionary of strings or bytes where most rows bring one."""
+    fields, rows_count = [], sum(batch.num_rows for batch in batches)
     for at, field in enumerate(schema):
         is_text = t.is_string(field.type) or t.is_binary(field.type)
-        if is_text and all(t.is_dictionary(batch.schema.field(at).type) for batch in batches):
+        coded_count = sum(batch.num_rows for batch in batches if t.is_dictionary(batch.schema.field(at).type))
+        if is_text and 2 * coded_count > rows_count:
             fields.append(field.with_type(pa.dictionary(pa.int32(), field.type)))
         else:
             fields.append(field)
