@@ -261,33 +261,34 @@ def store_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: Ite
     A file is written also of no rows. Rows that do not name the present base file were not in it as they are: by them
     the counts say what is new, and what else is gone was deleted.
 
-    Shape:  rows: `RowLayout.file_schema`; the base file's own name what it is in.
+    Shape:  rows: `RowLayout.file_schema`; the base file's own name what it is in. No batch has such rows and new keys.
     """
     file, tally, footer = _base_file(spec, task), _Tally(), _stored_footer(storage, task)
     filter_ = NextFilter.of(spec.bloom, footer) if footer is not None else None
     in_base = filter_.stored if filter_ is not None else None
     named, changed = task.base.name if task.base else "", []
+    fresh = pa.chunked_array([], pa.string())
 
     def renamed() -> Iterator[pa.RecordBatch]:
+        nonlocal fresh
         for batch in rows:
             is_changed = pc.fill_null(pc.not_equal(batch.column(FILE_NAME), named), True)
             tally.updates += is_changed.true_count
-            if spec.bloom is not None:
-                changed.append(record_keys_of(batch, spec.layout).filter(is_changed))
+            if spec.bloom is not None and is_changed.true_count == batch.num_rows:
+                changed.append(record_keys_of(batch, spec.layout))
             yield _renamed(batch, file.name)
         rows_before = footer.rows_count if footer is not None else 0
-        tally.inserts = max(0, tally.rows - rows_before) if in_base is None else len(fresh())
+        fresh = pa.chunked_array(changed, pa.string())
+        if in_base is not None:
+            fresh = fresh.filter(pc.invert(might_contain(in_base, fresh)))
+        tally.inserts = max(0, tally.rows - rows_before) if in_base is None else len(fresh)
         tally.updates -= tally.inserts
         tally.deletes = max(0, rows_before + tally.inserts - tally.rows)
 
-    def fresh() -> pa.ChunkedArray:
-        keys = pa.chunked_array(changed, pa.string())
-        return keys if in_base is None else keys.filter(pc.invert(might_contain(in_base, keys)))
-
     def bloom() -> BloomFilter | None:
         if filter_ is not None:
-            return filter_.with_keys(fresh())
-        return spec.bloom.build(fresh()) if spec.bloom is not None else None
+            return filter_.with_keys(fresh)
+        return spec.bloom.build(fresh) if spec.bloom is not None else None
 
     content = _Content(batches=_counted(renamed(), spec, tally, filter_), tally=tally, bloom=bloom)
     return _write_marked(storage, spec, task, content)
