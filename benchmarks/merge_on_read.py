@@ -13,8 +13,8 @@ from benchmarks.tables import OPTIONS, clone, hudi_files, load, prepare_partitio
 from benchmarks.trips import CITIES, SCHEMA, changes, trips
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
-_TEN_MILLION = 10_000_000
-_MEMORY_ROUNDS = 5
+_MILLION, _TEN_MILLION = 1_000_000, 10_000_000
+_MEMORY_ROUNDS = 7
 _FOUR = ("ts", "city", "fare", "payment")
 _ON = "t.uuid = s.uuid AND t.city = s.city"
 _NEWER = "s.ts > t.ts"
@@ -193,7 +193,7 @@ def _prepare_one_row(root: Path, rows_count: int) -> None:
 
 
 def _prepare_large_logs(root: Path, rows_count: int) -> None:
-    """Make one file group whose logs have each of its rows five times."""
+    """Make one file group whose logs have each of its rows seven times."""
     from pyhudi import open_table
 
     root.mkdir(parents=True, exist_ok=True)
@@ -308,6 +308,6 @@ WORKLOADS = {
         targets=(Target("allowed_mb", "peak_mb", 1.0),),
         prepare=_prepare_large_logs,
         repeats=3,
-        rows=200_000,
+        rows=_MILLION,
     ),
 }

@@ -10,8 +10,8 @@ from tests.filegroup.test_writer import LAYOUT
 
 from pyhudi import create_table
 from pyhudi.engine import scanning
-from pyhudi.filegroup import log_records, reader
-from pyhudi.filegroup.log_passes import MERGE_MEMORY
+from pyhudi.filegroup import reader
+from pyhudi.filegroup.merge_memory import MERGE_MEMORY, MergeMemory
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.kernels.rules import Fill
 from pyhudi.predicate import parse
@@ -24,6 +24,8 @@ def spec_of(merge=BY_EVENT, **said):
     said = {"layout": LAYOUT, "instants": EVERYTHING, "columns": SHOWN, **said}
     if isinstance(said.get("predicate"), str):
         said["predicate"] = parse(said["predicate"])
+    if "memory_bytes" in said:
+        said["memory"] = MergeMemory(max_bytes=said.pop("memory_bytes"))
     return SliceSpec(merge=merge, **said)
 
 
@@ -58,15 +60,14 @@ def test_rows_meet_by_positions_as_by_keys(seed, merge, keeps_order):
 @pytest.mark.parametrize("memory_bytes", [6000, 40_000])
 @pytest.mark.parametrize("has_positions", [False, True])
 @pytest.mark.parametrize("keeps_order", [True, False])
-def test_logs_that_do_not_fit_into_memory_are_read_in_passes(memory_bytes, merge, has_positions, keeps_order):
+def test_logs_that_do_not_fit_into_memory_are_merged_by_shares(memory_bytes, merge, has_positions, keeps_order):
     for seed in range(4):
         history = random_history(seed, merge, has_positions=has_positions)
         assert rows_of(read(history, memory_bytes=memory_bytes, keeps_order=keeps_order)) == history.rows()
 
 
 @MODES
-def test_logs_of_large_blocks_are_read_in_passes_by_the_columns_of_chosen_keys(monkeypatch, merge):
-    monkeypatch.setattr(log_records, "_ROWWISE_BYTES", 0)
+def test_a_filter_sees_the_same_rows_where_logs_do_not_fit_into_memory(merge):
     for seed in range(8):
         history = random_history(seed, merge)
         for options in ({}, {"predicate": "_hoodie_record_key > 'k030' and fare < 200"}):
@@ -86,17 +87,17 @@ def test_logs_ten_times_larger_than_the_memory_are_merged_within_it(tmp_path, bl
         notes = pa.array([random_.randbytes(150).hex() for _ in range(count)])
         rows = pa.table({"id": keys, "ts": pa.array([number] * count, pa.int64()), "note": notes})
         table.upsert(rows, options={"hoodie.logfile.data.block.format": block_format})
-    in_passes, whole = table.scan(options={MERGE_MEMORY.key: limit}), table.scan().to_arrow().sort_by("id")
+    in_shares, whole = table.scan(options={MERGE_MEMORY.key: limit}), table.scan().to_arrow().sort_by("id")
     before = pa.default_memory_pool()
     used = pa.proxy_memory_pool(before)
     pa.set_memory_pool(used)
     try:
-        counts = [batch.num_rows for batch in in_passes.to_batches()]
+        counts = [batch.num_rows for batch in in_shares.to_batches()]
     finally:
         pa.set_memory_pool(before)
     assert sum(counts) == count
     assert used.max_memory() < limit
-    assert in_passes.to_arrow().sort_by("id").equals(whole)
+    assert in_shares.to_arrow().sort_by("id").equals(whole)
 
 
 FILTERS = [

@@ -9,7 +9,7 @@ from tests.building import TableBuilder
 from tests.filegroup.slices import EVERYTHING, Change, History
 
 from pyhudi.errors import InternalError, NotBuilt
-from pyhudi.filegroup.log_passes import MERGE_MEMORY
+from pyhudi.filegroup.merge_memory import MERGE_MEMORY
 from pyhudi.options import Settings
 from pyhudi.queries.slice_rows import merging_of, read_planned, scan_file_of
 from pyhudi.schema.meta_fields import with_meta_fields
@@ -67,7 +67,7 @@ def test_logs_without_merge_rules_and_slices_without_files_are_bugs():
 
 def test_the_limit_of_memory_is_an_option_and_columns_of_the_path_are_not_stored(table):
     found = merging(table, Settings.of({MERGE_MEMORY.key: 5000}), drops_partition_columns=True)
-    assert found.memory_bytes == 5000
+    assert found.memory.max_bytes == 5000
     assert found.layout.dropped == ("city",)
 
 

@@ -18,8 +18,8 @@ from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_servic
 from pyhudi.actions.tasks.compact import SliceTask
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
@@ -256,7 +256,7 @@ def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[Sl
         merge=writes.merge,
         instants=VisibleInstants.of(timeline),
         columns=tuple(writes.layout.file_schema.names),
-        memory_bytes=call.settings.get(MERGE_MEMORY),
+        memory=MergeMemory.of(call.settings),
         keeps_codes=True,
     )
     return reads, writes, commit_schema(writing, schema)

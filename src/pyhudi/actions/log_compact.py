@@ -30,8 +30,8 @@ from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
+from pyhudi.filegroup.merge_memory import MERGE_MEMORY
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.kernels.rules import Fill
 from pyhudi.metadata.listing import file_index

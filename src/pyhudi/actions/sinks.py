@@ -7,6 +7,7 @@ from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import write_spec
 from pyhudi.actions.write_plan import Appends, task_of
 from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, Sink
@@ -49,4 +50,5 @@ def slice_spec(write: WriteContext) -> SliceSpec:
         merge=spec.merge,
         instants=VisibleInstants.of(write.snapshot),
         columns=tuple(spec.layout.file_schema.names),
+        memory=MergeMemory.of(write.call.settings),
     )

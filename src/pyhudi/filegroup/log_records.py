@@ -19,7 +19,7 @@ from pyhudi.formats.avro_rows import decode_batches, decode_rows
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_rows
-from pyhudi.formats.parquet import Footer, iter_batches, read_flagged, read_footer, rows_of_part
+from pyhudi.formats.parquet import iter_batches, read_footer
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, record_keys
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
@@ -35,7 +35,6 @@ __all__ = [
     "estimated_bytes",
     "open_parquet",
     "read_changes",
-    "read_chosen",
     "read_parts",
 ]
 
@@ -46,8 +45,6 @@ Chooser = Callable[[pa.ChunkedArray], npt.NDArray[np.bool_]]
 
 _WHOLE_BYTES: Final = 1 << 20
 """Parquet blocks up to this size are read in one request."""
-_ROWWISE_BYTES: Final = _WHOLE_BYTES
-"""Of smaller blocks all columns are decoded, whichever keys are wanted."""
 _TAIL_BYTES: Final = 64 << 10
 """Has the footer, most often."""
 _FEWEST_ROWS: Final = 1024
@@ -140,28 +137,6 @@ def read_parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[R
         at = end
 
 
-def read_chosen(block: LogBlock, spec: ReadSpec, is_chosen: Chooser, part_bytes: int) -> Iterator[RowChanges]:
-    """Read the changes of some keys only, in the order of the block; without positions.
-
-    Cost:   of parquet blocks beyond a mebibyte the keys are read first, and of one column after the other what belongs
-            to them: beside it, about `part_bytes` are in memory. Of others a part as of `read_parts`.
-    Raises: as `read_changes`.
-    """
-    is_keyed = spec.has_meta_values or spec.key_spec.generator is not KeyGenerator.USER_PROVIDED
-    if block.kind is not BlockKind.PARQUET or block.content_bytes <= _ROWWISE_BYTES or not is_keyed:
-        for part in read_parts(block, replace(spec, base_instant=None), part_bytes):
-            yield part.filter(is_chosen(part.keys))
-        return
-    source = open_parquet(block)
-    footer = read_footer(source)
-    columns = _set_columns(block, spec, footer.schema.names)
-    for group in range(footer.metadata.num_row_groups):
-        flags = _chosen_rows(block, spec, is_chosen, _Group(source, footer, group, part_bytes))
-        names = spec.sources(footer.schema.names)
-        stored = read_flagged(source, names, flags, footer=footer, row_group=group, part_bytes=part_bytes)
-        yield _changes(stored, block, spec, columns)
-
-
 def estimated_bytes(block: LogBlock, spec: ReadSpec) -> int:
     """Estimate what the rows of a block take in memory, by its first ones.
 
@@ -186,34 +161,6 @@ def estimated_bytes(block: LogBlock, spec: ReadSpec) -> int:
 
 def _set_columns(block: LogBlock, spec: ReadSpec, written: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(name for name in spec.schema.names if name in written) if block.is_partial else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    source: pa.NativeFile
-    footer: Footer
-    number: int
-    part_bytes: int
-
-
-def _chosen_rows(block: LogBlock, spec: ReadSpec, is_chosen: Chooser, group: _Group) -> npt.NDArray[np.bool_]:
-    """Return which rows of a row group have a chosen key; only what keys are made of is read."""
-    keyed = replace(spec, schema=pa.schema([field for field in spec.schema if field.name in spec.key_columns]))
-    names = list(spec.key_columns)
-    rows = rows_of_part(group.footer, group.number, names, group.part_bytes)
-    found = []
-    for batch in iter_batches(
-        group.source,
-        names,
-        batch_rows=rows,
-        row_groups=[group.number],
-        footer=group.footer,
-        buffer_bytes=group.part_bytes,
-    ):
-        stored = pa.Table.from_batches([batch])
-        known = _as_wanted(stored, keyed.schema, _set_columns(block, keyed, stored.column_names))
-        found.append(is_chosen(_keys(stored, known, keyed, block)))
-    return np.concatenate(found) if found else np.zeros(0, np.bool_)
 
 
 def _changes(stored: pa.Table, block: LogBlock, spec: ReadSpec, columns: Sequence[str] | None) -> RowChanges:
@@ -294,7 +241,11 @@ def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> t
     groups = [footer.metadata.row_group(group) for group in range(footer.metadata.num_row_groups)]
     row_bytes = max(1, sum(group.total_byte_size for group in groups) // footer.rows_count)
     batch_rows = int(min(_MOST_ROWS, max(_FEWEST_ROWS, part_bytes // row_bytes)))
-    return footer.rows_count, iter_batches(source, names, footer=footer, batch_rows=batch_rows)
+    is_whole = block.content_bytes <= part_bytes
+    buffer_bytes = 0 if is_whole else max(_TAIL_BYTES, int(part_bytes) // max(1, len(names)))
+    return footer.rows_count, iter_batches(
+        source, names, footer=footer, batch_rows=batch_rows, buffer_bytes=buffer_bytes
+    )
 
 
 def _hfile_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> tuple[int, Iterator[pa.RecordBatch]]:

@@ -7,8 +7,9 @@ Start at `read_slice`; it runs in tasks.
 Spec: Reader Expectations 3-5; format/files 1.8, 3, 6.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -17,14 +18,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.scanning import groups_matching, naming_file, spell_out, stored_columns
-from pyhudi.filegroup.log_passes import MERGE_MEMORY, Pass, Share, passes
 from pyhudi.filegroup.log_records import ReadSpec
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
+from pyhudi.filegroup.merge_memory import MergeMemory, changes_in_memory, spilled_changes
 from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile
 from pyhudi.filegroup.rows import RowLayout, decoded
 from pyhudi.filegroup.settled import are_settled
+from pyhudi.filegroup.spilled import SpilledRows
 from pyhudi.formats.log import LogBlock
-from pyhudi.formats.parquet import Footer, iter_batches, read_flagged, read_footer, rows_of_part
+from pyhudi.formats.parquet import Footer, iter_batches, read_footer, rows_of_part
+from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.keys import record_keys
 from pyhudi.kernels.merge import MergeSpec, Probe, keep_unbeaten, merge_batch
@@ -34,13 +37,14 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 from pyhudi.storage.api import Storage
 from pyhudi.storage.ranged_input import RangedInput
+from pyhudi.storage.spill import SpillFile
 
 __all__ = ["SliceSpec", "read_slice"]
 
 _TAIL_BYTES: Final = 64 << 10
 """Has the footer, most often."""
-_FEW_ROWS: Final = 8192
-"""Of a batch where memory is short."""
+_LEAST_BUFFER_BYTES: Final = 64 << 10
+"""Of a column that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,7 @@ class SliceSpec:
     """Over columns of `layout.file_schema`."""
     window: frozenset[str] | None = None
     """Only what these instants wrote is merged: an incremental read; None: everything that is visible."""
-    memory_bytes: int = MERGE_MEMORY.default
+    memory: MergeMemory = field(default_factory=MergeMemory)
     keeps_order: bool = True
     """Rows that logs replace stay where they are in the base file; else they may come behind it, which is cheaper."""
     keeps_codes: bool = False
@@ -82,7 +86,11 @@ class SliceSpec:
         filtered = [] if self.predicate is None else fields_of(self.predicate, stored)
         window = [] if self.window is None else [COMMIT_TIME]
         names = {*self.columns, *filtered, *window, *self.merge.ordering}
-        return pa.schema([field for field in stored if field.name in names])
+        return pa.schema([one for one in stored if one.name in names])
+
+    def stored(self, names: Collection[str]) -> pa.Schema:
+        """Return columns of base files by name."""
+        return pa.schema([one for one in self.layout.file_schema if one.name in names])
 
     @property
     def key_columns(self) -> tuple[str, ...]:
@@ -120,19 +128,30 @@ def read_slice(
     """Yield the rows of a file slice for which the filter is true, each key once; meta columns come as they are stored.
 
     The rows of the base file come first, in its order, then those that only the logs have, and without `keeps_order`
-    those that take the place of one of the base file. Where the logs do not fit into memory, the keys come in several
-    parts, each in this order. Where only rows `among` some keys are asked for, rows of other keys may come too, or not.
+    those that take the place of one of the base file. Where the logs do not fit into memory, the keys come in shares,
+    each in this order. Where only rows `among` some keys are asked for, rows of other keys may come too, or not.
 
     Shape:  `spec.columns` of the table's; a column that the files lack is null. Filters are over text, so that
             `keeps_codes` goes without one.
     Cost:   the columns that are needed of the base file, batch by batch; the rows of the logs in memory. Where these
-            have all of `among`, and nothing stored can win over them, of the base file its footer.
+            have all of `among`, and nothing stored can win over them, of the base file its footer. Where the logs do
+            not fit into memory, all of these rows are written to a local disk and read again once.
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
     blocks = blocks_to_merge(storage, task.logs, spec.counts)
-    is_asked = None if spec.key_filter is None else partial(_is_asked, spec.key_filter)
-    for part in passes(blocks, _read_spec(task, spec), spec.memory_bytes, is_asked):
-        yield from _merged(task, part, storage, spec, among)
+    wanted, is_asked = _read_spec(task, spec), None
+    if spec.key_filter is not None:
+        is_asked = partial(_is_asked, spec.key_filter)
+    changes = changes_in_memory(blocks, wanted, spec.memory, is_asked)
+    if changes is not None:
+        yield from _merged(task, changes, storage, spec, among)
+        return
+    with closing(SpillFile(spec.memory.spill_directory)) as file:
+        spilled = spilled_changes(file, blocks, wanted, spec.memory, is_asked)
+        stored = None if task.base is None else _spilled_base(file, task.base, storage, spec, spilled.count)
+        for share in range(spilled.count):
+            pa.default_memory_pool().release_unused()  # what Arrow keeps counts, too
+            yield from _merged_share(spilled.share(share), () if stored is None else stored.gathered(share), spec)
 
 
 def _read_spec(task: FileSlice, spec: SliceSpec) -> ReadSpec:
@@ -150,19 +169,68 @@ def _is_asked(key_filter: Expression, keys: pa.ChunkedArray) -> npt.NDArray[np.b
 
 
 def _merged(
-    task: FileSlice, part: Pass, storage: Storage, spec: SliceSpec, among: pa.Array | None
+    task: FileSlice, changes: list[RowChanges], storage: Storage, spec: SliceSpec, among: pa.Array | None
 ) -> Iterator[pa.RecordBatch]:
-    """Merge one pass: the base file's rows first, then the rows that it has not."""
-    probe = fold(part.changes, spec.merge) if part.changes else None
-    part.changes.clear()
+    """Merge changes and a base file: its rows first, then the rows that it has not."""
+    probe = _folded(changes, spec)
     meetings = _Meetings(0 if probe is None else len(probe.keys))
     if task.base is not None:
-        with naming_file(task.base.path), _opened(storage, task.base, part) as source:
-            base = _Base(source=source, footer=read_footer(source), probe=probe, part=part, spec=spec)
+        with naming_file(task.base.path), storage.open_input(task.base.path) as source:
+            base = _Base(source=source, footer=read_footer(source), probe=probe, spec=spec)
             for batch in base.rows(among, meetings):
                 yield from _chosen(batch, spec)
     if probe is not None:
         yield from _chosen(meetings.left(probe), spec)
+
+
+def _merged_share(
+    changes: list[RowChanges], stored: Iterable[pa.RecordBatch], spec: SliceSpec
+) -> Iterator[pa.RecordBatch]:
+    """Merge the changes of some keys and their rows of the base file."""
+    probe = _folded(changes, spec)
+    meetings = _Meetings(0 if probe is None else len(probe.keys))
+    for batch in stored:
+        rows = batch.select(spec.merged.names)
+        if probe is not None:
+            met = merge_batch(rows, _keys_of(batch, spec), probe, spec.merge)
+            meetings.are_done(met.hits)
+            rows = met.batch
+        yield from _chosen(rows, spec)
+    if probe is not None:
+        yield from _chosen(meetings.left(probe), spec)
+
+
+def _folded(changes: list[RowChanges], spec: SliceSpec) -> Probe | None:
+    """Make changes one a key, and let go of them; None where there are none."""
+    folded = fold(changes, spec.merge) if changes else None
+    changes.clear()
+    return folded
+
+
+def _spilled_base(file: SpillFile, base: BaseFile, storage: Storage, spec: SliceSpec, count: int) -> SpilledRows:
+    """Write the rows of a base file that are to be merged to disk, in shares of their keys.
+
+    Cost: a part of the rows in memory.
+    """
+    read = spec.stored({*spec.merged.names, *spec.key_columns})
+    rows, part_bytes = SpilledRows(file, read, count), spec.memory.part_bytes
+    with naming_file(base.path), _unmapped(storage, base) as source:
+        footer = read_footer(source)
+        every = range(footer.metadata.num_row_groups)
+        for group in every if spec.base_filter is None else groups_matching(footer, spec.base_filter, read):
+            batches = iter_batches(
+                source,
+                read.names,
+                batch_rows=rows_of_part(footer, group, read.names, part_bytes),
+                row_groups=[group],
+                footer=footer,
+                buffer_bytes=max(_LEAST_BUFFER_BYTES, part_bytes // len(read)),
+            )
+            for stored in batches:
+                batch = project(stored, read)
+                asked = batch if spec.base_filter is None else batch.filter(mask(spec.base_filter, batch))
+                rows.add(pa.Table.from_batches([asked]), _keys_of(asked, spec))
+    return rows
 
 
 class _Meetings:
@@ -190,10 +258,8 @@ class _Meetings:
         return probe.rows.take(pa.array(np.repeat(np.arange(len(times)), times)))
 
 
-def _opened(storage: Storage, base: BaseFile, part: Pass) -> pa.NativeFile:
-    """Open a base file; where memory is short, without mapping it."""
-    if part.share is None:
-        return storage.open_input(base.path)
+def _unmapped(storage: Storage, base: BaseFile) -> pa.NativeFile:
+    """Open a base file without mapping it, which would count as memory."""
     size = base.size_bytes
     tail = min(size, _TAIL_BYTES)
     read_at = partial(storage.get_range, base.path)
@@ -207,13 +273,10 @@ class _Base:
     source: pa.NativeFile
     footer: Footer
     probe: Probe | None
-    part: Pass
     spec: SliceSpec
 
     def rows(self, among: pa.Array | None, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows, or those of one pass; none where rows of the keys asked for are those of the logs."""
-        if self.part.share is not None:
-            return self.merged_share(self.part.share, meetings)
+        """Yield the merged rows; none where rows of the keys asked for are those of the logs."""
         has_no_say = (
             among is not None
             and self.probe is not None
@@ -221,57 +284,10 @@ class _Base:
         )
         return iter(()) if has_no_say else self.merged(meetings)
 
-    def merged_share(self, share: Share, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
-        """Yield the merged rows of some keys, and note the changes that they met; other rows are passed over.
-
-        Cost: beside a row group's rows of these keys, a part of one column in memory.
-        """
-        merged, part_bytes = self.spec.merged, self.part.part_bytes
-        narrow = {*self.spec.key_columns, *(fields_of(self.spec.base_filter, merged) if self.spec.base_filter else ())}
-        keyed = self._read(narrow)
-        every = self._read({*merged.names, *self.spec.key_columns})
-        groups = self._groups(every)
-        for group in range(self.footer.metadata.num_row_groups) if groups is None else groups:
-            pa.default_memory_pool().release_unused()
-            flags = self._flags_of(share, keyed, group)
-            stored = read_flagged(
-                self.source, every.names, flags, footer=self.footer, row_group=group, part_bytes=part_bytes
-            )
-            for batch in project(stored, every).combine_chunks().to_batches(max_chunksize=_FEW_ROWS):
-                if self.probe is None:
-                    yield batch.select(merged.names)
-                    continue
-                met = merge_batch(batch.select(merged.names), self._keys(batch), self.probe, self.spec.merge)
-                meetings.are_done(met.hits)
-                yield met.batch
-
-    def _read(self, names: Collection[str]) -> pa.Schema:
-        return pa.schema([field for field in self.spec.layout.file_schema if field.name in names])
-
-    def _flags_of(self, share: Share, keyed: pa.Schema, group: int) -> npt.NDArray[np.bool_]:
-        """Return which rows of a row group are to be merged in this pass."""
-        part_bytes = self.part.part_bytes
-        rows = rows_of_part(self.footer, group, keyed.names, part_bytes)
-        found = []
-        for stored in iter_batches(
-            self.source,
-            keyed.names,
-            batch_rows=rows,
-            row_groups=[group],
-            footer=self.footer,
-            buffer_bytes=part_bytes,
-        ):
-            batch = project(stored, keyed)
-            flags = share.holds(self._keys(batch))
-            if self.spec.base_filter is not None:
-                flags &= mask(self.spec.base_filter, batch).to_numpy(zero_copy_only=False)
-            found.append(flags)
-        return np.concatenate(found) if found else np.zeros(0, np.bool_)
-
     def merged(self, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, and note the changes that they met."""
         merged = self.spec.merged
-        read = self._read({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
+        read = self.spec.stored({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
         groups = self._groups(read)
         numbers = _RowNumbers(self.footer, groups)
         texts: dict[str | bytes, pa.Array] = {}
@@ -281,7 +297,7 @@ class _Base:
                 yield batch if self.spec.keeps_codes else spell_out(batch, texts)
                 continue
             if self._meets_by_key:
-                met = self._meet(batch.select(merged.names), self._keys(batch), None, meetings)
+                met = self._meet(batch.select(merged.names), _keys_of(batch, self.spec), None, meetings)
             else:
                 met = self._meet(batch, None, rows, meetings)
             yield met if self.spec.keeps_codes else spell_out(met, texts)
@@ -313,12 +329,6 @@ class _Base:
     def _meets_by_key(self) -> bool:
         return self.probe is not None and self.probe.positions is None
 
-    def _keys(self, batch: pa.RecordBatch) -> pa.Array:
-        columns = decoded(batch.select(list(self.spec.key_columns)))
-        if self.spec.layout.has_meta_values:
-            return columns.column(0)
-        return record_keys(self.spec.layout.key_spec, pa.Table.from_batches([columns])).combine_chunks()
-
     def _groups(self, read: pa.Schema) -> Sequence[int] | None:
         """Choose row groups whose rows may match the filter, or have a say in a change that does.
 
@@ -333,6 +343,14 @@ class _Base:
             met = np.searchsorted(ends, probe.positions, side="right").tolist()
             return sorted({*groups_matching(self.footer, spec.predicate, read), *met})
         return None if spec.base_filter is None else groups_matching(self.footer, spec.base_filter, read)
+
+
+def _keys_of(batch: pa.RecordBatch, spec: SliceSpec) -> pa.Array:
+    """Return the keys of rows of a base file."""
+    columns = decoded(batch.select(list(spec.key_columns)))
+    if spec.layout.has_meta_values:
+        return columns.column(0)
+    return record_keys(spec.layout.key_spec, pa.Table.from_batches([columns])).combine_chunks()
 
 
 class _RowNumbers:

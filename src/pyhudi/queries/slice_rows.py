@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyhudi.engine.api import ScanFile
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InternalError
-from pyhudi.filegroup.log_passes import MERGE_MEMORY
 from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import RowLayout
@@ -37,7 +37,7 @@ class Merging:
     layout: RowLayout
     merge: MergeSpec
     instants: VisibleInstants
-    memory_bytes: int
+    memory: MergeMemory
     window: frozenset[str] | None = None
     """Only what these instants wrote is merged; None: everything."""
 
@@ -64,7 +64,7 @@ def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, setti
         layout=layout,
         merge=merge_spec(config, settings),
         instants=VisibleInstants.of(timeline),
-        memory_bytes=settings.get(MERGE_MEMORY),
+        memory=MergeMemory.of(settings),
     )
 
 
@@ -117,6 +117,6 @@ def _slice_spec(
         columns=columns,
         predicate=predicate,
         window=merging.window,
-        memory_bytes=merging.memory_bytes,
+        memory=merging.memory,
         keeps_order=False,
     )

@@ -12,7 +12,7 @@ from pyhudi.formats.parquet.footer import (
     row_group_stats,
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar
-from pyhudi.formats.parquet.reader import iter_batches, read_flagged, rows_of_part
+from pyhudi.formats.parquet.reader import iter_batches, rows_of_part
 from pyhudi.formats.parquet.statistics import ColumnStats
 from pyhudi.formats.parquet.writer import ParquetOptions, parquet_options, write_base_file
 
@@ -26,7 +26,6 @@ __all__ = [
     "find_old_calendar",
     "iter_batches",
     "parquet_options",
-    "read_flagged",
     "read_footer",
     "row_group_stats",
     "rows_of_part",

@@ -22,7 +22,7 @@ from pyhudi.formats.parquet.footer import (
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
 
-__all__ = ["iter_batches", "read_flagged", "rows_of_part"]
+__all__ = ["iter_batches", "rows_of_part"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -80,28 +80,6 @@ def iter_batches(
     require_rows(rows_count, file.metadata, groups)
 
 
-def read_flagged(
-    source: pa.NativeFile, columns: Sequence[str], flags: Bools, *, footer: Footer, row_group: int, part_bytes: int
-) -> pa.Table:
-    """Read the rows of a row group for which a flag is set.
-
-    Columns the file has not are left out. Values come as `iter_batches` yields them.
-
-    Shape:  a flag a row of the row group.
-    Cost:   one column after the other is decoded, some values at a time: beside the rows that are returned a page and
-            about `part_bytes` of one column are in memory.
-    Raises: as `iter_batches`.
-    """
-    fields = [field for field in footer.schema if field.name in columns]
-    return pa.Table.from_arrays(
-        [
-            _flagged_column(source, field, flags, footer=footer, row_group=row_group, part_bytes=part_bytes)
-            for field in fields
-        ],
-        schema=pa.schema(fields),
-    )
-
-
 def rows_of_part(footer: Footer, row_group: int, columns: Sequence[str], part_bytes: int) -> int:
     """Return how many rows of some columns have about so many bytes.
 
@@ -113,20 +91,6 @@ def rows_of_part(footer: Footer, row_group: int, columns: Sequence[str], part_by
     least = _LEAST_VALUE_BYTES * len(columns)  # codes are shorter than what they stand for
     row_bytes = max(least, stored // max(1, group.num_rows))
     return int(min(_BATCH_ROWS, max(_FEWEST_ROWS, part_bytes // row_bytes)))
-
-
-def _flagged_column(
-    source: pa.NativeFile, field: pa.Field, flags: Bools, *, footer: Footer, row_group: int, part_bytes: int
-) -> pa.ChunkedArray:
-    names, chunks, at = [field.name], [], 0
-    rows = rows_of_part(footer, row_group, names, part_bytes)
-    batches = iter_batches(
-        source, names, batch_rows=rows, row_groups=[row_group], footer=footer, buffer_bytes=part_bytes
-    )
-    for batch in batches:
-        chunks.append(batch.column(0).filter(pa.array(flags[at : at + batch.num_rows])))
-        at += batch.num_rows
-    return pa.chunked_array([pa.concat_arrays(chunks)] if chunks else [], field.type)
 
 
 def _with_copies(batch: pa.RecordBatch, names: Sequence[str], copies: Mapping[str, str]) -> pa.RecordBatch:

@@ -1,0 +1,56 @@
+"""Bytes that do not fit into memory, on a disk of this machine while one call needs them.
+
+Start at `SpillFile`.
+"""
+
+import os
+import tempfile
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import InvalidInput
+from pyhudi.storage.os_errors import storage_errors
+
+__all__ = ["SpillFile"]
+
+_MOST_BYTES: Final = 1 << 30
+"""One call to the system writes no more than 2 GiB."""
+
+
+class SpillFile:
+    """A file without a name: its space is free again once it is closed or this process ends, however it does.
+
+    Raises: InvalidInput where the directory is not there; StorageFull, PermissionDenied, StorageUnavailable, which name
+            it.
+    """
+
+    def __init__(self, directory: str = "") -> None:
+        """Open it in a directory of a local disk; "": where the system has temporary files."""
+        self.directory = directory or tempfile.gettempdir()
+        if not os.path.isdir(self.directory):
+            raise InvalidInput(
+                "rows that do not fit into memory have no place; make this directory, or name another one by"
+                " hoodie.memory.spillable.map.path",
+                directory=self.directory,
+            )
+        with storage_errors(self.directory, is_write=True):
+            self._file = tempfile.TemporaryFile(buffering=0, dir=self.directory)  # noqa: SIM115 - closed by `close`
+        self.size_bytes = 0
+
+    def append(self, data: pa.Buffer | bytes) -> None:
+        """Write bytes behind the others."""
+        view, done = memoryview(data), 0
+        with storage_errors(self.directory, is_write=True):
+            while done < len(view):
+                done += self._file.write(view[done : done + _MOST_BYTES])
+        self.size_bytes += done
+
+    def read_at(self, position: int, size: int) -> bytes:
+        """Return bytes that were written."""
+        with storage_errors(self.directory):
+            return os.pread(self._file.fileno(), size, position)
+
+    def close(self) -> None:
+        """Give its space back."""
+        self._file.close()
