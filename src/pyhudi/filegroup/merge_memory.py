@@ -60,7 +60,7 @@ class MergeMemory:
     @property
     def part_bytes(self) -> int:
         """Return how many bytes of rows are read at a time where memory is short."""
-        return min(_MOST_PART_BYTES, max(_LEAST_PART_BYTES, self.rows_bytes // 2))
+        return min(_MOST_PART_BYTES, max(_LEAST_PART_BYTES, self.rows_bytes // 4))
 
 
 def changes_in_memory(

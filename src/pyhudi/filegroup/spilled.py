@@ -68,6 +68,7 @@ class SpilledRows:
                     self._places[share].append(place)
                 start = end
         self._file.append(written.getvalue())
+        pa.default_memory_pool().release_unused()  # what Arrow keeps counts, too
 
     def batches(self, share: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of a share as they were added, each batch with its origin."""

@@ -52,5 +52,5 @@ class SpillFile:
             return os.pread(self._file.fileno(), size, position)
 
     def close(self) -> None:
-        """Give its space back."""
+        """Close it; its space is free again."""
         self._file.close()
