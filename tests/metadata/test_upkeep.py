@@ -7,7 +7,8 @@ from tests.building import TINY_FILTERS, TableBuilder
 from tests.metadata.checking import BUILT, listed_as_stored, new_table, rows
 
 from pyhudi.errors import NotBuilt
-from pyhudi.state.properties_file import open_state, update_properties
+from pyhudi.state.properties_file import load_properties, open_state, update_properties
+from pyhudi.storage.rooted import rooted
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 PARTITIONS = "hoodie.table.metadata.partitions"
@@ -67,3 +68,30 @@ def test_a_dry_run_changes_nothing():
     before = table.state.storage.list("")
     table.upsert(rows("c"), options={"hoodie.metadata.enable": False}, dry_run=True)
     assert table.state.storage.list("") == before
+
+
+@pytest.mark.parametrize("act", ["upsert", "repair", "delete_partitions"])
+def test_one_of_a_later_layout_is_built_anew_with_what_it_had(act, caplog):
+    """Apache Hudi 1.2.0's run_compaction leaves it so at version 6."""
+    table = TableBuilder().create(version=6)
+    table.upsert(rows("a", "b"), options={**BUILT, "hoodie.metadata.index.column.stats.enable": True})
+    storage, kept = table.state.storage, partitions_of(table)
+    assert "column_stats" in kept
+    for file in storage.list(".hoodie/metadata/.hoodie"):
+        if "deltacommit" in file.path:
+            storage.put(file.path.replace("metadata/.hoodie/", "metadata/.hoodie/timeline/"), storage.get(file.path))
+            storage.delete(file.path)
+    later = {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"}
+    update_properties(rooted(storage, ".hoodie/metadata"), table.state.env, later)
+    assert table.count() == 2
+    with caplog.at_level(logging.WARNING, logger="pyhudi"):
+        {
+            "upsert": lambda: table.upsert(rows("c")),
+            "repair": lambda: table.repair("files"),
+            "delete_partitions": lambda: table.delete_partitions(["sf"]),
+        }[act]()
+    assert "built anew" in caplog.text
+    assert set(partitions_of(table)) == (set(kept) if act != "repair" else {"files"})
+    assert load_properties(rooted(storage, ".hoodie/metadata"), table.state.env)["hoodie.table.version"] == "6"
+    assert listed_as_stored(table)
+    assert not table.check().to_repair

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.formats.properties import parse_properties
 from pyhudi.metadata.partitions import MetadataPartition, file_groups_count
 from pyhudi.metadata.schema import record_schema
 from pyhudi.state.config import TableConfig
@@ -31,6 +33,7 @@ from pyhudi.timeline.view import Timeline, is_committed, pending_instants
 __all__ = [
     "MetadataTable",
     "complete_commit",
+    "has_other_layout",
     "metadata_properties",
     "metadata_state",
     "open_metadata",
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 _NONCE_BYTES: Final = 16
+_LAYOUT: Final = "hoodie.timeline.layout.version"
 _ZONE: Final = "hoodie.table.timeline.timezone"
 
 
@@ -96,6 +100,22 @@ def open_metadata(state: TableState, timeline: Timeline) -> MetadataTable:
     return MetadataTable(own, load_timeline(own), hidden, known, state, timeline)
 
 
+def has_other_layout(state: TableState) -> bool:
+    """Return whether the metadata table's timeline lies elsewhere than that of a version-6 table lies.
+
+    Apache Hudi 1.2.0 leaves it so: its `run_compaction` raises the metadata table to version 9, and not the table.
+
+    Cost: a small file at version 6; else reads nothing.
+    """
+    if state.layout.has_completion_times or not state.config.metadata_partitions:
+        return False
+    try:
+        stored = parse_properties(state.storage.get(f"{METADATA_TABLE_PATH}/{PROPERTIES_PATH}"))
+    except (FileMissing, CorruptData):
+        return False
+    return stored.get(_LAYOUT, "") not in {"", str(state.layout.timeline_layout)}
+
+
 def request_commit(own: TableState, instant: Instant, profile: CommitMetadata | None, plan: bytes = b"") -> Instant:
     """Request an action of the metadata table and start it; `profile` says what it is going to write.
 
@@ -125,7 +145,7 @@ def metadata_properties(config: TableConfig) -> dict[str, str]:
         "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
         "hoodie.table.type": "MERGE_ON_READ",
         "hoodie.archivelog.folder": "history" if version > 6 else "archived",
-        "hoodie.timeline.layout.version": "2" if version > 6 else "1",
+        _LAYOUT: "2" if version > 6 else "1",
         "hoodie.datasource.write.drop.partition.columns": "false",
         "hoodie.table.recordkey.fields": "key",
         "hoodie.table.name": f"{config.name}_metadata",

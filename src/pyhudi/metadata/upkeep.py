@@ -19,9 +19,9 @@ from pyhudi.metadata.changes import TaskRunner, stats_columns
 from pyhudi.metadata.compaction import finish_compaction
 from pyhudi.metadata.definitions import define_column_stats, drop_definitions
 from pyhudi.metadata.initialise import initialise, stored_records, stored_stats
-from pyhudi.metadata.partitions import KEPT_UP, MetadataPartition
+from pyhudi.metadata.partitions import COLUMN_STATS, KEPT_UP, MetadataPartition
 from pyhudi.metadata.records import MetadataRecords
-from pyhudi.metadata.table import open_metadata
+from pyhudi.metadata.table import has_other_layout, open_metadata
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table
@@ -61,7 +61,7 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     if not settings.get(METADATA_TABLE):
         return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
     if state.config.metadata_partitions:
-        return bool(_left_behind(state))
+        return bool(_left_behind(state)) or has_other_layout(state)
     return settings.has(METADATA_TABLE)
 
 
@@ -70,9 +70,10 @@ def read_ahead(state: TableState, settings: Settings, run: TaskRunner) -> pa.Tab
 
     Cost: a listing of every directory, and the footer of each base file; nothing where none is to be built.
     """
-    if state.config.metadata_partitions or not settings.get(METADATA_TABLE):
+    is_built = not state.config.metadata_partitions or has_other_layout(state)
+    if not is_built or not settings.get(METADATA_TABLE):
         return None
-    return known_stats(state, settings, run)
+    return known_stats(state, _keeping_statistics(state, settings), run)
 
 
 def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
@@ -94,6 +95,8 @@ def prepare_metadata_table(
 ) -> TableState:
     """Drop the metadata table, or what of it is not kept up; or build it. Returns the table as it is then.
 
+    One of another layout is built anew, with what it had.
+
     `known` are statistics that were read ahead.
 
     Locks:  the table lock is held.
@@ -105,10 +108,29 @@ def prepare_metadata_table(
     left_behind = _left_behind(state)
     if left_behind:
         return _without(state, left_behind, settings)
-    schema = _schema(state, timeline)
+    schema, settings = _schema(state, timeline), _keeping_statistics(state, settings)
     records = stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+    state = _of_same_layout(state)
     _define(state, records, schema, settings)
     return initialise(state, timeline, completion_time, records, settings)
+
+
+def _keeping_statistics(state: TableState, settings: Settings) -> Settings:
+    """Return options by which a metadata table that is built anew has the statistics that it had."""
+    had = {COLUMN_STATS.key: "true"} if MetadataPartition.COLUMN_STATS in state.config.metadata_partitions else {}
+    return settings.over(Settings(had))
+
+
+def _of_same_layout(state: TableState) -> TableState:
+    """Drop a metadata table of another layout, which is built anew; returns the table as it is then."""
+    if not has_other_layout(state):
+        return state
+    _log.warning(
+        "the metadata table of %s is of a later version than the table, as Apache Hudi's run_compaction leaves it; it"
+        " is built anew",
+        state.config.name,
+    )
+    return drop_metadata_table(state)
 
 
 def records_to_build(
@@ -139,6 +161,7 @@ def rebuild_partitions(
 
     Locks: the table lock is held.
     """
+    state = _of_same_layout(state)
     names = {one.partition.value for one in records}
     left = (
         []
