@@ -70,7 +70,7 @@ def test_a_dry_run_changes_nothing():
     assert table.state.storage.list("") == before
 
 
-@pytest.mark.parametrize("act", ["upsert", "repair", "delete_partitions"])
+@pytest.mark.parametrize("act", ["upsert", "repair", "delete_partitions", "clean"])
 def test_one_of_a_later_layout_is_built_anew_with_what_it_had(act, caplog):
     """Apache Hudi 1.2.0's run_compaction leaves it so at version 6."""
     table = TableBuilder().create(version=6)
@@ -88,6 +88,7 @@ def test_one_of_a_later_layout_is_built_anew_with_what_it_had(act, caplog):
         {
             "upsert": lambda: table.upsert(rows("c")),
             "repair": lambda: table.repair("files"),
+            "clean": table.clean,
             "delete_partitions": lambda: table.delete_partitions(["sf"]),
         }[act]()
     assert "built anew" in caplog.text

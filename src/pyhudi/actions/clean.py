@@ -9,12 +9,13 @@ Spec: format/timeline 3.6, 10.1; reliability 1.5.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from pyhudi.actions.clean_plan import BYTES, HELD, HELD_EVERYWHERE, plan_clean
 from pyhudi.actions.clean_scope import clean_snapshot, earliest_for
+from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.retention import TRIGGER_COMMITS, commits_since, pending_writes, retention_of
 from pyhudi.actions.service import ServiceCall, ServiceRun, plan_service, run_service, schedule_service
 from pyhudi.errors import CorruptData, InvalidInput
@@ -161,6 +162,7 @@ def clean_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planned:
     if is_dry_run:
         plan = plan_service(call, Cleaning())
         return _result((), [] if plan is None else [plan])
+    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
     if is_only_planned:
         scheduled = schedule_service(call, Cleaning())
         runs: Iterable[ServiceRun[CleanPlan]] = () if scheduled is None else (scheduled,)
