@@ -6,7 +6,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from pyhudi.errors import StorageFull
+from pyhudi.errors import StorageFull, StorageUnavailable
 from pyhudi.storage.spill import SpillFile
 
 
@@ -16,6 +16,13 @@ def test_what_is_written_is_read_by_its_place(tmp_path):
         file.append(pa.py_buffer(b"three"))
         assert file.size_bytes == 8
         assert (file.read_at(3, 5), file.read_at(0, 3)) == (b"three", b"one")
+
+
+def test_less_than_was_written_is_an_error(tmp_path):
+    with closing(SpillFile(str(tmp_path))) as file:
+        file.append(b"one")
+        with pytest.raises(StorageUnavailable, match=str(tmp_path)):
+            file.read_at(1, 3)
 
 
 def test_no_name_is_left_while_it_is_open_nor_after(tmp_path):

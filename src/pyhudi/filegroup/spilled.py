@@ -79,11 +79,13 @@ class SpilledRows:
     def gathered(self, share: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a share in batches that are worth a merge, whatever their origin."""
         held: list[pa.RecordBatch] = []
+        held_rows = 0
         for _, batch in self.batches(share):
             held.append(batch)
-            if sum(one.num_rows for one in held) >= _BATCH_ROWS:
+            held_rows += batch.num_rows
+            if held_rows >= _BATCH_ROWS:
                 yield pa.concat_batches(held)
-                held = []
+                held, held_rows = [], 0
         if held:
             yield pa.concat_batches(held)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import InvalidInput, StorageUnavailable
 from pyhudi.storage.os_errors import storage_errors
 
 __all__ = ["SpillFile"]
@@ -49,7 +49,10 @@ class SpillFile:
     def read_at(self, position: int, size: int) -> bytes:
         """Return bytes that were written."""
         with storage_errors(self.directory):
-            return os.pread(self._file.fileno(), size, position)
+            data = os.pread(self._file.fileno(), size, position)
+        if len(data) < size:
+            raise StorageUnavailable("the disk gave less than was written to it", directory=self.directory)
+        return data
 
     def close(self) -> None:
         """Close it; its space is free again."""

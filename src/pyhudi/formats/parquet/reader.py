@@ -4,10 +4,7 @@ Start at `iter_batches`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.formats.parquet.equal_columns import equal_columns
@@ -23,8 +20,6 @@ from pyhudi.formats.parquet.footer import (
 from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
 
 __all__ = ["iter_batches", "rows_of_part"]
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 _BATCH_ROWS = 131_072
 _FEW_ROWS = 4096
