@@ -70,29 +70,63 @@ def test_a_dry_run_changes_nothing():
     assert table.state.storage.list("") == before
 
 
-@pytest.mark.parametrize("act", ["upsert", "repair", "delete_partitions", "clean"])
+@pytest.mark.parametrize("act", ["upsert", "repair", "delete_partitions", "clean", "rollback"])
 def test_one_of_a_later_layout_is_built_anew_with_what_it_had(act, caplog):
-    """Apache Hudi 1.2.0's run_compaction leaves it so at version 6."""
     table = TableBuilder().create(version=6)
     table.upsert(rows("a", "b"), options={**BUILT, "hoodie.metadata.index.column.stats.enable": True})
-    storage, kept = table.state.storage, partitions_of(table)
+    last = table.upsert(rows("d"))
+    kept = partitions_of(table)
     assert "column_stats" in kept
-    for file in storage.list(".hoodie/metadata/.hoodie"):
-        if "deltacommit" in file.path:
-            storage.put(file.path.replace("metadata/.hoodie/", "metadata/.hoodie/timeline/"), storage.get(file.path))
-            storage.delete(file.path)
-    later = {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"}
-    update_properties(rooted(storage, ".hoodie/metadata"), table.state.env, later)
-    assert table.count() == 2
+    raise_metadata_table(table)
+    assert table.count() == 3
     with caplog.at_level(logging.WARNING, logger="pyhudi"):
         {
             "upsert": lambda: table.upsert(rows("c")),
             "repair": lambda: table.repair("files"),
             "clean": table.clean,
             "delete_partitions": lambda: table.delete_partitions(["sf"]),
+            "rollback": lambda: table.rollback(last.instant),
         }[act]()
-    assert "built anew" in caplog.text
-    assert set(partitions_of(table)) == (set(kept) if act != "repair" else {"files"})
-    assert load_properties(rooted(storage, ".hoodie/metadata"), table.state.env)["hoodie.table.version"] == "6"
+    assert ("built anew" in caplog.text) == (act != "rollback")  # which builds one anew in any case
+    assert set(partitions_of(table)) == ({"files"} if act in {"repair", "rollback"} else set(kept))
+    require_built_anew(table)
+
+
+def test_an_index_that_is_not_kept_up_goes_with_one_of_a_later_layout():
+    table = TableBuilder().create(version=6)
+    table.upsert(rows("a", "b"), options=BUILT)
+    raise_metadata_table(table)
+    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,record_index"})
+    table.upsert(rows("c"))
+    assert partitions_of(table) == ("files",)
+    require_built_anew(table)
+
+
+def test_a_pending_write_is_rolled_back_beside_one_of_a_later_layout():
+    table = TableBuilder().create(version=6)
+    table.upsert(rows("a", "b"), options=BUILT)
+    last = table.upsert(rows("c"))
+    table.state.storage.delete(f".hoodie/{last.instant}.commit")
+    raise_metadata_table(table)
+    table.rollback(last.instant)
+    assert sorted(table.scan(["uuid"]).to_arrow()["uuid"].to_pylist()) == ["a", "b"]
+    require_built_anew(table)
+
+
+def raise_metadata_table(table):
+    """Do what Apache Hudi 1.2.0's run_compaction does to the metadata table of a table at version 6."""
+    storage = table.state.storage
+    for file in storage.list(".hoodie/metadata/.hoodie"):
+        if "deltacommit" in file.path:
+            storage.put(file.path.replace("metadata/.hoodie/", "metadata/.hoodie/timeline/"), storage.get(file.path))
+            storage.delete(file.path)
+    later = {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"}
+    update_properties(rooted(storage, ".hoodie/metadata"), table.state.env, later)
+
+
+def require_built_anew(table):
+    """Check that the metadata table is of the table's version and says what is stored."""
+    own = rooted(table.state.storage, ".hoodie/metadata")
+    assert load_properties(own, table.state.env)["hoodie.table.version"] == "6"
     assert listed_as_stored(table)
     assert not table.check().to_repair

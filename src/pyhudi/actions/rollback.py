@@ -9,6 +9,7 @@ from typing import Final
 from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
+from pyhudi.metadata.table import has_other_layout
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
@@ -58,13 +59,14 @@ def rollback_instant(
         is_completed = takes_completed and target.is_completed and target.action in WRITE_ACTIONS
         if is_completed:
             _require_newest(state, timeline, target)
-            state = state if is_dry_run else without_metadata_table(state)
         elif target.is_completed or target.action not in ROLLED_BACK:
             raise _not_pending(target)
+        is_rebuilt = not is_dry_run and (is_completed or has_other_layout(state))
+        state = without_metadata_table(state) if is_rebuilt else state
         plan = plan_rollback(state, timeline, target, settings)
         if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease, takes_completed=is_completed):
             raise _not_pending(replace(target, state=State.COMPLETED))
-    if is_completed and not is_dry_run:
+    if is_rebuilt:
         build_metadata_table_again(before, settings)
     return plan
 

@@ -107,7 +107,9 @@ def prepare_metadata_table(
         return drop_metadata_table(state)
     left_behind = _left_behind(state)
     if left_behind:
-        return _without(state, left_behind, settings)
+        state = _without(state, left_behind, settings)
+        if not has_other_layout(state):
+            return state
     schema, settings = _schema(state, timeline), _keeping_statistics(state, settings)
     records = stored_records(state, timeline, schema, settings=settings, run=run, known=known)
     state = _of_same_layout(state)
