@@ -13,6 +13,8 @@ PROCESSORS ?= 2
 ON ?= local,mor,fenced,s3
 CODE := src tests tools benchmarks
 .DEFAULT_GOAL := help
+# What a process compiles, the next one reads: tests start many.
+export PYTHONDONTWRITEBYTECODE :=
 # Java is looked for once, by whoever needs it; the local engine needs none.
 JAVA_FINDER := tools/find_java.sh
 
@@ -39,11 +41,14 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
-test: .venv/.ready ## All tests that need no other program but Java and are not in make check, in two processes of which one has the Spark session
+test: .venv/.ready ## The everyday tests, each promise among them: five minutes on two cores, with Java for those on Spark
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=everyday $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
+
+test-all: .venv/.ready ## All tests that need no other program but Java: those of make test at length, on versions 6 and 8, on an S3 emulator
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
-	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/queries tests/index tests/lives/test_engines.py tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py
 
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)
@@ -64,6 +69,9 @@ locks: .venv/.ready ## Try the locks that other servers keep: a real ZooKeeper, 
 simulate: .venv/.ready ## Explore schedules of concurrent writers (SCENARIO=crash SEED=7 SECONDS=20; see docs/simulation.md)
 	$(PY) -m tests.simulation.explorer $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 	$(if $(SCENARIO),,PYHUDI_SIMULATE_ALL=1 $(PY) -m pytest tests/simulation --timeout 3600)
+
+lives: .venv/.ready ## Live lives of tables beside a dictionary, and shrink what they find (SECONDS=60 SEED=7)
+	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 soak: .venv/.ready ## Let processes write, die, stand still and be judged (MINUTES=2 PROCESSES=4 SEED=7 ON=local,mor,fenced,s3)
 	$(PY) -m tests.soak --minutes $(MINUTES) --processes $(PROCESSES) --on $(ON) $(if $(SEED),--seed $(SEED))
@@ -86,4 +94,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table demo-table-merge-on-read spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test test-spark demo lanes bench peers locks simulate soak figures docs lock keys clean
+.PHONY: help setup fmt check test test-all test-spark demo lanes bench peers locks simulate lives soak figures docs lock keys clean

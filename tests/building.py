@@ -116,3 +116,11 @@ def listing(table: Table) -> dict[str, bytes]:
 def counts(result: WriteResult) -> tuple[int, int, int]:
     """Return what a write says it did."""
     return result.inserted, result.updated, result.deleted
+
+
+def rows_by_key(table: Table, **scan: Any) -> dict[str, list[float]]:
+    """Return the fares of each key's rows."""
+    found: dict[str, list[float]] = {}
+    for row in table.scan(["uuid", "fare"], **scan).to_arrow().sort_by("uuid").to_pylist():
+        found.setdefault(row["uuid"], []).append(row["fare"])
+    return found

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests import everyday
+from tests.amounts import IS_EVERYDAY
 from tests.engines import engine, pytest_generate_tests, version
 
 __all__ = ["engine", "pytest_generate_tests", "version"]
@@ -39,6 +41,23 @@ SETTINGS = {
 }
 
 
+ON_SPARK = ("tests/spark/", "tests/actions/test_few_rows.py", "tests/peers/test_judged_")
+"""Where tests are that need the session, but for those that both engines share."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave what is long to `make test-all`, where this is `make test`; see that tests on Spark are known as such."""
+    for item in items:
+        if "spark" in item.fixturenames and not item.nodeid.startswith(ON_SPARK):
+            raise pytest.UsageError(f"{item.nodeid} would begin a second Spark session; put its file into ON_SPARK")
+    if IS_EVERYDAY:
+        longer = everyday.left_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in longer])
+        items[:] = [item for item in items if item not in longer]
+        everyday.draw_few(items)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Send all Spark tests to one process, first, where tests run in several: there is one session a run."""
@@ -46,7 +65,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class OneSession(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+            return "spark" if nodeid.startswith(ON_SPARK) else nodeid
 
         def mark_test_complete(self, node, item_index, duration=0):
             # What is done is counted again at each event of each test: a third of what this process does.

@@ -113,6 +113,28 @@ def test_parsers_read_what_users_write():
 
 
 def test_the_committed_file_knows_the_keys_users_type():
-    assert Settings.of({"hoodie.embed.timeline.server": "false", "hoodie.clustering.inline": "false"}).values == {}
-    with pytest.raises(NotBuilt, match="clustering"):
-        Settings.of({"hoodie.clustering.inline": "true"})
+    assert Settings.of({"hoodie.embed.timeline.server": "false", "hoodie.table.cdc.enabled": "false"}).values == {}
+    with pytest.raises(NotBuilt, match="CDC"):
+        Settings.of({"hoodie.table.cdc.enabled": "true"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "harmless"),
+    [
+        ("hoodie.datasource.read.incr.path.glob", "2024/*", ""),
+        ("hoodie.datasource.read.paths", "a,b", ""),
+        ("hoodie.table.base.file.format", "orc", "PARQUET"),
+        ("hoodie.table.create.schema", '"int"', ""),
+        ("paths", '["a", "b"]', ""),
+        ("pathGlobFilter", "*.orc", "*"),
+        ("modifiedBefore", "2024-01-01", ""),
+        ("modifiedAfter", "2024-01-01", ""),
+        ("partitionOverwriteMode", "dynamic", "STATIC"),
+        ("datetimeRebaseMode", "LEGACY", "CORRECTED"),
+        ("int96RebaseMode", "LEGACY", "EXCEPTION"),
+    ],
+)
+def test_what_would_change_rows_and_is_not_done_is_refused_by_name(key, value, harmless):
+    assert Settings.of({key: harmless}).values == {}
+    with pytest.raises(NotBuilt, match=key):
+        Settings.of({key: value})

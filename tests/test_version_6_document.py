@@ -51,6 +51,7 @@ LEFT_OUT = {
 }
 ADDED_PROPERTIES = {
     "hoodie.compaction.payload.class": "releases differ in what they take it for where it is missing",
+    "pyhudi.option.hoodie.metadata.enable": "options that a table is made with are kept by it",
 }
 ADDED_ENTRIES = {
     ".hoodie/.aux/.bootstrap/.fileids": "made with every table, as Apache Hudi does; the document does not open .aux",

@@ -34,6 +34,8 @@ def declared_keys() -> dict[str, Entry]:
             "meaning": declared.meaning,
             "default": _default_text(declared.default),
         }
+        if not declared.is_kept:
+            entry["is_kept"] = False
         entries[key] = entry
         entries.update({old: entry | {"renamed_to": key} for old in declared.old_keys})
     return entries
@@ -72,7 +74,9 @@ def options_page(known: Mapping[str, Entry]) -> str:
     parts = [
         "# Options\n",
         "Made by `make keys`; do not edit.",
-        "Precedence: call, then session (`spark.hoodie.*`), then table, then default.\n",
+        "Precedence: call, then session (`spark.hoodie.*`), then table, then default.",
+        "A table keeps options of its writes and services (`create_table(options=...)`, `table.set_options({...})`);",
+        "those marked ° act on one call, on reads or on a machine, and are not kept.\n",
         "## Obeyed\n",
         "| key | default | meaning | declared in |",
         "|---|---|---|---|",
@@ -80,7 +84,8 @@ def options_page(known: Mapping[str, Entry]) -> str:
     for key, entry in _rows(known, "obeyed"):
         old = ", ".join(f"`{name}`" for name, other in known.items() if other.get("renamed_to") == key)
         meaning = entry["meaning"] + (f" (also {old})" if old else "")
-        parts.append(f"| `{key}` | {_code(entry['default'])} | {_cell(meaning)} | `{entry['module']}` |")
+        mark = "" if entry.get("is_kept", True) else " °"
+        parts.append(f"| `{key}`{mark} | {_code(entry['default'])} | {_cell(meaning)} | `{entry['module']}` |")
     parts += ["\n## Refused\n", "These ask for what is not built; the values in the second column ask for nothing.\n"]
     parts += ["| key | accepted values | asks for |", "|---|---|---|"]
     for key, entry in _rows(known, "refused"):

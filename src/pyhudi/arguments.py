@@ -13,7 +13,17 @@ from typing import Any
 
 from pyhudi.errors import InvalidInput, OptionError
 
-__all__ = ["as_choice", "as_count", "as_mapping", "as_option_text", "as_switch", "as_text", "as_texts", "is_unicode"]
+__all__ = [
+    "as_choice",
+    "as_count",
+    "as_items",
+    "as_mapping",
+    "as_option_text",
+    "as_switch",
+    "as_text",
+    "as_texts",
+    "is_unicode",
+]
 
 
 def as_text(argument: str, given: object) -> str:
@@ -27,15 +37,19 @@ def as_text(argument: str, given: object) -> str:
 
 def as_texts(argument: str, given: object) -> list[str]:
     """Check a list of texts; a text alone would be taken letter by letter."""
+    return [as_text(argument, one) for one in as_items(argument, given, "texts")]
+
+
+def as_items(argument: str, given: object, kind: str) -> list[Any]:
+    """Check a list of things of some kind, and take them out of whatever holds them; a text or a mapping is none."""
     if isinstance(given, str):
-        raise InvalidInput(f"{argument} is a list of texts; put brackets around it: [{given!r}]", **{argument: given})
+        raise InvalidInput(f"{argument} is a list of {kind}; put brackets around it: [{given!r}]", **{argument: given})
     if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
-        raise InvalidInput(f"{argument} is a list of texts", **{argument: given})
+        raise InvalidInput(f"{argument} is a list of {kind}", **{argument: given})
     try:
-        items = list(given)
+        return list(given)
     except Exception as error:  # an iterator of the caller's own
         raise InvalidInput(f"{argument} cannot be read: {type(error).__name__}: {error}") from error
-    return [as_text(argument, one) for one in items]
 
 
 def as_mapping(argument: str, given: object) -> dict[str, Any]:

@@ -8,6 +8,7 @@ nearest known key can be named from anywhere without importing everything. Start
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -18,7 +19,19 @@ from typing import Any, Final, Generic, TypeVar
 from pyhudi.arguments import as_mapping, as_option_text
 from pyhudi.errors import InternalError, NotBuilt, OptionError
 
-__all__ = ["DECLARED", "MOST", "Option", "Settings", "between", "boolean", "one_of", "option"]
+__all__ = [
+    "DECLARED",
+    "MOST",
+    "Option",
+    "Settings",
+    "between",
+    "boolean",
+    "current_key",
+    "obeyed_options",
+    "one_of",
+    "option",
+    "regular_expression",
+]
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -39,16 +52,29 @@ class Option(Generic[T]):
     default: T
     meaning: str
     old_keys: tuple[str, ...] = ()
+    is_kept: bool = True
+    """A table may keep it for its writes and services: it is no matter of one call, of one machine, or of reading."""
 
 
 def option(
-    key: str, default: T, meaning: str, *, parse: Callable[[str], T] | None = None, old_keys: tuple[str, ...] = ()
+    key: str,
+    default: T,
+    meaning: str,
+    *,
+    parse: Callable[[str], T] | None = None,
+    old_keys: tuple[str, ...] = (),
+    is_kept: bool = True,
 ) -> Option[T]:
     """Declare a key; a second declaration of the same key is our bug."""
     if key in DECLARED:
         raise InternalError("option declared twice", key=key)
     declared = Option(
-        key=key, parse=parse or _parser_like(default), default=default, meaning=meaning, old_keys=old_keys
+        key=key,
+        parse=parse or _parser_like(default),
+        default=default,
+        meaning=meaning,
+        old_keys=old_keys,
+        is_kept=is_kept,
     )
     DECLARED[key] = declared  # type: ignore[assignment]  # Option is read-only, so Option[T] is an Option[object]
     return declared
@@ -90,6 +116,15 @@ def one_of(*values: str) -> Callable[[str], str]:
     return parse
 
 
+def regular_expression(text: str) -> str:
+    """Check a regular expression of Python; the empty one is taken."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options in force for one call, by current key; precedence call > session > table > default."""
@@ -125,6 +160,17 @@ class Settings:
         return Settings({**lower.values, **self.values})
 
 
+def current_key(key: str) -> str:
+    """Return the present name of a key.   Raises: OptionError for an unknown one, naming the nearest."""
+    return str(_entry_of(key).get("renamed_to", key))
+
+
+def obeyed_options() -> dict[str, dict[str, Any]]:
+    """Return what is known of each option that is obeyed, by its present key: its default as text, what it means."""
+    known = {**{key: _entry_of(key) for key in DECLARED}, **_known_keys()}
+    return {key: one for key, one in known.items() if one["effect"] == "obeyed" and "renamed_to" not in one}
+
+
 def _parsed(wanted: Option[T], text: str) -> T:
     try:
         return wanted.parse(text)
@@ -155,7 +201,7 @@ def _entry_of(key: str) -> dict[str, Any]:
     known = _known_keys()
     entry = known.get(key) or known.get(_prefix_of(key, known))
     if entry is None and key in DECLARED:
-        return {"effect": "obeyed"}
+        return {"effect": "obeyed", "default": str(DECLARED[key].default)}
     if entry is None:
         nearest = get_close_matches(key, [*known, *DECLARED], n=1, cutoff=0.6)
         hint = f"; did you mean {nearest[0]}?" if nearest else ""

@@ -59,6 +59,29 @@ def test_what_widened_is_told(engine, version):
     assert table.upsert(engine.rows(trips(row, schema=wide))).widened == {}
 
 
+def test_columns_that_rows_add_are_told_and_warned_of(engine, version, caplog):
+    table = engine.create(version=version)
+    assert table.upsert(engine.rows(trips(trip("a")))).added == {}
+    wider = TRIPS.append(pa.field("fair", pa.float64()))
+    rows = engine.rows(trips(trip("a", ts=2, fair=0.5), schema=wider))
+    assert table.upsert(rows, dry_run=True).added == {"fair": "double"}
+    assert "fair added: double" in str(table.upsert(rows, dry_run=True))
+    assert "fair" not in caplog.text
+    done = table.upsert(rows)
+    assert done.added == {"fair": "double"}
+    assert "fair added: double" in repr(done)
+    [said] = [one.getMessage() for one in caplog.records if "fair" in one.getMessage()]
+    assert "did you mean fare?" in said
+    assert table.upsert(engine.rows(trips(trip("b", fair=0.5), schema=wider))).added == {}
+
+
+def test_fields_that_rows_add_to_a_struct_are_told(engine):
+    table = engine.create(TRIPS.append(pa.field("of", pa.struct([("a", pa.int64())]))))
+    wider = TRIPS.append(pa.field("of", pa.struct([("a", pa.int64()), ("b", pa.string())])))
+    done = table.upsert(engine.rows(trips(trip("a", of={"a": 1, "b": "x"}), schema=wider)))
+    assert done.added == {"of.b": "string"}
+
+
 def typed(kind, *values):
     """Return rows whose `n` is of a type."""
     given = trips(*(trip(str(place)) for place in range(len(values))))

@@ -5,12 +5,13 @@ import json
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.timeline.test_history import archive
+from tests.txn.writing import begun
 
 from pyhudi.actions.clean_plan import HELD, SAVEPOINTS
 from pyhudi.actions.clean_scope import clean_scope, clean_snapshot, earliest_for
 from pyhudi.actions.retention import retention_of
 from pyhudi.options import Settings
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, start_savepoint
 from pyhudi.timeline.cleaning import CleanMetadata
 from pyhudi.timeline.cleans import last_clean
 from pyhudi.timeline.codec import encode_clean_metadata
@@ -126,3 +127,26 @@ def test_by_versions_commits_since_the_last_such_clean_count(table):
 def test_fewer_commits_than_are_retained_leave_nothing_to_look_at(table):
     put(table, "a")
     assert clean_snapshot(table.state, load_timeline(table.state), KEEP_2) is None
+
+
+def test_what_pending_writes_pins_and_pending_savepoints_need_has_to_stay(table):
+    """A savepoint that is being made has not said yet which files it keeps."""
+    done = [put(table, city) for city in ("a", "b", "c", "d")]
+    timeline = load_timeline(table.state)
+    points = [timeline.point(timeline.completed[one.instant]) for one in done]
+    start_savepoint(table.state, done[0].instant)
+    with pytest.raises(KeyboardInterrupt), begun(table.state) as txn:
+        raise KeyboardInterrupt
+    with table.pin(done[1].instant):
+        snapshot, _ = clean_snapshot(table.state, load_timeline(table.state), KEEP_2)
+    assert snapshot.moments == {points[0], points[1], txn.time}
+
+
+def test_a_clean_leaves_what_a_pending_savepoint_is_going_to_keep(table):
+    done = [put(table, "a", ts) for ts in range(1, 6)]
+    start_savepoint(table.state, done[0].instant)
+    taken = table.clean(options={"hoodie.clean.commits.retained": 1}).files
+    assert set(done[1].files) <= set(taken)
+    assert not set(done[0].files) & set(taken)
+    table.savepoint(done[0].instant)
+    assert table.scan(["ts"], as_of=done[0].instant).to_arrow()["ts"].to_pylist() == [1]

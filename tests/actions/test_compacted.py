@@ -2,6 +2,7 @@
 
 import pytest
 from tests.actions.compacting import VERSIONS, base_files, call_of, rows_of, services_of, state_of
+from tests.building import TINY_FILTERS, TableBuilder, trip
 
 from pyhudi.actions.compact import Compaction, compact_table
 from pyhudi.actions.compacted import CompactionResult
@@ -73,3 +74,15 @@ def test_a_partition_of_the_metadata_table_that_is_added_meanwhile_gets_what_was
     assert Table(after).check().ok
     assert len(Table(after).scan().plan.files) == 2
     assert Table(after).scan(filter="fare > 1000000").plan.files == ()
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_what_is_only_planned_is_told_and_left_for_another_process(version):
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ")
+    for ts in (1, 2):
+        table.upsert([trip("a", ts=ts)], options=TINY_FILTERS)
+    planned = table.compact(schedule=True)
+    assert len(planned.instants) == 1
+    assert [one.requested_time for one in table.timeline.instants if not one.is_completed] == list(planned.instants)
+    assert table.compact(schedule=True).instants == (), "nothing is left to plan"
+    assert table.compact().instants == planned.instants

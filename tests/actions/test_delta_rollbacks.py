@@ -62,7 +62,7 @@ def test_a_delta_commit_that_fails_is_taken_back_by_its_owner(version, index, wr
 @CASES
 def test_the_newest_delta_commit_is_rolled_back_and_written_upon(version, index, write):
     table, second = made(version, index, write)
-    table.rollback(second.instant)
+    table.rollback(second.instant, completed=True)
     assert rows_of(table) == [("a", 1), ("b", 1)]
     assert settled(table)
     write(table, index, trip("a", ts=2), trip("d"))

@@ -30,9 +30,10 @@ def blocks_of(state):
     timeline = load_timeline(state)
     index = file_index(state, timeline)
     found = slices_with_logs(index, index.partitions())
-    counts = VisibleInstants.of(timeline).counts
+    seen = VisibleInstants.of(timeline, {})
+    merged_of = lambda logs: blocks_to_merge(state.storage, logs, seen.counts, seen.committed_bytes)  # noqa: E731
     everything = [block for one in found for _, block in log_blocks(state.storage, one.logs)]
-    return everything, [block for one in found for block in blocks_to_merge(state.storage, one.logs, counts)]
+    return everything, [block for one in found for block in merged_of(one.logs)]
 
 
 @VERSIONS

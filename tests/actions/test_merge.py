@@ -73,15 +73,19 @@ def test_the_first_clause_whose_condition_is_true_acts(engine):
 def test_insert_clauses_are_tried_in_order_too(engine):
     table = filled(engine, 1)
     merge = merging(engine, table, trip("a", "x", fare=1.0), trip("b", "y", fare=2.0), trip("c", "y", fare=3.0))
-    merge = merge.when_not_matched_insert({"uuid": "s.uuid", "city": "'one'", "fare": "0"}, condition="s.fare = 1")
-    merge = merge.when_not_matched_insert({"uuid": "s.uuid", "city": "s.city"}, condition="s.fare = 2")
+    merge = merge.when_not_matched_insert(
+        {"uuid": "s.uuid", "ts": "s.ts", "city": "'one'", "fare": "0"}, condition="s.fare = 1"
+    )
+    merge = merge.when_not_matched_insert({"uuid": "s.uuid", "ts": "s.ts", "city": "s.city"}, condition="s.fare = 2")
     with pytest.raises(InvalidInput, match="key and partition"):
         merge.execute()
     by_key = merging(
         engine, table, trip("a", "x"), trip("b", "y", fare=2.0), trip("c", "y", fare=3.0), on="t.uuid=s.uuid"
     )
-    by_key = by_key.when_not_matched_insert({"uuid": "s.uuid", "city": "'one'", "fare": 0}, condition="s.fare = 1")
-    by_key = by_key.when_not_matched_insert({"uuid": "s.uuid", "city": "s.city"}, condition="fare = 2")
+    by_key = by_key.when_not_matched_insert(
+        {"uuid": "s.uuid", "ts": "s.ts", "city": "'one'", "fare": 0}, condition="s.fare = 1"
+    )
+    by_key = by_key.when_not_matched_insert({"uuid": "s.uuid", "ts": "s.ts", "city": "s.city"}, condition="fare = 2")
     assert counts(by_key.execute()) == (2, 0, 0)
     assert rows_of(engine, table) == [("a", "one", 0.0), ("b", "y", None), ("k0", "sf", 0.0)]
 
@@ -484,6 +488,30 @@ def test_partition_columns_that_only_paths_have_are_inserted(engine):
         by_key.when_matched_update_all().execute()
 
 
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+def test_under_a_global_index_what_is_advised_about_partition_columns_of_paths_works(engine, index):
+    options = {"hoodie.index.type": index, **TINY_FILTERS}
+    table = engine.create(options={"hoodie.datasource.write.drop.partition.columns": "true"})
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))), options=options)
+    rows = trip("b", fare=7.0), trip("c", "oslo")
+    with pytest.raises(InvalidInput, match="leave them out of `on`"):
+        merging(engine, table, *rows, options=options).when_matched_delete().execute()
+    by_key = merging(engine, table, *rows, on="t.uuid = s.uuid", options=options)
+    with pytest.raises(InvalidInput, match="by name: when_matched_update"):
+        by_key.when_matched_update_all().execute()
+    updating = by_key.when_matched_update({"fare": "s.fare"}).when_not_matched_insert_all()
+    assert counts(updating.execute()) == (1, 1, 0)
+    assert rows_of(engine, table) == [("a", "sf", 1.0), ("b", "oslo", 7.0), ("c", "oslo", 1.0)]
+
+
+def test_some_of_the_partition_columns_that_only_paths_have_are_not_compared(engine):
+    drop = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = engine.create(partition_by=["city", "rider"], options=drop)
+    table.upsert(engine.rows(trips(trip("a"))))
+    with pytest.raises(InvalidInput, match="equate all of them in `on`, or none"):
+        merging(engine, table, trip("a")).when_matched_delete().execute()
+
+
 def test_partition_paths_made_of_times_meet(engine):
     options = {
         "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
@@ -515,6 +543,29 @@ def test_a_row_without_a_partition_value_meets_one_without(engine):
     merge = merging(engine, table, trip("a", None, fare=7.0), trip("c", None)).when_matched_update_all()
     assert counts(merge.when_not_matched_insert_all().execute()) == (1, 1, 0)
     assert rows_of(engine, table) == [("a", None, 7.0), ("b", None, 1.0), ("c", None, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("index", "partition_by", "on"),
+    [
+        ("SIMPLE", ["city", "rider"], "t.uuid = s.uuid and t.city = s.city"),
+        ("SIMPLE", ["city", "rider"], "t.uuid = s.uuid and s.rider = t.rider"),
+        ("BLOOM", ["city", "rider"], "t.uuid = s.uuid and t.city = s.city"),
+        ("BUCKET", ["city", "rider"], "t.uuid = s.uuid and t.city = s.city"),
+        ("GLOBAL_SIMPLE", ["city", "rider"], "t.uuid = s.uuid and t.city = s.city and t.rider = s.rider"),
+        ("GLOBAL_BLOOM", ["city"], ON),
+    ],
+)
+def test_nulls_in_a_partition_column_are_equal_wherever_rows_are_looked_for(engine, index, partition_by, on):
+    options = {"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": 2, **TINY_FILTERS}
+    table = engine.create(partition_by=partition_by)
+    stored = [trip("a", None, rider=None), trip("b", "sf", rider=None), trip("c", None, rider=None)]
+    table.upsert(engine.rows(trips(*stored)), options=options)
+    changed = [{**row, "fare": 7.0} for row in stored[:2]]
+    merge = merging(engine, table, *changed, trip("d", None, rider=None), on=on, options=options)
+    merge = merge.when_matched_update_all().when_not_matched_insert_all().when_not_matched_by_source_delete()
+    assert counts(merge.execute()) == (1, 2, 1)
+    assert rows_of(engine, table) == [("a", None, 7.0), ("b", "sf", 7.0), ("d", None, 1.0)]
 
 
 def test_old_files_take_part_with_todays_columns(engine):

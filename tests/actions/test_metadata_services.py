@@ -49,7 +49,7 @@ def stored(table):
     return len(files), len(metadata_of(table).timeline.instants)
 
 
-@pytest.mark.parametrize(("version", "count"), [(6, 16), (8, 20), (9, 60)])
+@pytest.mark.parametrize(("version", "count"), amount(*[[(6, 16), (8, 20), (9, 60)]] * 3, everyday=[(9, 24)]))
 def test_sixty_commits_leave_as_many_files_as_ten(builder, version, count):
     table = builder.create(version=version)
     table.upsert(rows("a", "b"), options={**BUILT, **SHORT, **(FILES_ONLY if count == 60 else {})})
@@ -67,6 +67,7 @@ def test_sixty_commits_leave_as_many_files_as_ten(builder, version, count):
         assert find_archived(metadata_of(table).state, done[0].instant)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("version", amount([9], [6, 9], [6, 9]))
 def test_a_process_that_dies_at_any_step_of_them_loses_nothing(builder, version):
     ready = builder.create(version=version)

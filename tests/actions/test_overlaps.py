@@ -4,6 +4,7 @@ import random
 
 import pytest
 from tests.actions.test_retry_in_place import GLOBAL, STAYING, merge, overlapping
+from tests.amounts import amount
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 
 SMALL_FILES = {"hoodie.parquet.max.file.size": 4_000, "hoodie.copyonwrite.record.size.estimate": 1_500}
@@ -45,7 +46,7 @@ def filled(chance_of, version, index):
 @pytest.mark.parametrize("late", ["upsert", "merge", "insert", "delete"])
 @pytest.mark.parametrize("index", [{}, GLOBAL, STAYING], ids=["partition", "moves", "stays"])
 def test_two_writes_are_as_one_after_the_other(late, index):
-    for seed in range(3):
+    for seed in range(amount(3, 3, 3, everyday=1)):
         chance = random.Random(f"{late}/{index}/{seed}")
         early = "upsert" if late == "insert" else chance.choice(["upsert", "delete"])  # what an insert reads may go
         writes = [some_write(chance, early, index), some_write(chance, late, index)]

@@ -31,3 +31,12 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(engine, version):
     assert table.update(set={"fare": "2.0"}, dry_run=True).updates == 2
     assert table.update(set={"fare": "2.0"}, where="fare < 0", dry_run=True).files_written == ()
     assert listing(table) == before
+
+
+def test_a_dry_run_of_an_overwrite_names_the_base_files_that_go(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))))
+    in_sf = tuple(path for path in listing(table) if path.startswith("sf/") and path.endswith("parquet"))
+    plan = table.insert_overwrite(engine.rows(trips(trip("c"))), dry_run=True)
+    assert (plan.files_replaced, plan.partitions) == (in_sf, ("sf",))
+    assert len(table.insert_overwrite_table(engine.rows(trips(trip("c"))), dry_run=True).files_replaced) == 2

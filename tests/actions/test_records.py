@@ -2,16 +2,19 @@ import datetime
 from decimal import Decimal
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
-from tests.building import TRIPS, trip
+from tests.building import TRIPS, counts, trip
 
 from pyhudi.actions.call import WriteCall
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.engine.api import KEY, PARTITION
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
+from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch, SnapshotExpired
 from pyhudi.options import Settings
+from pyhudi.table import open_table, write_table
 
 
 def call_on(table):
@@ -45,8 +48,8 @@ def test_keys_alone_have_no_partition_unless_the_table_has_none(engine, call):
     assert rows[PARTITION].null_count == 2
     flat = call_on(engine.create(partition_by=None))
     assert flat.engine.collect(key_rows(flat, ["a"]))[PARTITION].to_pylist() == [""]
-    for wrong in ("a", [1], [None]):
-        with pytest.raises(InvalidInput, match="keys"):
+    for wrong, says in (("a", "keys"), ([1], "uuid"), ([None], "key")):
+        with pytest.raises(InvalidInput, match=says):
             key_rows(call, wrong)
 
 
@@ -91,3 +94,91 @@ def test_a_field_of_a_struct_that_the_table_lacks_is_not_dropped(engine):
 def test_lists_that_hold_no_rows_are_refused(call, wrong):
     with pytest.raises(InvalidInput):
         take_records(call, wrong)
+
+
+PARTS = {
+    "batches": lambda rows: rows.to_batches(max_chunksize=1),
+    "a generator of batches": lambda rows: (one for one in rows.to_batches(max_chunksize=1)),
+    "a tuple of tables": lambda rows: (rows.slice(0, 1), rows.slice(1)),
+    "pandas frames": lambda rows: [rows.slice(0, 1).to_pandas(), rows.slice(1).to_pandas()],
+    "a generator of dicts": lambda rows: iter(rows.to_pylist()),
+    "a dataset": ds.dataset,
+    "a scanner": lambda rows: ds.dataset(rows).scanner(),
+    "a lazy frame": lambda rows: pl.from_arrow(rows).lazy(),
+    "categories": lambda rows: pl.from_arrow(rows).with_columns(pl.col("rider", "city", "uuid").cast(pl.Categorical)),
+    "an enum": lambda rows: pl.from_arrow(rows).with_columns(pl.col("city").cast(pl.Enum(["sf", "oslo"]))),
+    "dictionaries": lambda rows: rows.set_column(4, "city", rows["city"].dictionary_encode()),
+}
+
+
+@pytest.fixture
+def two_rows():
+    return pa.Table.from_pylist([trip("a"), trip("b", "oslo")], schema=TRIPS)
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_rows_are_taken_as_users_have_them(engine, two_rows, kind):
+    table = engine.create()
+    assert counts(table.upsert(PARTS[kind](two_rows))) == (2, 0, 0)
+    assert table.scan().to_arrow().sort_by("uuid").equals(two_rows)
+    merge = table.merge(PARTS[kind](two_rows), "t.uuid = s.uuid and t.city = s.city")
+    assert counts(merge.when_matched_update({"rider": "concat(s.rider, s.city)"}).execute()) == (0, 2, 0)
+    assert engine.rows_of(table, "rider") == [("roslo",), ("rsf",)]
+    assert counts(table.delete(PARTS[kind](two_rows))) == (0, 0, 2)
+    assert table.schema == TRIPS
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_new_table_is_made_of_rows_as_users_have_them(two_rows, kind):
+    path = f"memory://records-{kind.replace(' ', '-')}"
+    assert counts(write_table(path, PARTS[kind](two_rows), record_key=["uuid"], partition_by=["city"])) == (2, 0, 0)
+    assert open_table(path).schema == TRIPS
+
+
+def test_a_scan_is_written_batch_by_batch(engine, two_rows):
+    table, other = engine.create(), engine.create()
+    table.upsert(two_rows)
+    assert counts(other.upsert(table.scan().to_batches())) == (2, 0, 0)
+    assert counts(other.upsert(table.scan(filter="fare > 99").to_batches())) == (0, 0, 0)
+
+
+def test_categories_within_lists_and_structs_are_taken(engine):
+    frame = pl.DataFrame([trip("a")]).with_columns(pl.col("rider").cast(pl.Categorical))
+    frame = frame.with_columns(pl.struct("rider").alias("of"), pl.concat_list("rider").alias("all"))
+    table = engine.create()
+    table.upsert(frame)
+    assert engine.rows_of(table, "of", "all") == [({"rider": "r"}, ["r"])]
+
+
+def test_a_pandas_index_of_parts_is_no_column(engine, two_rows):
+    table = engine.create()
+    table.upsert([two_rows.to_pandas().rename_axis("row")])
+    assert table.schema == TRIPS
+
+
+def failing_batches(rows, error):
+    yield from rows.to_batches()
+    raise error
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda rows: [rows, rows.drop_columns(["fare"])],
+        lambda rows: [rows, trip("c")],
+        lambda rows: [rows, [rows]],
+        lambda rows: [rows, None],
+        lambda rows: (one for one in ["a"]),
+        lambda rows: failing_batches(rows, ValueError("a failure of the caller's own")),
+    ],
+)
+def test_parts_that_are_no_rows_of_one_kind_are_refused(engine, two_rows, wrong):
+    table = engine.create()
+    with pytest.raises(InvalidInput):
+        table.upsert(wrong(two_rows))
+    assert table.count() == 0
+
+
+def test_an_error_of_ours_in_a_generator_stays_what_it_is(engine, two_rows):
+    with pytest.raises(SnapshotExpired):
+        engine.create().upsert(failing_batches(two_rows, SnapshotExpired("cleaned")))

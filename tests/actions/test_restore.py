@@ -14,9 +14,11 @@ from tests.simulation.watching import deaths
 from tests.timeline.test_history import archive
 from tests.txn.writing import begun, proposal_of, write
 
+from pyhudi.actions import restore as restoring
 from pyhudi.actions.restore import PlannedRestore
 from pyhudi.errors import (
     HeartbeatExpired,
+    HudiError,
     InstantNotFound,
     InvalidInput,
     SnapshotExpired,
@@ -39,14 +41,14 @@ STATES = (
 )
 
 
-def written(engine, version=9, **said):
+def written(engine, version=9, *, given=OPTIONS, **said):
     """Insert, update, overwrite a partition and drop it."""
     table = engine.create(version=version, **said)
     done = [
-        table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))), options=OPTIONS),
-        table.upsert(engine.rows(trips(trip("a", ts=2), trip("c", "rome"))), options=OPTIONS),
-        table.insert_overwrite(engine.rows(trips(trip("d", "oslo"))), options=OPTIONS),
-        table.delete_partitions(["oslo"], options=OPTIONS),
+        table.upsert(engine.rows(trips(trip("a"), trip("b", "oslo"))), options=given),
+        table.upsert(engine.rows(trips(trip("a", ts=2), trip("c", "rome"))), options=given),
+        table.insert_overwrite(engine.rows(trips(trip("d", "oslo"))), options=given),
+        table.delete_partitions(["oslo"], options=given),
     ]
     return table, done
 
@@ -226,6 +228,90 @@ def test_at_version_6_commits_that_were_archived_behind_a_savepoint_cannot_be_ta
         table.restore(done[0].instant)
 
 
+# the metadata table
+
+
+METADATA_TABLE = {**OPTIONS, "hoodie.metadata.enable": True}
+STORED_METADATA = ".hoodie/metadata/"
+
+
+def of_metadata_table(table):
+    return {path: data for path, data in listing(table).items() if path.startswith(STORED_METADATA)}
+
+
+def taken_away(table, done):
+    """Let a clean take a file that the first moment needs."""
+    [former] = [path for path in data_files(table) if path.startswith("oslo/") and done[0].instant in path]
+    clean(table, former)
+
+
+REFUSALS = {
+    "savepoint": lambda table, done: table.savepoint(done[2].instant),
+    "cleaned": taken_away,
+    "no such moment": lambda table, done: None,
+}
+
+
+@pytest.mark.parametrize("why", REFUSALS)
+def test_a_restore_that_is_refused_leaves_the_metadata_table(version, why):
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    REFUSALS[why](table, done)
+    table = TableBuilder().reopen(table)
+    before, named = of_metadata_table(table), table.state.config.metadata_partitions
+    assert before
+    assert named
+    moment = "20010101000000000" if why == "no such moment" else done[0].instant
+    with pytest.raises((InvalidInput, SnapshotExpired, InstantNotFound)):
+        table.restore(moment)
+    assert of_metadata_table(table) == before
+    assert TableBuilder().reopen(table).state.config.metadata_partitions == named
+
+
+def test_a_restore_to_where_the_table_is_leaves_the_metadata_table(version):
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    before = of_metadata_table(table)
+    assert table.restore(done[3].instant) == PlannedRestore(target=done[3].instant)
+    assert of_metadata_table(table) == before
+
+
+def test_a_restore_that_is_refused_at_the_last_moment_has_a_metadata_table_again(version, monkeypatch):
+    """A savepoint comes between the look whether there is a restore and its plan."""
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    run = restoring.run_service
+
+    def late(call, service):
+        TableBuilder().reopen(table).savepoint(done[2].instant)
+        return run(call, service)
+
+    monkeypatch.setattr(restoring, "run_service", late)
+    with pytest.raises(InvalidInput, match="savepoint"):
+        table.restore(done[0].instant)
+    fresh = TableBuilder().reopen(table)
+    assert "files" in fresh.state.config.metadata_partitions
+    assert fresh.check().ok
+    assert TableBuilder().rows_of(fresh, "uuid", "ts") == STATES[3]
+
+
+def test_a_restore_that_is_under_way_gets_its_metadata_table_when_it_is_finished(version):
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    stop = Fault(kind=FaultKind.ERROR_BEFORE, path="*.restore.inflight", operations=frozenset({"put"}))
+    with pytest.raises(HudiError):
+        TableBuilder().reopen(table, FaultyStorage(table.state.storage, plan=[stop])).restore(done[0].instant)
+    assert of_metadata_table(table) == {}
+    table.state.env.sleep(300)
+    TableBuilder().reopen(table).restore(done[0].instant, options=METADATA_TABLE)
+    assert TableBuilder().rows_of(table, "uuid", "ts") == STATES[0]
+
+
+def test_a_restore_builds_a_metadata_table_of_what_is_left(version):
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    table.restore(done[1].instant)
+    fresh = TableBuilder().reopen(table)
+    assert "files" in fresh.state.config.metadata_partitions
+    assert fresh.check().ok
+    assert TableBuilder().rows_of(fresh, "uuid", "ts") == STATES[1]
+
+
 # beside writers
 
 
@@ -344,3 +430,23 @@ def test_any_moment_of_a_history_comes_back_and_is_written_on(version, is_partit
     for step in later:
         apply(table, oracle, step, options)
         assert contents(table.scan()) == oracle.visible()
+
+
+def test_a_plan_of_a_service_goes_where_it_came_after_the_moment(version):
+    """One that was there before reads what is there again."""
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ")
+    for ts in (1, 2):
+        table.upsert(trips(trip("a", ts=ts)), options=OPTIONS)
+    [early] = table.compact(schedule=True).instants
+    target = table.upsert(trips(trip("b")), options=OPTIONS)
+    for ts in (2, 3):
+        table.upsert(trips(trip("b", ts=ts)), options=OPTIONS)
+    [late] = [one for one in table.compact(schedule=True).instants if one != early] or [""]
+    planned = table.restore(target.instant)
+    assert early not in {time for time, _ in planned.instants}
+    pending = [one.requested_time for one in table.timeline.instants if not one.is_completed]
+    assert pending == [early]
+    assert not late or late in {time for time, _ in planned.instants}
+    assert TableBuilder().rows_of(table, "uuid", "ts") == [("a", 2), ("b", 1)]
+    assert early in table.compact().instants
+    assert TableBuilder().rows_of(table, "uuid", "ts") == [("a", 2), ("b", 1)]

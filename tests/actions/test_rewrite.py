@@ -153,3 +153,13 @@ def test_a_row_that_kept_its_partition_is_found_by_its_new_value(engine, version
     assert engine.rows_of(table, "uuid", "rider") == [("a", "new"), ("b", "r")]
     table.delete(where="city = 'rome'")
     assert engine.rows_of(table, "uuid") == [("b",)]
+
+
+def test_a_rewrite_is_requested_started_and_completed(engine, version):
+    """What it is going to write is said before it is written."""
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"), trip("b"))))
+    done = table.update(set={"fare": "9.0"}, where="uuid = 'a'")
+    names = table.state.storage.list_names(table.state.layout.timeline_path)
+    states = sorted(name.rsplit(".", 1)[1] for name in names if name.startswith(done.instant))
+    assert states == sorted([str(table.timeline.completed[done.instant].action), "inflight", "requested"])

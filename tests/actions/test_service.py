@@ -1,6 +1,7 @@
 """The shape of a service, on one that keeps a list of what it did in a file."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,7 +14,7 @@ from tests.simulation.world import FarStorage
 from tests.txn.writing import begun, committed, leftovers, states_of, through
 
 from pyhudi.actions.service import plan_service, run_service, schedule_service, service_call
-from pyhudi.errors import HeartbeatExpired, StorageUnavailable
+from pyhudi.errors import HeartbeatExpired, LockNotAcquired, StorageUnavailable
 from pyhudi.options import Settings
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline, request, start
@@ -307,3 +308,43 @@ def test_a_write_goes_on_beside_a_service(state):
 
 def _next(time):
     return InstantTime(str(int(time) + 1))
+
+
+@dataclass
+class Ending:
+    """A lease that is about to end when it is asked for the so-many-th time."""
+
+    left: int
+
+    def remaining_ms(self):
+        self.left -= 1
+        return 100_000 if self.left >= 0 else 10
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_nothing_is_planned_once_the_lease_is_about_to_end(state, asked):
+    call = replace(call_of(state), hold=lambda: nullcontext(Ending(asked)))
+    for do in (schedule_service, run_service):
+        with pytest.raises(LockNotAcquired, match="lost"):
+            do(call, Noting())
+    assert states_of(state) == []
+    assert notes(state) == []
+
+
+def test_nothing_is_taken_over_once_the_lease_is_about_to_end(state):
+    schedule_service(call_of(state), Noting())
+    service = Noting()
+    with pytest.raises(LockNotAcquired, match="lost"):
+        run_service(replace(call_of(state), hold=lambda: nullcontext(Ending(0))), service, is_planned_too=False)
+    assert service.ran == []
+    assert states_of(state) == [("clean", "requested")]
+
+
+def test_nothing_is_completed_once_the_lease_is_about_to_end(state):
+    schedule_service(call_of(state), Noting())
+    leases = iter([Ending(9), Ending(0)])
+    with pytest.raises(LockNotAcquired, match="lost"):
+        run_service(replace(call_of(state), hold=lambda: nullcontext(next(leases))), Noting(), is_planned_too=False)
+    assert ("clean", "completed") not in states_of(state)
+    [run] = run_service(call_of(state), Noting(), is_planned_too=False)
+    assert run.instant.is_completed

@@ -1,14 +1,15 @@
 import pytest
+from tests.building import TableBuilder, trip, trips
 from tests.new_states import new_state
 from tests.timeline.test_history import OLD, UNDONE, archive, row, undoing
 from tests.txn.writing import begun, committed, proposal_of, write
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.unfinished import resolve, writer_of
-from pyhudi.errors import HistoryExpired
+from pyhudi.errors import HistoryExpired, InvalidInput
 from pyhudi.options import Settings
 from pyhudi.storage.process import process_name
-from pyhudi.timeline.active import request
+from pyhudi.timeline.active import request, start
 from pyhudi.timeline.instant import Action, Instant, State
 
 SETTINGS = Settings()
@@ -86,9 +87,46 @@ def test_who_writes_is_told_with_what_to_do(state):
 
 @pytest.mark.parametrize(
     ("action", "advice"),
-    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.COMPACTION, "Apache Hudi")],
+    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.INDEXING, "Apache Hudi")],
 )
 def test_what_to_do_about_others_depends_on_what_it_is(state, action, advice):
     judged, owner, said = writer_of(state, pending(state, action), SETTINGS)
     assert (judged, owner) == ("foreign", "")
     assert advice in said
+
+
+SERVICES = [
+    (Action.COMPACTION, "table.compact()"),
+    (Action.LOGCOMPACTION, "table.log_compact()"),
+    (Action.CLUSTERING, "table.cluster()"),
+]
+
+
+@pytest.mark.parametrize(("action", "verb"), SERVICES)
+def test_a_plan_that_waits_is_planned_whoever_made_it(state, action, verb):
+    assert writer_of(state, pending(state, action), SETTINGS) == ("planned", "", f"nothing: {verb} runs it")
+
+
+@pytest.mark.parametrize(("action", "verb"), SERVICES)
+def test_a_service_that_stopped_half_way_is_finished_by_its_verb(state, action, verb):
+    begun = start(state, pending(state, action), b"")
+    judged, _, said = writer_of(state, begun, SETTINGS)
+    assert (judged, said) == ("foreign", f"finish it: {verb}; or take it back: table.rollback(instant)")
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_scheduled_compaction_is_no_problem_of_a_table(version):
+    table = TableBuilder("mor").create(version=version)
+    for ts in (1, 2):
+        table.upsert(trips(trip("a", ts=ts)))
+    table.compact(schedule=True)
+    assert table.inspect.pending()["writer"].to_pylist() == ["planned"]
+    assert table.check().ok
+    table.upsert(trips(trip("a", ts=3)))
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("given", ["", "yesterday", "2026-01-01", "202601010000000000", None, 20260101120000000])
+def test_what_is_no_instant_is_not_asked_about(state, given):
+    with pytest.raises(InvalidInput, match="17 digits"):
+        resolve(state, given)

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from tests.building import counts
+from tests.building import TINY_FILTERS, counts
 
 UTC = datetime.UTC
 STRUCT = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.string()))])
@@ -30,6 +30,13 @@ VALUES = {
 SCHEMA = pa.schema(
     [("uuid", pa.string()), ("ts", pa.int64()), ("city", pa.string()), *((name, v[0]) for name, v in VALUES.items())]
 )
+
+WIDE = {
+    6: (pa.decimal128(30, 15), "123456789012345.123456789012345"),
+    8: (pa.decimal128(30, 15), "-999999999999999.999999999999999"),
+    9: (pa.decimal128(38, 18), "12345678901234567890.123456781234567891"),
+}
+"""The widest decimals that have statistics, by table version."""
 
 TABLE_TYPES = ["cow", "mor"]
 
@@ -72,7 +79,7 @@ def test_columns_of_every_sortable_type_order_events(engine, name):
         high, low = low, high
     for value, tag in ((high, 1), (low, 2), (None, 3)):
         rows = pa.Table.from_pylist([{**row("a", 0, ts=tag), name: value}], schema=SCHEMA)
-        table.upsert(engine.rows(rows))
+        table.upsert(engine.rows(rows), options={"pyhudi.ordering.nulls": "allow"})
     [found] = read(engine, table)
     assert found["ts"] == 1
     assert kind == SCHEMA.field(name).type
@@ -88,3 +95,30 @@ def test_columns_of_many_types_partition_and_filters_prune_them(engine, version,
     assert engine.read(found)["uuid"].to_pylist() == ["a"]
     assert engine.read(table.scan(["uuid"], filter=f"`{name}` is null"))["uuid"].to_pylist() == ["c"]
     assert found.plan.partitions_read < 3
+
+
+def test_decimals_of_more_digits_than_python_counts_are_found_and_deleted(engine, version):
+    kind, text = WIDE[version]
+    schema = pa.schema([*SCHEMA.remove(SCHEMA.get_field_index("decimal")), ("decimal", kind)])
+    table = engine.create(schema, version=version)
+    value = Decimal(text)
+    rows = [{**row(key, 0), "decimal": value if key == "a" else Decimal(one)} for one, key in enumerate("abc")]
+    built = {"hoodie.metadata.enable": True, "hoodie.metadata.index.column.stats.enable": True, **TINY_FILTERS}
+    table.upsert(engine.rows(pa.Table.from_pylist(rows, schema=schema)), options=built)
+    table.upsert(engine.rows(pa.Table.from_pylist([{**rows[0], "ts": 2}], schema=schema)), options=built)
+    found = table.scan(["uuid"], filter=[("decimal", "=", value)])
+    assert engine.read(found)["uuid"].to_pylist() == ["a"]
+    assert table.check().ok
+    assert table.delete(f"decimal = {text}BD").deleted == 1
+    assert sorted(engine.read(table.scan(["uuid"]))["uuid"].to_pylist()) == ["b", "c"]
+
+
+@pytest.mark.parametrize("version", [9])
+def test_decimals_of_all_digits_are_written(engine, version):
+    kind = pa.decimal128(38, 0)
+    schema = pa.schema([*SCHEMA.remove(SCHEMA.get_field_index("decimal")), ("decimal", kind)])
+    table = engine.create(schema, version=version)
+    most = Decimal("9" * 38)
+    rows = pa.Table.from_pylist([{**row("a", 0), "decimal": most}], schema=schema)
+    table.upsert(engine.rows(rows), options={"hoodie.metadata.enable": True, **TINY_FILTERS})
+    assert engine.read(table.scan(["decimal"], filter=[("decimal", ">=", most)]))["decimal"].to_pylist() == [most]

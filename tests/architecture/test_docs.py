@@ -8,14 +8,69 @@ from tests.architecture.source import ROOT
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "ETHOS.md"])
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
-TARGET = re.compile(r"`make ([a-z]+)")
-MAKE_TARGETS = set(re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+PLACE = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)#([^)]+)\)")
+TARGET = re.compile(r"`make ([a-z-]+)")
+MAKE_TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+BEGIN_OF_ITEM = re.compile(r"([-*]|\d+\.)\s")
+MOST_WORDS = 80
+DIFFERENCES = ROOT / "docs" / "differences.md"
+MOST_WORDS_OF_A_DIFFERENCE = 30
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not broken
+
+
+def headings(text):
+    """Return the names by which links lead to the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_headings(page):
+    places = PLACE.findall(page.read_text())
+    broken = [
+        (path, name)
+        for path, name in places
+        if name not in headings((page.parent / path if path else page).read_text())
+    ]
+    assert not broken
+
+
+def paragraphs(text):
+    """Yield the paragraphs of a page, each item of a list by itself; tables, code and headings are none."""
+    words = []
+    for line in [*FENCED.sub("", text).splitlines(), ""]:
+        is_apart = (
+            not line.strip() or line.lstrip().startswith(("|", "#", "<!--")) or (line[:4].isspace() and not words)
+        )
+        if words and (is_apart or BEGIN_OF_ITEM.match(line.lstrip())):
+            yield words
+            words = []
+        words = words if is_apart else [*words, *line.split()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paragraphs_are_short(page):
+    long = [f"{len(words)} words: {' '.join(words[:8])}" for words in paragraphs(page.read_text())]
+    assert [line for line in long if int(line.split()[0]) > MOST_WORDS] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [
+        ("one two\nthree\n\nfour", [3, 1]),
+        ("- one\n  two\n- three\n\n  four five", [3, 2, 2]),
+        ("# Title\none\n| a | b |\n```\ncode\n```\n1. two", [1, 2]),
+        ("    code\n\nafter it", [2]),
+    ],
+)
+def test_paragraphs_are_told_apart(text, lengths):
+    assert [len(words) for words in paragraphs(text)] == lengths
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -36,3 +91,24 @@ def test_the_tour_draws_the_layers_that_are_checked():
 def test_changes_are_named_by_number_and_kind():
     names = [path.name for path in (ROOT / "changelog.d").iterdir()]
     assert all(re.fullmatch(r"\d+\.(feature|fix|format|doc)\.md", name) for name in names)
+
+
+def test_a_difference_is_one_short_sentence_with_a_link():
+    lines = [line for line in DIFFERENCES.read_text().splitlines() if line.startswith(("- ", "* "))]
+    assert len(lines) > 50
+    shown = {line: re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line[2:]) for line in lines}
+    assert [line for line in lines if len(shown[line].split()) > MOST_WORDS_OF_A_DIFFERENCE] == []
+    assert [line for line in lines if not LINK.search(line)] == []
+    assert [line for line in lines if not line.endswith(").") or ". " in shown[line]] == []
+
+
+def test_differences_are_told_by_what_differs():
+    text = DIFFERENCES.read_text()
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        "Not built",
+        "What differs in results",
+        "What differs in files",
+        "What differs in options",
+    ]
+    apart = [words for words in paragraphs(text) if words[0] != "-"]
+    assert len(apart) == 2, "what is said of one difference stands on the page that its line leads to"

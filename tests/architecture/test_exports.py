@@ -21,6 +21,7 @@ PUBLIC = {
     "WriteResult",
     "__version__",
     "create_table",
+    "drop_table",
     "errors",
     "import_table",
     "locks",

@@ -34,6 +34,7 @@ class FakeTable:
             ordering_fields=(),
             merge_mode="COMMIT_TIME_ORDERING",
             lock={},
+            properties={},
         )
         self.schema = ROWS.schema
         self.latest_instant = "20260101000000001"

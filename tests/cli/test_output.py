@@ -1,9 +1,12 @@
 import datetime
 import decimal
+import io
 import json
 import math
+from types import SimpleNamespace
 
 import pyarrow as pa
+import pytest
 
 from pyhudi.cli.checks import Check
 from pyhudi.cli.output import print_checks, print_facts, print_json, print_table
@@ -89,3 +92,69 @@ def test_values_that_python_has_not_are_shown(capsys):
     (row,) = json.loads(capsys.readouterr().out)
     assert row["broken"] == "fffe"
     assert "2534023008000" in row["far"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Return a terminal of 60 columns that shows colours."""
+    shown = Terminal()
+    monkeypatch.setattr("pyhudi.cli.output.sys", SimpleNamespace(stdout=shown))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return shown
+
+
+WIDE = pa.table(
+    {"instant": ["20260101000000000", "20260101000000001"], "path": ["x" * 40, "y" * 70], "rows": [1, None]}
+)
+
+
+def test_rows_that_a_terminal_is_too_narrow_for_stand_below_each_other(terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_table(WIDE)
+    lines = [line.rstrip() for line in terminal.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 60
+    assert lines == [
+        "instant  20260101000000000",
+        "path     " + "x" * 40,
+        "rows     1",
+        "",
+        "instant  20260101000000001",
+        "path     " + "y" * 51,
+        "         " + "y" * 19,
+        "rows     -",
+    ]
+
+
+def test_rows_that_fit_stand_beside_each_other(terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_table(WIDE.select(["instant", "rows"]))
+    assert [line.split() for line in terminal.getvalue().splitlines()] == [
+        ["instant", "rows"], ["20260101000000000", "1"], ["20260101000000001", "-"],
+    ]  # fmt: skip
+
+
+def test_a_pipe_is_never_too_narrow(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    print_table(WIDE)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("table", [WIDE, WIDE.select(["rows"])])
+def test_no_color_is_no_colour_and_nothing_bold(terminal, monkeypatch, table):
+    checks = [Check(subject="java", verdict="fix", found="none", advice="install it")]
+    print_checks(checks)
+    assert "\x1b" in terminal.getvalue()
+    terminal.seek(0)
+    terminal.truncate()
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_checks(checks)
+    print_table(table, 1)
+    print_facts({"a": None})
+    assert "\x1b" not in terminal.getvalue()

@@ -80,3 +80,15 @@ def test_an_unfinished_write_is_rolled_back_by_name(tmp_path, capsys):
     assert not (path / ".hoodie" / "timeline" / f"{instant}.commit.requested").exists()
     assert main(["rollback", str(path), instant]) == FAILED
     assert "no such instant" in capsys.readouterr().err
+
+
+def test_the_newest_commit_is_rolled_back_only_where_that_is_asked_for(tmp_path, capsys):
+    path = tmp_path / "trips"
+    table = create_table(str(path), pa.schema({"id": "string"}), record_key="id")
+    instant = table.upsert([{"id": "a"}]).instant
+    assert main(["rollback", str(path), instant]) == WRONG_CALL
+    assert "is committed" in capsys.readouterr().err
+    assert table.count() == 1
+    assert main(["rollback", str(path), instant, "--completed", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rolled back"]
+    assert table.count() == 0

@@ -30,8 +30,8 @@ def test_a_table_is_checked_and_what_does_not_agree_is_listed(tmp_path, capsys):
     path = tmp_path / "trips"
     table = create_table(str(path), pa.schema({"id": "string"}), record_key="id")
     table.upsert([{"id": "a"}])
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "no problems\n"
+    assert main(["check", str(path)]) == main(["check", str(path), "--all-keys"]) == 0
+    assert capsys.readouterr().out == "no problems\n" * 2
     (path / "x_0-0-0_20990101000000000.parquet").write_bytes(b"left")
     assert main(["check", str(path), "--json"]) == TO_FIX
     (found,) = json.loads(capsys.readouterr().out)
@@ -65,3 +65,19 @@ def test_a_table_with_logs_is_compacted_by_either_kind(tmp_path, capsys, version
     merged = json.loads(capsys.readouterr().out)
     assert (merged["file groups"], len(merged["log files merged"])) == (1, 3)
     assert table.scan().to_arrow().to_pylist() == [{"id": "a", "n": 2}]
+
+
+def test_a_table_is_clustered_in_the_order_that_is_asked_for(tmp_path, capsys):
+    path = tmp_path / "trips"
+    table = create_table(str(path), pa.schema({"id": "string", "n": "int64"}), record_key="id")
+    for number in range(3):
+        table.insert([{"id": f"{number}", "n": -number}], options={"hoodie.parquet.small.file.limit": 0})
+    ordered = ["cluster", str(path), "--order-by", "n", "--order-by", "id", "--layout", "linear"]
+    assert main([*ordered, "--dry-run", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["file groups"], planned["new file groups"], len(planned["files to write anew"])) == (3, 1, 3)
+    assert main([*ordered, "--schedule", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["cluster", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file groups"] == 3
+    assert [row["n"] for row in table.scan().to_arrow().to_pylist()] == [-2, -1, 0]

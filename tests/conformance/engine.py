@@ -17,6 +17,7 @@ from pyhudi.engine.api import (
     FILE_INDEX,
     IS_MOVED,
     KEY,
+    LOCATED,
     ORDER,
     PARTITION,
     STORED,
@@ -352,6 +353,15 @@ class EngineTests:
             assert engine.schema(joined).names == engine.schema(located.frame).names
         return located
 
+    def test_a_place_where_a_key_is_deleted_counts_only_if_there_is_no_other(self, engine):
+        alive = [("a", "rome", 1), ("b", "oslo", 2), ("c", "rome", 0), ("c", "rome", 3)]
+        deleted = [("a", "rome", 0), ("b", "rome", 3), ("b", "rome", 1), ("d", "rome", 2), ("d", "rome", 0)]
+        located, dead = (pa.table(list(zip(*rows, strict=True)), schema=LOCATED) for rows in (alive + deleted, deleted))
+        both = [(located, dead), (located.append_column("n", pa.array([0] * 9)), dead.slice(0, 0))]
+        found = [rows_of(engine, engine.settle(*map(engine.frame, pair))) for pair in both]
+        assert found[0] == sorted([*alive, ("b", "rome", 1), ("d", "rome", 0)])
+        assert len(found[1]) == 9
+
     def _three_files(self, storage: Storage) -> list[ScanFile]:
         return [
             stored_trips(storage, "rome/f1.parquet", ["a", "b"]),
@@ -479,9 +489,9 @@ class EngineTests:
         assert all(order[fare] == number for fare, number in pairs)
 
     def test_a_row_whose_stored_record_elsewhere_is_newer_is_dropped(self, engine, storage):
-        loses = parse(f"{STORED}fare > fare")
+        rules = MergeSpec(ordering=("fare",), is_event_time=True)
         rows = [("d", "rome", 0), ("b", "rome", 0), ("d", "rome", 5), ("z", "rome", 0)]
-        changes = {"moves": Moves.DELETE_AND_INSERT, "loses": loses, "slots_count": (1, 1)}
+        changes = {"moves": Moves.DELETE_AND_INSERT, "beaten_by": rules, "slots_count": (1, 1)}
         assert self._routed(engine, storage, rows, by_partition=False, columns=["fare"], **changes) == [
             ("b", 0, "rome", 0, 0, False),
             ("b", 0, "rome", 1, 0, False),

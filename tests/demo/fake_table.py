@@ -1,10 +1,20 @@
 """A table of Python values behind the calls the demo makes: slow, plain, and right unless told otherwise."""
 
+import operator
+from functools import reduce
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.demo.flights import KEY, SCHEMA
+
+
+def as_expression(text):
+    """Read comparisons with numbers, joined by `and`."""
+    compare = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
+    terms = [term.split() for term in text.split(" and ")]
+    return reduce(operator.and_, (compare[sign](pc.field(name), int(number)) for name, sign, number in terms))
 
 
 class FakeScan:
@@ -55,9 +65,15 @@ class FakeTable:
         version = next(rows for instant, rows, _ in reversed(seen) if as_of is None or instant <= as_of)
         rows = list(version.values())
         if filter:
-            month = int(filter.removeprefix("month = "))
-            rows = [row for row in rows if row["month"] == month]
+            rows = pa.Table.from_pylist(rows, schema=SCHEMA).filter(as_expression(filter)).to_pylist()
         return FakeScan(rows, columns)
+
+    @property
+    def latest_instant(self):
+        return self._versions[-1][0]
+
+    def cluster(self, order_by, layout, options=None, spark=None):
+        return f"in the order of {', '.join(order_by)}"
 
     def compact(self, dry_run=False):
         if not dry_run:

@@ -1,10 +1,11 @@
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.engine.frames import LocalFrame, Once, select_and_cast
+from pyhudi.engine.frames import LocalFrame, Once, arrow_table, select_and_cast
 
 
 def _chunked(rows_count, chunk_rows):
@@ -64,3 +65,17 @@ def test_conform_orders_and_casts_by_name():
     batch = pa.record_batch({"b": pa.array([1], pa.int32()), "a": ["x"]})
     wanted = pa.schema([("a", pa.string()), ("b", pa.int64())])
     assert select_and_cast(batch, wanted).schema == wanted
+
+
+def test_dictionaries_of_views_become_such_as_arrow_takes_values_from():
+    views = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.uint32()), pa.array(["x", "y"], pa.string_view()))
+    of = pa.StructArray.from_arrays([views], names=["v"])
+    taken = arrow_table(pa.table({"v": views, "of": of, "all": pa.ListArray.from_arrays([0, 1, 2], views)}))
+    assert taken["v"].type == pa.dictionary(pa.uint32(), pa.string())
+    assert taken.take([1]).to_pylist() == [{"v": "x", "of": {"v": "x"}, "all": ["x"]}]
+
+
+def test_datasets_and_their_scanners_are_read():
+    rows = pa.table({"n": [1, 2, 3]})
+    assert arrow_table(ds.dataset(rows)).equals(rows)
+    assert arrow_table(ds.dataset(rows).scanner(filter=ds.field("n") > 2)).to_pylist() == [{"n": 3}]

@@ -1,9 +1,11 @@
 import io
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from tests.building import TableBuilder, trip
 from tests.conformance.engine import double
 from tests.fixed_env import FixedEnv
 
@@ -173,3 +175,31 @@ def test_a_write_and_a_read_show_their_steps(monkeypatch, terminal, tmp_path):
 
 def test_names_from_a_table_do_not_control_the_terminal():
     assert printable("read \x1b[2J\x9b1m\ntrips ö") == r"read \u001b[2J\u009b1m\u000atrips ö"
+
+
+class Shell:
+    kernel = "Jupyter's"
+
+
+@pytest.mark.parametrize(("shell", "is_shown"), [(Shell(), True), (object(), False), (None, False)])
+def test_a_notebook_shows_progress_in_its_output(monkeypatch, world, shell, is_shown):
+    output = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with progress_for(world).step("pyhudi compaction trips"):
+        world.beat(2)
+    assert ("pyhudi compaction trips: 2 s" in output.getvalue()) is is_shown
+    assert "\x1b" not in output.getvalue()
+    assert not is_shown or output.getvalue().endswith("\r" + " " * 79 + "\r")
+
+
+def test_a_service_shows_how_far_it_is(monkeypatch, world, terminal):
+    monkeypatch.setattr(sys, "stderr", terminal)
+    table = TableBuilder("mor").create()
+    table.upsert([trip("a")])
+    table.upsert([trip("a", ts=2)])
+    steps = []
+    monkeypatch.setattr(ProgressLine, "step", lambda self, name: steps.append(name) or nullcontext())
+    table.compact()
+    assert "pyhudi compaction trips" in steps

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
 from pyhudi.engine.routing import match, route
-from pyhudi.predicate import parse
+from pyhudi.kernels.merge import MergeSpec
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["p", "q", "r"])), max_size=12)
 STRINGS = pa.string()
@@ -46,11 +46,11 @@ def test_routes_are_what_a_row_loop_gives(rows, stored, moves, losers):
         bucket_of_slot=(100, 101, 102),
         task_of_bucket=tuple(range(103)),
         moves=moves,
-        loses=parse("true"),
+        beaten_by=MergeSpec(ordering=("ts",), is_event_time=True),
     )
 
-    def find_losers(loses, left, right):
-        return pa.array([j in losers for j in right.tolist()])
+    def find_losers(rules, left, right):
+        return np.array([j in losers for j in right.tolist()], np.bool_)
 
     routed = route(_table(rows), _located(stored), plan, find_losers)
     columns = [routed.columns[name].to_pylist() for name in (PARTITION, BUCKET, IS_MOVED)]

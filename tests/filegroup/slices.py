@@ -106,15 +106,18 @@ class History:
 
     def rows(self):
         """Return (key, ts, fare, commit) of the rows that are left, sorted."""
-        entries: dict = {}
+        entries, graves = {}, {}
         for number, changes in enumerate(self.commits, start=1):
             for one in changes:
                 known = entries.get(one.key)
                 if known is None or self._replaces(one, known[0]):
+                    if known is not None and known[0].is_delete:
+                        graves.setdefault(one.key, []).append(known[0])
                     entries[one.key] = (one, number)
         merged = {key: (one, 0) for key, one in self.stored.items()}
         for key, (one, number) in entries.items():
-            if key not in merged or self._wins(one, merged[key][0]):
+            tried = [one, *graves.get(key, ())]
+            if key not in merged or any(self._wins(change, merged[key][0]) for change in tried):
                 merged[key] = (one, number)
         left = ((one, number) for one, number in merged.values() if not one.is_delete)
         return sorted((one.key, one.ts, one.fare, str(instant(number))) for one, number in left)

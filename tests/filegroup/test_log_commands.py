@@ -38,7 +38,7 @@ def put(storage, one, *instants):
 
 
 def merged(storage, one):
-    blocks = blocks_to_merge(storage, slice_logs(storage, one), lambda *_: True)
+    blocks = blocks_to_merge(storage, slice_logs(storage, one), lambda *_: True, lambda log: 0)
     return [block.instant for block in blocks]
 
 

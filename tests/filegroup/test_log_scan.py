@@ -12,7 +12,7 @@ from pyhudi.filegroup.model import FileId, LogFile, PartitionPath
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, rollback_block
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
-from pyhudi.timeline.view import as_of, timeline_of
+from pyhudi.timeline.view import as_of, hide, timeline_of, without
 
 
 def block(instant, content=b"", *, kind=BlockKind.AVRO, **headers):
@@ -28,7 +28,7 @@ def attempt(instant, number, sequence, content=b""):
     return block(instant, content, block_identifier=f"{number},{sequence}")
 
 
-def scan(*logs, counts=lambda log, one: True):
+def scan(*logs, counts=lambda log, one: True, committed=lambda log: 0):
     """Write logs of some blocks each, and return instant and content of those that count."""
     storage, files = MemoryStorage(env=FixedEnv()), []
     for number, blocks in enumerate(logs, start=1):
@@ -44,7 +44,7 @@ def scan(*logs, counts=lambda log, one: True):
         )
         storage.put(file.path, data)
         files.append(file)
-    return [(one.instant, one.read_content()) for one in blocks_to_merge(storage, files, counts)]
+    return [(one.instant, one.read_content()) for one in blocks_to_merge(storage, files, counts, committed)]
 
 
 def instants(*logs, **said):
@@ -63,6 +63,36 @@ def test_blocks_of_one_instant_stand_where_its_first_one_does():
 def test_what_is_torn_is_passed_over():
     whole = bytes(encode_blocks([block("200")]))
     assert instants([whole[:-20], block("300")], [block("400")]) == ["300", "400"]
+
+
+def test_what_cannot_be_read_within_what_a_commit_wrote_is_damage():
+    whole = bytes(encode_blocks([block("200")]))
+    logs = [whole[:-20], block("300")], [block("400")]
+    with pytest.raises(CorruptData, match=r"cannot be read.*\.f-0_100\.log\.1.*position=0") as refused:
+        scan(*logs, committed=lambda log: 1 if log.version == 1 else 0)
+    assert refused.value.values["path"] == "p/.f-0_100.log.1_0-0-0"
+    assert [instant for instant, _ in scan(*logs, committed=lambda log: 0)] == ["300", "400"]
+
+
+def test_what_is_torn_behind_what_commits_wrote_is_passed_over():
+    whole = bytes(encode_blocks([block("200")]))
+    found = instants([whole, whole[:-20], block("300")], committed=lambda log: len(whole))
+    assert found == ["200", "300"]
+
+
+def test_in_layout_2_all_of_a_log_is_of_its_commit_and_in_layout_1_what_commits_say():
+    log = LogFile(
+        partition=PartitionPath(""),
+        file_id=FileId("f"),
+        instant=InstantTime("100"),
+        version=1,
+        write_token="0-0-0",
+        suffix="",
+        size_bytes=70,
+    )
+    assert VisibleInstants.of(timeline_of([], 2), {}).committed_bytes(log) == 70
+    assert VisibleInstants.of(timeline_of([], 1), {log.path: 50}).committed_bytes(log) == 50
+    assert VisibleInstants.of(timeline_of([], 1), {}).committed_bytes(log) == 0
 
 
 def test_blocks_of_instants_that_do_not_count_are_left_out():
@@ -131,7 +161,7 @@ def delta(time, done=None):
 
 
 def seen_by(timeline, *times, log_instant="100"):
-    visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline)))
+    visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline, {})))
     log = [[block(time) for time in times]]
     return instants(*log, counts=lambda file, one: visible.counts(replace(file, instant=InstantTime(log_instant)), one))
 
@@ -157,3 +187,12 @@ def test_in_layout_1_the_name_says_nothing_of_a_block():
 def test_blocks_behind_the_moment_that_is_read_do_not_count(layout, point):
     timeline = as_of(timeline_of([delta("300", "310"), delta("500", "510")], layout), InstantTime(point))
     assert seen_by(timeline, "200", "300", "500") == ["200", "300"]
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_archived_blocks_that_a_cut_hides_do_not_count(layout):
+    """Requested by then and completed later: what the log's name does not tell."""
+    cut = hide(as_of(timeline_of([delta("500", "510")], layout), InstantTime("400")), [InstantTime("300")])
+    assert seen_by(cut, "200", "300", log_instant="100") == ["200"]
+    gone = without(timeline_of([delta("500", "510")], layout), {InstantTime("300")})
+    assert seen_by(gone, "200", "300", "500", log_instant="100") == ["200", "500"]

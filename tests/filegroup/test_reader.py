@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from tests.amounts import amount
 from tests.filegroup.slices import BY_COMMIT, BY_EVENT, EVERYTHING, Change, History, instant, random_history
 from tests.filegroup.test_writer import LAYOUT
 
@@ -116,7 +117,7 @@ FILTERS = [
 @pytest.mark.parametrize(("predicate", "is_true"), FILTERS, ids=[text for text, _ in FILTERS])
 @pytest.mark.parametrize("keeps_order", [True, False])
 def test_the_filter_sees_the_newest_version_of_a_row(predicate, is_true, merge, has_positions, keeps_order):
-    for seed in range(12):
+    for seed in range(amount(12, 12, 12, everyday=3)):
         history = random_history(seed, merge, has_positions=has_positions)
         wanted = [row for row in history.rows() if is_true(row)]
         assert rows_of(read(history, predicate=predicate, keeps_order=keeps_order)) == wanted, seed

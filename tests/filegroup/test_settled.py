@@ -1,6 +1,7 @@
 """Keys of which logs alone say what becomes of them: what is read among them is what is read of everything."""
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -82,3 +83,18 @@ def test_a_row_whose_cells_a_stored_one_fills_meets_it(history, reads):
     merge = type(history.merge)(ordering=("ts",), is_event_time=True, fill=Fill.NULLS)
     read_among(history, ["a"], merge)
     assert len(reads) == 1
+
+
+def test_statistics_of_floats_do_not_settle_what_a_nan_may_win(reads):
+    merge = type(BY_EVENT)(ordering=("fare",), is_event_time=True)
+    history = History(merge=merge)
+    history.write_base(Change("a", 1, 1.0), Change("b", 5, float("nan")))
+    history.append(Change("a", 4, 10.0), Change("b", 4, 11.0))
+    assert [row[1] for row in rows_of(read_among(history, ["a", "b"]))] == [4, 5]
+    assert len(reads) == 1
+
+
+def test_a_row_that_is_equal_to_a_stored_one_meets_it_where_the_first_stays(history, reads):
+    merge = replace(BY_EVENT, keeps_ties=True)
+    assert rows_of(read_among(history, ["a"], merge))[0][:3] == ("a", 5, 10.0)
+    assert reads

@@ -2,6 +2,7 @@ import base64
 import struct
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,3 +198,30 @@ def test_any_bytes_give_a_filter_or_a_typed_error(data: bytes, kind: bloom.Bloom
             bloom.decode_bloom(text, kind)
         except HudiError:
             continue
+
+
+def test_the_union_of_filters_has_all_their_keys():
+    parts = [pa.array([f"{part}-{at}" for at in range(40)]) for part in range(7)]
+    for kind in bloom.BloomType:
+        built = [bloom.build(keys, kind, 50, 1e-9, 200) for keys in parts]
+        whole = bloom.union(built)
+        assert all(pc.all(bloom.might_contain(whole, keys)).as_py() for keys in parts)
+        assert len(whole.rows) == (1 if kind is bloom.BloomType.SIMPLE else 4)
+        again = bloom.decode_bloom(bloom.encode_bloom(whole), kind)
+        assert pc.all(bloom.might_contain(again, parts[-1])).as_py()
+        grown = bloom.add(whole, pa.array(["one more"]))
+        assert pc.all(bloom.might_contain(grown, pa.array(["one more", "0-0"]))).as_py()
+
+
+def test_filters_of_other_shapes_have_no_union():
+    keys = pa.array(["a", "b"])
+    assert bloom.union([bloom.build(keys, "DYNAMIC_V0", 50), bloom.build(keys, "DYNAMIC_V0", 60)]) is None
+    assert bloom.union([bloom.build(keys, "DYNAMIC_V0", 50), bloom.build(keys, "SIMPLE", 50)]) is None
+
+
+def test_the_union_of_small_filters_tells_absent_keys_apart():
+    built = [
+        bloom.build(pa.array([f"{part}-{at}" for at in range(50)]), "DYNAMIC_V0", 64, 1e-9, 1000) for part in range(3)
+    ]
+    absent = pa.array([f"absent {at}" for at in range(2000)])
+    assert not pc.any(bloom.might_contain(bloom.union(built), absent)).as_py()

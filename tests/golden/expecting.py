@@ -6,9 +6,9 @@ that begins to work fails its test until it is taken off the list. Start at `cas
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,8 @@ class Difference:
     """The one column that differs."""
     rows_as: str = ""
     """Or the read of another table whose rows, but for meta columns, it has."""
+    row: Mapping[str, Any] = field(default_factory=dict)
+    """Or what is in one row, found by its `id`, that Apache Hudi shows otherwise."""
 
 
 @cache
@@ -60,7 +62,9 @@ def differing() -> dict[str, Difference]:
     """Return the reads that are not what Apache Hudi gives, and what they are."""
     listed_here = tomllib.loads(DIFFERENCES.read_text(encoding="utf-8"))["reads"]
     return {
-        case: Difference(one.get("column", ""), one.get("rows_as", "")) for one in listed_here for case in one["cases"]
+        case: Difference(one.get("column", ""), one.get("rows_as", ""), one.get("row", {}))
+        for one in listed_here
+        for case in one["cases"]
     }
 
 

@@ -3,6 +3,7 @@
 import itertools
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.golden.catalogue import kept_tables, spelled
 from tests.golden.expecting import cases, differing, listed, refusing
@@ -45,6 +46,20 @@ def compared(found, wanted, left_out=()):
     return (ours["columns"], sorted(ours["rows"], key=repr)), (columns, rows)
 
 
+def compared_but_for(known, found, wanted):
+    """Return both sides without what is known to differ; the row that does is seen to be the one that is listed."""
+    if known.rows_as:
+        return compared(found, READS[known.rows_as][1], left_out=META_FIELDS)
+    if not known.row:
+        return compared(found, wanted, left_out=[known.column])
+    has_id = pc.equal(found["id"], known.row["id"])
+    [shown] = found.filter(has_id).to_pylist()
+    assert known.row.items() <= shown.items()
+    place = [*wanted["columns"]].index("id")
+    others = [row for row in wanted["rows"] if row[place] != known.row["id"]]
+    return compared(found.filter(pc.invert(has_id)), wanted | {"rows": others})
+
+
 @pytest.mark.parametrize(("golden", "wanted", "refused"), cases("reads", READS, *zip(*READS.values(), strict=True)))
 def test_the_rows_are_those_that_apache_hudi_read(request, unpacked, golden, wanted, refused):
     with refusing(refused):
@@ -53,8 +68,7 @@ def test_the_rows_are_those_that_apache_hudi_read(request, unpacked, golden, wan
     ours, theirs = compared(found, wanted)
     assert (ours == theirs) is (known is None)
     if known is not None:
-        other = READS[known.rows_as][1] if known.rows_as else wanted
-        ours, theirs = compared(found, other, left_out=META_FIELDS if known.rows_as else [known.column])
+        ours, theirs = compared_but_for(known, found, wanted)
     assert ours == theirs
 
 

@@ -15,6 +15,12 @@ from pyhudi.timeline.active import load_timeline
 TS = pa.schema([("ts", pa.int64())])
 
 
+def spec_of(timeline):
+    """Return how the slices of a table of trips are read."""
+    merge = MergeSpec(ordering=("ts",), is_event_time=True)
+    return SliceSpec(layout=LAYOUT, merge=merge, instants=VisibleInstants.of(timeline, {}), columns=())
+
+
 @pytest.fixture(params=["SIMPLE", "BUCKET"])
 def slices(request):
     """Return the storage, the one file slice and how it is read, of a table of which a key was deleted."""
@@ -25,12 +31,7 @@ def slices(request):
     table.delete(keys=["b"], options=options)
     timeline = load_timeline(table.state)
     (one,) = visible_slices(file_index(table.state, timeline))
-    spec = SliceSpec(
-        layout=LAYOUT,
-        merge=MergeSpec(ordering=("ts",), is_event_time=True),
-        instants=VisibleInstants.of(timeline),
-        columns=(),
-    )
+    spec = spec_of(timeline)
     assert (one.base is None) == (request.param == "BUCKET")
     return table.state.storage, one, spec
 

@@ -128,12 +128,17 @@ def with_cells(high, low, spec):
 
 
 def merged_row_by_row(parts, base, spec):
-    """Let one change after the other meet those before it, and what is left meet the stored rows."""
-    log = {}
+    """Let one change after the other meet those before it, and what is left meet the stored rows.
+
+    A stored row that a delete beats meets nothing that comes after it.
+    """
+    log, graves = {}, {}
     for new in (row for part in parts for row in part):
         old = log.get(new.key)
         if old is not None:
             high, low = (new, old) if later_wins(new, old, spec) else (old, new)
+            if high is new and old.is_delete:
+                graves.setdefault(new.key, []).append(old)
             new = with_cells(high, low, spec) if spec.fills_log else high
         log[new.key] = new
     rows = {
@@ -141,7 +146,7 @@ def merged_row_by_row(parts, base, spec):
     }
     for key, change in log.items():
         stored = rows.get(key)
-        if stored is None:
+        if stored is None or any(change_wins(grave, stored, spec) for grave in graves.get(key, ())):
             rows[key] = change
         else:
             high, low = (change, stored) if change_wins(change, stored, spec) else (stored, change)
@@ -199,11 +204,27 @@ def test_rows_meet_by_position_as_they_meet_by_key(parts, base, spec):
     assert merged(by_position, base, spec, has_positions=True) == merged(by_key, base, spec)
 
 
-def test_a_row_after_a_delete_without_ordering_value_meets_the_base_file_by_its_own():
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_a_delete_without_ordering_value_deleted_does_not_come_back_by_a_later_row(spec):
     back = [changes([("a", 5, "row", "x")]), changes([("a", None, "delete anyway", None)])]
     back.append(changes([("a", 1, "row", "back")]))
-    assert merged(back, [(5, "z")] * 4, EVENT)["a"] == (5, "z", -1)
-    assert merged(back, [(1, "z")] * 4, EVENT)["a"] == (1, "back", 0)
+    for stored in (5, 1):
+        assert merged(back, [(stored, "z")] * 4, spec)["a"] == (1, "back", 0)
+    again = [*back, changes([("a", 2, "flagged", None)]), changes([("a", 3, "row", "again")])]
+    assert merged(again, [(5, "z")] * 4, spec)["a"] == (3, "again", 0)
+
+
+def test_what_a_delete_with_an_ordering_value_deleted_does_not_come_back_by_an_equal_row():
+    back = [changes([("a", 5, "delete", None)]), changes([("a", 5, "row", "back")])]
+    assert merged(back, [(5, "z")] * 4, FIRST)["a"] == (5, "back", 0)
+    assert merged(back, [(6, "z")] * 4, FIRST)["a"] == (6, "z", -1)
+
+
+def test_cells_of_a_row_that_was_deleted_fill_none_of_a_later_one():
+    spec = replace(EVENT, fill=Fill.NULLS)
+    back = [changes([("a", 5, "delete", None)]), changes([("a", 7, "row", None)])]
+    assert merged(back, [(5, "z")] * 4, spec)["a"] == (7, None, 0)
+    assert merged(back, [(6, "z")] * 4, spec)["a"] == (7, "z", 0)
 
 
 def test_a_delete_that_the_reader_of_blocks_found_is_no_delete_by_key():

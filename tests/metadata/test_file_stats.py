@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.formats.parquet import read_footer
-from pyhudi.metadata.file_stats import measured, parquet_stats
+from pyhudi.metadata.file_stats import enclosing, measured, parquet_stats
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,13 @@ def test_a_footer_tells_of_all_row_groups():
         for name, _, bounds, counts in parquet_stats(source, read_footer(source), ["x", "y", "z"], 9)
     }
     assert found == {"x": ((1, 3), (4, 1)), "y": (("a", "d"), (4, 0))}
+
+
+def test_bounds_of_several_enclose_them_all_and_nan_is_the_greatest():
+    assert enclosing([(1, 5), (None, None), (-2, 3)]) == (-2, 5)
+    assert enclosing([]) == enclosing([(None, None)]) == (None, None)
+    for told in ([(1.0, 2.0), (0.5, math.nan)], [(0.5, math.nan), (1.0, 2.0)], [(math.nan, math.nan), (0.5, 2.0)]):
+        least, greatest = enclosing(told)
+        assert least == 0.5
+        assert math.isnan(greatest)
+    assert all(math.isnan(bound) for bound in enclosing([(math.nan, math.nan)]))

@@ -98,7 +98,9 @@ def without_its_commit(table, done):
 
 
 @VERSIONS
-@pytest.mark.parametrize(("kind", "is_compacted"), [(COPY, False), (COPY, True), (MERGE, False)], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "is_compacted"), [(COPY, False), (COPY, True), (MERGE, False), (MERGE, True)], ids=str
+)
 def test_a_metadata_table_that_lacks_a_commit_is_said_and_storage_answers(version, kind, is_compacted, caplog):
     table = new_table(version, table_type=kind)
     without_its_commit(table, table.upsert(rows("a", ts=2), options=TINY_FILTERS))
@@ -119,3 +121,57 @@ def test_a_metadata_table_that_lacks_a_commit_is_said_and_storage_answers(versio
     assert table.count() == 2
     assert listed_as_stored(table)
     assert not caplog.text
+
+
+MERGED = {**TINY_FILTERS, "hoodie.metadata.compact.max.delta.commits": "1"}
+SHORT = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
+
+
+def newest(table):
+    """Return the ordering value of each row."""
+    return {row["uuid"]: row["ts"] for row in table.scan(["uuid", "ts"]).to_arrow().to_pylist()}
+
+
+@VERSIONS
+@pytest.mark.parametrize("verb", ["compact", "log_compact", "clean"])
+def test_a_log_that_the_metadata_table_lacks_is_seen_by_every_service(version, verb):
+    table = new_table(version, table_type=MERGE)
+    without_its_commit(table, table.upsert(rows("a", ts=2), options=TINY_FILTERS))
+    for ts in (2, 3):
+        table.upsert(rows("b", ts=ts), options=MERGED)
+    assert "unlisted file" in str(table.check())
+    assert table.check().to_repair == ("files",)
+    getattr(table, verb)(options={"hoodie.log.compaction.blocks.threshold": 1, **SHORT})
+    assert newest(table) == {"a": 2, "b": 3}
+    table.repair("files")
+    for part in table.check().to_repair:  # statistics of what was left out
+        table.repair(part)
+    assert newest(table) == {"a": 2, "b": 3}
+    assert table.check().ok
+
+
+@VERSIONS
+def test_check_finds_a_log_that_the_metadata_table_lacks_behind_a_planned_compaction(version):
+    table = new_table(version, table_type=MERGE)
+    table.upsert(rows("a", ts=2), options=TINY_FILTERS)
+    table.compact(schedule=True)
+    without_its_commit(table, table.upsert(rows("a", ts=3), options=TINY_FILTERS))
+    assert "files" in table.check().to_repair
+    assert newest(table) == {"a": 3, "b": 1}
+    table.compact()
+    assert newest(table) == {"a": 3, "b": 1}
+
+
+@VERSIONS
+def test_commits_whose_files_the_metadata_table_lacks_are_not_archived(version, caplog):
+    table = new_table(version)
+    without_its_commit(table, table.upsert(rows("a", ts=2), options=TINY_FILTERS))
+    for ts in (2, 3, 4, 5):
+        table.upsert(rows("b", ts=ts), options=MERGED)
+    table.clean(options=SHORT)
+    caplog.clear()
+    assert table.archive(options=SHORT).instants == ()
+    assert "archived until `table.repair()`" in caplog.text
+    table.repair("files")
+    assert table.archive(options=SHORT).instants
+    assert newest(table) == {"a": 2, "b": 5}

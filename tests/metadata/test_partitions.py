@@ -2,9 +2,18 @@
 
 import pyarrow as pa
 import pytest
+from tests.building import TableBuilder
 
-from pyhudi.errors import CorruptData
-from pyhudi.metadata.partitions import MetadataPartition, file_group, file_groups_count, group_of_keys
+from pyhudi.errors import CorruptData, OptionError
+from pyhudi.metadata.partitions import (
+    MetadataPartition,
+    file_group,
+    file_groups_count,
+    first_partitions,
+    group_of_keys,
+    new_groups_count,
+)
+from pyhudi.options import Settings
 
 
 def test_keys_are_in_the_groups_where_apache_hudi_looks_for_them():
@@ -26,3 +35,26 @@ def test_a_missing_group_is_damage():
         file_groups_count(["col-stats-0001-0"])
     with pytest.raises(CorruptData, match="no file groups"):
         file_groups_count([])
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "fields", "expected"),
+    [
+        (9, {}, ("city",), ("files", "column_stats", "partition_stats")),
+        (8, {}, (), ("files", "column_stats")),
+        (9, {"hoodie.metadata.index.column.stats.enable": "false"}, ("city",), ("files",)),
+        (6, {}, ("city",), ("files", "column_stats")),
+        (6, {"hoodie.metadata.index.column.stats.enable": "false"}, ("city",), ("files",)),
+    ],
+)
+def test_a_new_metadata_table_has_statistics_by_version_and_options(version, options, fields, expected):
+    config = TableBuilder().create(version=version, partition_by=list(fields)).state.config
+    assert first_partitions(config, Settings(options)) == expected
+
+
+def test_a_partition_is_built_with_one_file_group_at_least():
+    key = "hoodie.metadata.index.column.stats.file.group.count"
+    assert new_groups_count(MetadataPartition.COLUMN_STATS, Settings({key: "1"})) == 1
+    assert new_groups_count(MetadataPartition.FILES, Settings({key: "3"})) == 1
+    with pytest.raises(OptionError, match="at least one"):
+        new_groups_count(MetadataPartition.COLUMN_STATS, Settings({key: "0"}))

@@ -42,7 +42,7 @@ def statistics_problems(table):
 
 
 @pytest.mark.parametrize("kinds", [(pa.int32(), pa.int64(), pa.float64()), (pa.int32(), pa.string())], ids=str)
-@pytest.mark.parametrize(("version", "table_type"), [(8, "mor"), (9, "cow")])
+@pytest.mark.parametrize(("version", "table_type"), [pytest.param(8, "mor", marks=pytest.mark.all), (9, "cow")])
 def test_bounds_of_a_wider_type_replace_those_of_the_narrower_one(version, kinds, table_type):
     table = new_table(version, table_type=table_type)
     for number, kind in enumerate(kinds):

@@ -110,6 +110,12 @@ def test_layers_are_folded_by_key(version):
     assert folded(version, first, gone, other) == [("z", (9, 9), 1)]
     assert folded(version, first, gone, second) == [(FILE, (5, 6), 2)]
     assert folded(version, gone) == []
+    for left in (
+        replaced(first, isDeleted=True),
+        replaced(gone, valueCount=None, nullCount=None),
+    ):
+        assert folded(version, other, left, second) == [(FILE, (5, 6), 2), ("z", (9, 9), 1)], "whatever it still says"
+        assert folded(version, second, left, first, second) == [(FILE, (1, 6), 3)]
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -85,10 +85,10 @@ def test_one_of_a_later_layout_is_built_anew_with_what_it_had(act, caplog):
             "repair": lambda: table.repair("files"),
             "clean": table.clean,
             "delete_partitions": lambda: table.delete_partitions(["sf"]),
-            "rollback": lambda: table.rollback(last.instant),
+            "rollback": lambda: table.rollback(last.instant, completed=True),
         }[act]()
     assert ("built anew" in caplog.text) == (act != "rollback")  # which builds one anew in any case
-    assert set(partitions_of(table)) == ({"files"} if act in {"repair", "rollback"} else set(kept))
+    assert set(partitions_of(table)) == ({"files"} if act == "repair" else set(kept))
     require_built_anew(table)
 
 
@@ -98,8 +98,17 @@ def test_an_index_that_is_not_kept_up_goes_with_one_of_a_later_layout():
     raise_metadata_table(table)
     update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,record_index"})
     table.upsert(rows("c"))
-    assert partitions_of(table) == ("files",)
+    assert partitions_of(table) == ("column_stats", "files")
     require_built_anew(table)
+
+
+def test_an_old_metadata_table_of_files_alone_gets_statistics_by_repair():
+    table = TableBuilder().create(version=6)
+    table.upsert(rows("a"), options={**BUILT, "hoodie.metadata.index.column.stats.enable": False})
+    table.upsert(rows("b"))
+    assert partitions_of(table) == ("files",)
+    table.repair("column_stats")
+    assert partitions_of(table) == ("column_stats", "files")
 
 
 def test_a_pending_write_is_rolled_back_beside_one_of_a_later_layout():

@@ -10,10 +10,18 @@ from tests.simulation.watching import deaths
 from tests.txn.writing import through
 
 from pyhudi.errors import HudiError
+from pyhudi.metadata.files import file_entries
+from pyhudi.metadata.listing import read_files
+from pyhudi.metadata.records import files_records
+from pyhudi.metadata.table import request_commit
+from pyhudi.metadata.writer import publish_changes
+from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 
+LATE = InstantTime("20990101000000000")
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 ACTIONS = {
     "upsert": lambda table, key: table.upsert(rows(key, ts=9), options=TINY_FILTERS),
@@ -167,3 +175,53 @@ def test_a_metadata_table_that_is_dropped_as_a_write_commits_leaves_no_file_out(
     mine.insert(rows("aa"), options=TINY_FILTERS)  # in another file group than the other writer's
     assert listed_as_stored(table) == is_built_again
     assert table.count() == 4 + is_built_again
+
+
+def publish(table, name, completion):
+    """Write to the metadata table that there is a file, as one action does, at one instant."""
+    state = open_state(table.state.storage, table.state.env)
+    records = [files_records(file_entries((), {"sf": {name: 7}}))]
+    publish_changes(state, LATE, lambda _: records, Settings(), lambda: InstantTime(completion))
+
+
+def attempts(table):
+    return [one for one in metadata_of(table).timeline.instants if one.requested_time == LATE]
+
+
+@VERSIONS
+def test_what_an_earlier_attempt_left_under_its_instant_is_replaced(version):
+    """Two processes may finish one clean, and a writer may die between the two timelines."""
+    table = new_table(version)
+    before = set(read_files(metadata_of(table)).column("name").to_pylist())
+    publish(table, "early", "20990101000000001")
+    [first] = attempts(table)
+    publish(table, "late", "20990101000000002")
+    [again] = attempts(table)
+    assert again.is_completed
+    if version > 6:
+        assert (first.completion_time, again.completion_time) == ("20990101000000001", "20990101000000002")
+        assert set(read_files(metadata_of(table)).column("name").to_pylist()) == before | {"late"}
+
+
+@VERSIONS
+def test_a_pending_attempt_of_an_action_is_replaced(version):
+    table = new_table(version)
+    own = metadata_of(table).state
+    request_commit(own, Instant(requested_time=LATE, action=Action.DELTACOMMIT, state=State.REQUESTED), None)
+    publish(table, "late", "20990101000000001")
+    assert [one.is_completed for one in attempts(table)] == [True]
+    assert "late" in read_files(metadata_of(table)).column("name").to_pylist()
+
+
+@VERSIONS
+def test_its_delta_commit_names_every_log_that_it_wrote(version):
+    """Other readers, and a rollback, go by what it says."""
+    table = new_table(version)
+    before = {one.path for one in table.state.storage.list(".hoodie/metadata") if ".log." in one.path}
+    done = table.upsert(rows("c"), options=TINY_FILTERS)
+    own = metadata_of(table)
+    said = read_commit_metadata(own.state, own.timeline.completed[done.instant])
+    written = {one.path for one in table.state.storage.list(".hoodie/metadata") if ".log." in one.path} - before
+    assert written
+    assert {f".hoodie/metadata/{stat.path}" for stats in said.stats.values() for stat in stats} == written
+    assert set(said.stats) == {path.split("/")[2] for path in written}

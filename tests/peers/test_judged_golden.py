@@ -5,7 +5,7 @@ Those with a metadata table are read by the release that wrote them, with the me
 
 import pytest
 from tests.golden.catalogue import kept_tables, spelled
-from tests.golden.expecting import listed
+from tests.golden.expecting import differing, listed
 from tests.golden.writing import unpack_whole, upsert_some
 from tests.metadata.checking import listed_as_stored
 from tests.peers.conftest import is_full
@@ -17,12 +17,15 @@ from pyhudi.table import open_table
 
 READ_AS_TEXT = {"cow_dates", "cow_custom"}
 """Partitioned by a time, which Apache Hudi reads from the path: see docs/differences.md."""
+WITH_ROWS_HIDDEN = {case.partition(" ")[0] for case, known in differing().items() if known.row}
+"""Where Apache Hudi shows a deleted row again, and we do not."""
 SLICE = {"cow_archived", "cow_bucket", "cow_commit_inflight", "cow_metadata_all", "cow_restored", "cow_simple"}
 TABLES = [
     one
     for one in kept_tables()
     if one.name not in listed("writes")
     and one.script.name not in READ_AS_TEXT
+    and one.name not in WITH_ROWS_HIDDEN
     and (is_full() or one.script.name in SLICE)
 ]
 

@@ -46,7 +46,7 @@ def test_either_side_goes_back_and_both_write_on(hudi, version, tmp_path):
     for actor in ("hudi", "ours"):
         sides[actor].do(Step(actor, "upsert", [row]))
         table = open_table(str(path))
-        table.rollback(table.latest_instant)
+        table.rollback(table.latest_instant, completed=True)
         expected.rows = dict(kept)
         agree(f"{actor} wrote, ours rolled back")
     sides["hudi"].do(last := Step("hudi", "upsert", [row]))
@@ -82,7 +82,7 @@ def test_log_files_of_a_delta_commit_that_failed_are_seen_by_neither(hudi, versi
         sides[step.actor].do(step)
         expected.apply(step)
         agree((step.actor, step.verb))
-    open_table(str(path)).rollback(open_table(str(path)).latest_instant)
+    open_table(str(path)).rollback(open_table(str(path)).latest_instant, completed=True)
     sides["ours"].do(Step("ours", "restore"))
     expected.apply(Step("ours", "restore"))
     agree("restored")

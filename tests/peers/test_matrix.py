@@ -12,6 +12,7 @@ from tests.peers.matrix import FACTORS, SIZES, WRITERS, cases, covering, deeds_o
 from tests.peers.peer import NEWEST
 from tests.peers.upkeep import upkeeps
 
+pytestmark = pytest.mark.all
 SEEDS = range(5)
 POSSIBLE = [choice for choice in itertools.product(*FACTORS.values()) if fits(choice)]
 drawn_once = cache(cases)

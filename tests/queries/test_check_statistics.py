@@ -1,10 +1,13 @@
 """What `Table.check` finds in statistics."""
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
-from tests.building import TINY_FILTERS
-from tests.metadata.checking import metadata_of, new_table, rows
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
+from tests.metadata.checking import BUILT, metadata_of, new_table, rows
 
+from pyhudi.formats.parquet import statistics
 from pyhudi.metadata.column_stats import read_column_stats
 from pyhudi.metadata.definitions import DEFINITIONS_PATH, define_column_stats
 from pyhudi.metadata.logs import group_logs, write_logs
@@ -56,3 +59,49 @@ def test_columns_and_indexes_that_are_not_defined_as_they_are_kept_are_said():
     assert [(one["kind"], one["path"]) for one in found] == [("index definitions", DEFINITIONS_PATH)]
     table.state.storage.delete(DEFINITIONS_PATH)
     assert "none of" in table.check().problems.to_pylist()[0]["found"]
+
+
+DECIMALS = pa.schema([*TRIPS.remove(TRIPS.get_field_index("fare")), ("fare", pa.decimal128(30, 15))])
+"""Of all digits that have statistics at every table version."""
+WIDE = Decimal("123456789012345.123456789012345")
+INDEXED = {**BUILT, "hoodie.metadata.index.column.stats.enable": True}
+
+
+def rounded(unscaled, kind):
+    return Decimal(unscaled).scaleb(-kind.scale)
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_bounds_of_decimals_that_were_rounded_are_said_and_built_anew(version, table_type, monkeypatch):
+    table = TableBuilder(table_type).create(DECIMALS, version=version)
+    rows = trips(trip("a", fare=Decimal(1)), trip("b", "rio", fare=Decimal(2)), schema=DECIMALS)
+    table.upsert(rows, options=INDEXED)
+    with monkeypatch.context() as patched:
+        patched.setattr(statistics, "_decimal", rounded)
+        table.upsert(trips(trip("a", ts=2, fare=WIDE), schema=DECIMALS), options=TINY_FILTERS)
+    assert table.scan(filter=[("fare", "=", WIDE)]).count() == 0
+    report = table.check()
+    kinds = {"column statistics", "partition statistics"} if version > 6 else {"column statistics"}
+    assert set(report.problems["kind"].to_pylist()) == kinds
+    assert str(WIDE) in report.problems["expected"][0].as_py()
+    table.repair()
+    assert table.check().ok
+    assert table.scan(filter=[("fare", "=", WIDE)]).count() == 1
+
+
+def test_blocks_that_no_completed_instant_wrote_are_not_compared():
+    """A version-6 log may go on with those of a writer that died."""
+    [(table, logs), (other, further)] = [with_logs(2), with_logs(2, 99)]
+    [own] = logs
+    more = other.state.storage.get(further[-1])
+    table.state.storage.put(own, table.state.storage.get(own) + more)
+    assert set(table.check().problems["kind"].to_pylist()) == {"file size"}
+
+
+def with_logs(*moments):
+    table = TableBuilder("mor").create(version=6)
+    table.upsert(rows("a"), options=INDEXED)
+    for ts in moments:
+        table.upsert(rows("a", ts=ts), options=TINY_FILTERS)
+    return table, sorted(one.path for one in table.state.storage.list("sf") if ".log." in one.path)

@@ -184,6 +184,14 @@ def test_a_time_whose_commits_were_archived_behind_a_savepoint_has_expired(engin
     assert options_read(table, **{AS_OF: kept.instant}).instant == kept.instant
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_time_before_a_commit_was_completed_that_was_archived_is_read(engine, version):
+    table, (kept, second, *_) = archived_behind_a_savepoint(engine, version)
+    assert kept.completion_time < second.instant < second.completion_time
+    for time in (kept.completion_time, f"{int(second.instant) + 1:017d}"):
+        assert engine.rows_of(table, "uuid", "ts", as_of=time) == [("a", 1), ("b", 1)]
+
+
 def test_changes_that_were_archived_behind_a_savepoint_are_read(engine, version):
     table, (kept, _, third, last) = archived_behind_a_savepoint(engine, version)
     begin = kept.completion_time if version > 6 else kept.instant
@@ -231,6 +239,19 @@ def test_rows_that_were_replaced_do_not_come_back_when_a_savepoint_keeps_their_f
     assert engine.rows_of(table, "uuid", "ts") == [("b", 4), ("z", 1)]
     assert engine.rows_of(table, "uuid", "ts", as_of=kept.instant) == [("a", 1), ("b", 1)]
     assert engine.rows_of(table, "uuid", "ts", as_of=last.instant) == [("b", 4), ("z", 1)]
+
+
+def test_a_moment_behind_a_replacement_that_was_archived_before_the_clean_is_read(engine, version):
+    table, _ = states_of(engine, version)
+    by_hand = {**OPTIONS, "hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+    replacing = table.insert_overwrite(engine.rows(trips(trip("z"))), options=by_hand)
+    done = [table.upsert(engine.rows(trips(trip("b", "oslo", ts=ts))), options=by_hand) for ts in (4, 5, 6)]
+    assert table.clean(options={"hoodie.clean.commits.retained": 2}).files
+    done.append(table.upsert(engine.rows(trips(trip("b", "oslo", ts=7))), options=by_hand))
+    table.archive(options={"hoodie.keep.min.commits": 4, "hoodie.keep.max.commits": 4})
+    assert table.timeline.first_write > replacing.instant
+    assert engine.rows_of(table, "uuid", "ts", as_of=done[1].instant) == [("b", 5), ("z", 1)]
+    assert table.earliest_readable_instant <= done[1].instant
 
 
 def test_a_time_before_what_is_active_has_expired_where_commits_were_archived(engine, version):

@@ -1,10 +1,11 @@
 import datetime
 
+import pyarrow as pa
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
-from pyhudi.errors import HistoryExpired, InvalidInput, NotBuilt, OptionError
+from pyhudi.errors import HistoryExpired, InstantNotFound, InvalidInput, NotBuilt, OptionError
 from pyhudi.options import Settings
 from pyhudi.timeline.active import request, start
 from pyhudi.timeline.archiving import archive_instants
@@ -146,3 +147,98 @@ def test_changes_of_virtual_keys_are_refused_but_all_rows_are_not(engine, versio
     with pytest.raises(InvalidInput, match="which commit wrote them"):
         table.changes(after=results[0].instant)
     assert changed(engine, table, until=results[0].instant) == [("a", 1.0), ("b", 1.0)]
+
+
+# columns as of the end of a window
+
+
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+
+
+def widened_in_the_middle(engine, version, kind):
+    """a | a again with a column more | b | b again with one more."""
+    table = engine.create(version=version, table_type=kind)
+    rows = [
+        [trip("a")],
+        [trip("a", ts=2, tip=5.0)],
+        [trip("b", tip=6.0)],
+        [trip("b", ts=2, tip=7.0, stars=4)],
+    ]
+    return table, [table.upsert(engine.rows(pa.Table.from_pylist(some))) for some in rows]
+
+
+def archived(table, *done):
+    completed = table.timeline.completed
+    archive_instants(table.state, [completed[one.instant] for one in done], Settings(), lambda: None)
+
+
+def columns_of(table, **window):
+    return [name for name in table.changes(**window).schema.names if name in {"tip", "stars"}]
+
+
+def bound_of(version, result):
+    return result.instant if version == 6 else result.completion_time
+
+
+@KINDS
+def test_a_window_that_ends_with_an_archived_commit_has_the_columns_of_it(engine, version, kind):
+    table, (first, second, third, _) = widened_in_the_middle(engine, version, kind)
+    expected = changed(engine, table, "uuid", "ts", "tip", after=first.instant, until=second.instant)
+    assert expected == [("a", 2, 5.0)]
+    archived(table, first, second)
+    for until in (second.instant, bound_of(version, second)):
+        window = {"after": bound_of(version, first), "until": until}
+        assert columns_of(table, **window) == ["tip"]
+        assert changed(engine, table, "uuid", "ts", "tip", **window) == expected
+    assert columns_of(table, after="2020-01-01", until=first.instant) == []
+    assert columns_of(table, after="2020-01-01", until=third.instant) == ["tip"]
+
+
+@KINDS
+def test_behind_a_savepoint_the_archived_commits_tell_the_columns(engine, version, kind):
+    """The first commit stays active; what came after it and was archived is newer."""
+    table, (first, second, third, fourth) = widened_in_the_middle(engine, version, kind)
+    table.savepoint(first.instant)
+    archived(table, second, third)
+    window = {"after": bound_of(version, first), "until": bound_of(version, second)}
+    assert columns_of(table, **window) == ["tip"]
+    assert changed(engine, table, "uuid", "tip", **window) == [("a", 5.0)]
+    assert columns_of(table, after=fourth.instant) == ["tip", "stars"]
+
+
+@KINDS
+def test_a_window_in_which_nothing_was_committed_has_the_columns_of_its_end(engine, version, kind):
+    table, done = widened_in_the_middle(engine, version, kind)
+    columns = [[], ["tip"], ["tip"], ["tip", "stars"]]
+    for one, expected in zip(done, columns, strict=True):
+        assert columns_of(table, after=one.instant, until=one.instant) == expected
+        assert columns_of(table, after=bound_of(version, one), until=bound_of(version, one)) == expected
+    archived(table, *done[:2])
+    for one, expected in zip(done, columns, strict=True):
+        assert columns_of(table, after=bound_of(version, one), until=bound_of(version, one)) == expected
+    assert columns_of(table, after=done[3].instant) == ["tip", "stars"]
+
+
+def test_by_the_dates_of_files_an_empty_window_has_the_columns_of_its_end():
+    table, done = widened_in_the_middle(TableBuilder(), 6, "COPY_ON_WRITE")
+    by_date = {HOLES: "USE_TRANSITION_TIME"}
+    dates = [table.timeline.completed[one.instant].completion_time for one in done]
+    for date, expected in zip(dates, [[], ["tip"], ["tip"], ["tip", "stars"]], strict=True):
+        assert columns_of(table, after=date, until=date, options=by_date) == expected
+
+
+def test_columns_are_those_of_writes_where_a_savepoint_and_a_service_are_all_that_is_active(version):
+    table, (first, *rest) = widened_in_the_middle(TableBuilder(), version, "MERGE_ON_READ")
+    table.savepoint(first.instant)
+    assert table.compact(options={"hoodie.compact.inline.max.delta.commits": 1}).instants
+    archived(table, *rest)
+    assert [name for name in table.schema.names if name in {"tip", "stars"}] == ["tip", "stars"]
+
+
+def test_a_commit_that_was_taken_back_ends_no_window(version):
+    builder = TableBuilder()
+    table, (first, *_, last) = widened_in_the_middle(builder, version, "COPY_ON_WRITE")
+    table.rollback(last.instant, completed=True)
+    with pytest.raises(InstantNotFound, match="taken back"):
+        table.changes(after=first.instant, until=last.instant)
+    assert changed(builder, table, "uuid", after=last.instant) == [], "a reader that has seen it goes on from there"

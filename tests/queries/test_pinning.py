@@ -1,10 +1,20 @@
+from contextlib import ExitStack
+from functools import partial
+
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
-from tests.faulty import FaultyStorage
-from tests.queries.cleaning import clean
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.queries.cleaning import clean, put_instant
 
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
+from pyhudi.options import Settings
+from pyhudi.queries.pinning import PinnedMoment
+from pyhudi.queries.snapshot import pin
+from pyhudi.storage.api import PutMode
+from pyhudi.timeline.archiving import archive_instants
+from pyhudi.timeline.instant import Action
 from pyhudi.timeline.pins import PINS, pinned_points
+from pyhudi.timeline.view import completed_writes
 
 
 @pytest.fixture
@@ -62,3 +72,150 @@ def test_the_newest_moment_is_pinned_without_the_lock(table):
     with TableBuilder().reopen(table, faulty).pin():
         pass
     assert not [one for one in faulty.operations if "lock" in one.path]
+
+
+# what is taken back, completed late, or archived
+
+
+KINDS = pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+
+
+def fares(reads):
+    return reads.scan(["fare"]).to_arrow()["fare"].to_pylist()
+
+
+def taking_back(table, done, how):
+    if how == "rolled back":
+        table.rollback(done[-1].instant, completed=True)
+    else:
+        table.restore(done[0].instant)
+
+
+@KINDS
+@pytest.mark.parametrize("how", ["rolled back", "restored away"])
+def test_a_pinned_commit_that_is_taken_back_is_no_earlier_moment(version, kind, how):
+    table = TableBuilder().create(version=version, table_type=kind)
+    done = [put(table, 1.0), put(table, 2.0)]
+    with table.pin() as pinned:
+        taking_back(table, done, how)
+        reads = (pinned.scan, pinned.count, lambda: pinned.schema)
+        for read in reads:
+            with pytest.raises(SnapshotExpired, match="taken back") as refused:
+                read()
+            assert refused.value.values["pinned"] == done[1].instant
+        put(table, 3.0)
+        for read in reads:
+            with pytest.raises(SnapshotExpired, match="taken back"):
+                read()
+    with table.pin(done[0].instant) as pinned:
+        assert fares(pinned) == [1.0]
+
+
+@KINDS
+@pytest.mark.parametrize("how", ["rolled back", "restored away"])
+def test_a_pinned_moment_stands_where_a_later_commit_is_taken_back(version, kind, how):
+    table = TableBuilder().create(version=version, table_type=kind)
+    first = put(table, 1.0)
+    with table.pin() as pinned:
+        taking_back(table, [first, put(table, 2.0)], how)
+        assert fares(pinned) == [1.0]
+        put(table, 3.0)
+        assert fares(pinned) == [1.0]
+
+
+@KINDS
+@pytest.mark.parametrize("how", ["rolled back", "restored away"])
+def test_an_instant_that_was_taken_back_is_no_time(version, kind, how):
+    table = TableBuilder().create(version=version, table_type=kind)
+    done = [put(table, 1.0), put(table, 2.0)]
+    taking_back(table, done, how)
+    for _ in range(2):
+        for read in (table.scan, partial(open_pin, table), lambda as_of: table.restore(as_of, dry_run=True)):
+            with pytest.raises(InstantNotFound, match="taken back"):
+                read(as_of=done[1].instant)
+        put(table, 3.0)
+    assert fares_as_of(table, str(int(done[1].instant) - 1)) == [1.0], "a time that names nothing is a time"
+
+
+def open_pin(table, as_of):
+    with table.pin(as_of):
+        pass
+
+
+def fares_as_of(table, moment):
+    return table.scan(["fare"], as_of=moment).to_arrow()["fare"].to_pylist()
+
+
+def test_an_instant_that_was_taken_back_is_no_time_once_that_is_archived(version):
+    table = TableBuilder().create(version=version)
+    done = [put(table, 1.0), put(table, 2.0)]
+    taking_back(table, done, "rolled back")
+    put(table, 3.0)
+    [rollback] = [one for one in table.timeline.instants if one.action is Action.ROLLBACK]
+    archive_instants(table.state, [rollback], Settings(), lambda: None)
+    with pytest.raises(InstantNotFound, match="taken back"):
+        table.scan(as_of=done[1].instant)
+
+
+def test_while_a_restore_is_pending_what_it_takes_back_is_no_time(version):
+    table = TableBuilder().create(version=version)
+    done = [put(table, 1.0), put(table, 2.0)]
+    stop = Fault(kind=FaultKind.CRASH_BEFORE, path="*.restore.inflight", operations=frozenset({"put"}))
+    with table.pin() as pinned:
+        with pytest.raises(SimulatedCrash):
+            TableBuilder().reopen(table, FaultyStorage(table.state.storage, plan=[stop])).restore(done[0].instant)
+        with pytest.raises(InstantNotFound, match="taken back"):
+            table.scan(as_of=done[1].instant)
+        with pytest.raises(SnapshotExpired, match="taken back"):
+            pinned.scan()
+
+
+@KINDS
+def test_a_write_that_was_pending_is_in_no_pinned_moment(version, kind):
+    """At version 6 readers go by when it was requested, and that was before."""
+    builder = TableBuilder()
+    table = builder.create(version=version, table_type=kind)
+    put(table, 1.0)
+    early = builder.reopen(table)
+    began, rows = [], [trip("late", "oslo", fare=9.0)]
+
+    class Waiting(FaultyStorage):
+        """Let the other write come, and a reader, when this one has begun."""
+
+        def put(self, path, data, mode=PutMode.OVERWRITE):
+            super().put(path, data, mode)
+            if path.endswith(".inflight") and not began:
+                began.append(table.upsert([trip("k", fare=2.0)], options=TINY_FILTERS))
+                began.append(stack.enter_context(table.pin()))
+
+    with ExitStack() as stack:
+        storage = Waiting(table.state.storage, env=table.state.env)
+        late = builder.reopen(early, storage).upsert(rows, options=TINY_FILTERS)
+        assert late.instant < began[0].instant
+        assert fares(began[1]) == [2.0]
+        assert sorted(fares(table)) == [2.0, 9.0]
+
+
+def test_a_pinned_moment_outlives_the_archive(version):
+    table = TableBuilder().create(version=version)
+    done = [put(table, float(number)) for number in range(4)]
+    with table.pin(done[1].instant) as pinned:
+        completed = table.timeline.completed
+        archive_instants(table.state, [completed[one.instant] for one in done[:3]], Settings(), lambda: None)
+        assert fares(pinned) == [1.0]
+
+
+def test_a_service_that_was_run_again_under_its_instant_makes_another_moment():
+    table = TableBuilder().create(table_type="MERGE_ON_READ")
+    put(table, 1.0)
+    put(table, 2.0)
+    [time] = table.compact(options={"hoodie.compact.inline.max.delta.commits": 1}).instants
+    moment = PinnedMoment.of(pin(table.state, None))
+    assert moment.instant == time
+    assert [one.requested_time for one in completed_writes(moment.timeline(table.state))][-1] == time
+    done = table.timeline.completed[time]
+    data = table.state.storage.get(f"{table.state.layout.timeline_path}/{done.file_name}")
+    table.state.storage.delete(f"{table.state.layout.timeline_path}/{done.file_name}")
+    put_instant(table.state, time, Action.COMMIT, data, done=f"{int(done.completion_time) + 7:017d}")
+    with pytest.raises(SnapshotExpired, match="taken back"):
+        moment.timeline(table.state)

@@ -52,7 +52,7 @@ def test_partition_columns_that_a_commit_leaves_out_come_last(engine, monkeypatc
     table = engine.create(version=9, partition_by=["city", "ts"], ordering=None, options=drop)
     columns = [{"name": name, "type": ["null", "string"], "default": None} for name in ("uuid", "rider")]
     said = json.dumps({"type": "record", "name": "r", "fields": columns})
-    monkeypatch.setattr(slices, "_committed_schema", lambda *_: (said, "a.commit"))
+    monkeypatch.setattr(slices, "committed_schema", lambda *_: (said, "a.commit"))
     assert table.schema == pa.schema(
         [("uuid", pa.string()), ("rider", pa.string()), ("city", pa.string()), ("ts", pa.int64())]
     )

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 from tests.building import TRIPS, counts, sorted_rows, trip, trips
+from tests.queries.cleaning import clean
 
-from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, SnapshotExpired
+from pyhudi.errors import CorruptData, FileMissing, InvalidInput, PackageMissing, SnapshotExpired
 from pyhudi.schema.meta_fields import META_FIELDS
 
 
@@ -31,9 +32,38 @@ def test_a_scan_reads_into_every_form(table):
     with duckdb.connect() as connection:
         assert scan.to_duckdb(connection, "trips") is connection
         assert connection.sql("select uuid, fare from trips").fetchall() == [("b", 2.0)]
+        assert connection.sql("select fare from scan").fetchall() == [(2.0,)]
+    assert scan.to_duckdb().filter("fare > 1").fetchall() == [("b", 2.0)]
     assert pa.Table.from_batches(scan.to_batches()).to_pylist() == expected
-    assert scan.count() == 1
+    assert pa.Table.from_batches(scan).to_pylist() == expected
+    assert scan.to_pylist() == expected
+    assert scan.count() == len(scan) == 1
     assert scan.schema == scan.to_arrow().schema
+
+
+def test_a_scan_of_no_rows_is_a_scan(table):
+    scan = table.scan(["uuid"], filter="fare > 99")
+    assert scan
+    assert len(scan) == 0
+    assert list(scan) == scan.to_pylist() == []
+    assert scan.to_duckdb().fetchall() == []
+
+
+def test_what_takes_arrow_streams_takes_a_scan_that_has_a_length(table):
+    scan = table.scan(["uuid", "fare"])
+    for rows in (
+        pa.table(scan).to_pylist(),
+        pl.DataFrame(scan).to_dicts(),
+        [row for batch in scan for row in batch.to_pylist()],
+    ):
+        assert sorted(one["uuid"] for one in rows) == ["a", "b"]
+
+
+def test_half_of_what_a_view_needs_is_refused(table):
+    with pytest.raises(InvalidInput):
+        table.scan().to_duckdb(name="trips")
+    with duckdb.connect() as connection, pytest.raises(InvalidInput):
+        table.scan().to_duckdb(connection)
 
 
 def test_batches_come_one_file_after_the_other(table):
@@ -63,13 +93,35 @@ def test_explain_of_an_empty_table_begins_at_the_beginning(engine):
 
 def test_a_scan_whose_files_were_cleaned_says_so(table):
     scan = table.scan()
-    table.state.storage.delete(scan.plan.files[0].path)
+    clean(table, scan.plan.files[0].path)
     with pytest.raises(SnapshotExpired, match="scan again"):
         scan.to_arrow()
     with pytest.raises(SnapshotExpired):
         scan.count()
     with pytest.raises(SnapshotExpired):
         list(scan.to_batches())
+
+
+def test_a_scan_whose_commit_was_taken_back_says_so(engine, version):
+    table = engine.create(version=version)
+    table.upsert(engine.rows(trips(trip("a"))))
+    done = table.upsert(engine.rows(trips(trip("a", ts=2))))
+    scan = table.scan()
+    path = scan.plan.files[0].path
+    for name in table.state.storage.list_names(table.state.layout.timeline_path):
+        if name.startswith(done.instant):
+            table.state.storage.delete(f"{table.state.layout.timeline_path}/{name}")
+    table.state.storage.delete(path)
+    with pytest.raises(SnapshotExpired, match="taken back"):
+        engine.read(scan)
+
+
+def test_a_scan_names_a_file_that_is_gone_and_that_nothing_took(table):
+    scan = table.scan()
+    table.state.storage.delete(scan.plan.files[0].path)
+    with pytest.raises(CorruptData, match="missing") as refused:
+        scan.to_arrow()
+    assert refused.value.values["file"] == scan.plan.files[0].path
 
 
 def test_a_missing_package_is_named(table, monkeypatch):

@@ -26,7 +26,8 @@ def table():
 def merging(table, settings=None, **said):
     config = replace(table.state.config, **said)
     assert isinstance(config, TableConfig)
-    return merging_of(config, SCHEMA, table.timeline, settings or Settings())
+    state = replace(table.state, config=config)
+    return merging_of(state, SCHEMA, table.timeline, settings or Settings())
 
 
 def history():

@@ -10,7 +10,7 @@ from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorte
 from tests.new_states import new_state
 from tests.queries.cleaning import put_instant
 from tests.timeline.test_history import archive
-from tests.txn.writing import committed, path_of
+from tests.txn.writing import committed, metadata_of, path_of
 
 from pyhudi.errors import CorruptData, NotBuilt, OptionError
 from pyhudi.filegroup.model import PartitionPath
@@ -18,8 +18,9 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.queries.snapshot import pin_requested
 from pyhudi.schema.types import arrow_to_avro
-from pyhudi.state.properties_file import update_properties
+from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.local import LocalStorage
+from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.instant import Action, State
@@ -247,3 +248,50 @@ def test_a_completed_instant_of_no_bytes_is_corrupt_by_name(engine, version, act
         with pytest.raises(CorruptData, match="empty") as refused:
             verb()
         assert refused.value.values["file"].endswith(name)
+
+
+def bootstrapped(table, time):
+    """Make what a bootstrap leaves of the only base file: of metadata, it would have no columns of the rows."""
+    state = table.state
+    [path] = [one.path for one in state.storage.list("sf") if one.path.endswith(".parquet")]
+    renamed = f"{path.rpartition('_')[0]}_{time}.parquet"
+    state.storage.put(renamed, state.storage.get(path))
+    for gone in (path, *(one.path for one in state.storage.list(".hoodie") if path[-25:-8] in one.path)):
+        state.storage.delete(gone)
+    update_properties(state.storage, state.env, {"hoodie.bootstrap.base.path": "/data/parquet"})
+    action = Action.DELTACOMMIT if state.config.table_type == "MERGE_ON_READ" else Action.COMMIT
+    put_instant(
+        state,
+        time,
+        action,
+        encode_commit(metadata_of(renamed), state.layout.timeline_layout, b"s" * 16),
+        done="20250101000000000",
+    )
+    return renamed
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_bootstrap_of_metadata_is_refused_by_name_to_every_reader(version, table_type):
+    table = TableBuilder(table_type).create(version=version, options={"hoodie.metadata.enable": False})
+    table.upsert(trips(trip("a")), options={"hoodie.metadata.enable": False})
+    path = bootstrapped(table, "00000000000001")
+    table = Table(open_state(table.state.storage, table.state.env))
+    for read in (
+        lambda: table.scan().to_arrow(),
+        lambda: table.scan(mode="read_optimized").to_arrow(),
+        table.count,
+        lambda: table.lookup(["a"]),
+        lambda: table.changes(None).to_arrow(),
+    ):
+        with pytest.raises(NotBuilt, match=f"bootstrapped.*{path}.*/data/parquet"):
+            read()
+    [problem] = table.check().problems.to_pylist()
+    assert (problem["kind"], problem["path"]) == ("unreadable file", path)
+
+
+def test_a_bootstrap_that_copied_rows_is_read(version):
+    table = TableBuilder().create(version=version, options={"hoodie.metadata.enable": False})
+    table.upsert(trips(trip("a")), options={"hoodie.metadata.enable": False})
+    bootstrapped(table, "00000000000002")
+    table = Table(open_state(table.state.storage, table.state.env))
+    assert table.scan().to_arrow()["uuid"].to_pylist() == ["a"]

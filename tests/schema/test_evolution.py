@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import NotBuilt, SchemaMismatch
-from pyhudi.schema.evolution import conform, evolve, project, require_names_apart, widened
+from pyhudi.schema.evolution import added, conform, evolve, project, require_names_apart, widened
 from pyhudi.schema.meta_fields import with_meta_fields
 
 PLACE = pa.struct([("x", pa.float64()), ("names", pa.list_(pa.field("element", pa.string())))])
@@ -349,6 +349,16 @@ def test_what_widened_is_told_by_path() -> None:
     told = {"a": "int32 -> int64", "s.x": "int32 -> int64", "l.element": "float -> double"}
     assert widened(before, after) == told
     assert widened(after, after) == {}
+
+
+def test_what_was_added_is_told_by_path() -> None:
+    inner = pa.struct([("x", pa.int64()), ("y", pa.string())])
+    before = pa.schema([("a", pa.int32()), ("s", pa.struct([("x", pa.int32())])), ("l", pa.list_(pa.struct([])))])
+    after = pa.schema([("a", pa.int64()), ("s", inner), ("l", pa.list_(inner)), ("new", inner)])
+    told = added(before, after)
+    assert list(told) == ["s.y", "l.element.x", "l.element.y", "new"]
+    assert told["s.y"] == "string"
+    assert added(after, after) == {}
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def wired(protection, ahead_ms=0):
         if not protection.is_monotonic:
             stack.enter_context(patch("pyhudi.txn.times.HybridTimes.issue", _counted(ahead_ms, protection.is_salted)))
         if protection.is_salted:
-            stack.enter_context(patch.object(writer, "_base_file", _salted(writer._base_file)))
+            stack.enter_context(patch.object(writer, "planned_base_file", _salted(writer.planned_base_file)))
         else:
             stack.enter_context(patch.object(worlds, "SimEnv", _unsalted(worlds.SimEnv)))
         if not protection.checks_keys:

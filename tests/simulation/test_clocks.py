@@ -3,7 +3,7 @@
 from datetime import UTC
 
 import pytest
-from tests.amounts import IS_COUNTED, IS_FULL, amount
+from tests.amounts import IS_COUNTED, IS_EVERYDAY, IS_FULL, amount
 from tests.building import trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.clocks import (
@@ -27,9 +27,10 @@ from pyhudi.errors import ClockBehindTimeline, HudiError, OutcomeUnknown
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.view import pending_instants
 
-JUMPS = (-YEAR_MS, -HOUR_MS, -SECOND_MS, -1, SECOND_MS, HOUR_MS, YEAR_MS) if IS_FULL else (-HOUR_MS, YEAR_MS)
+SOME = 1 if IS_EVERYDAY else 2
+JUMPS = (-YEAR_MS, -HOUR_MS, -SECOND_MS, -1, SECOND_MS, HOUR_MS, YEAR_MS) if IS_FULL else (-HOUR_MS, YEAR_MS)[:SOME]
 KINDS = amount(("9 fenced",), ("9", "9 fenced"), ("6", "9", "9 fenced"))
-APART = (-HOUR_MS, -SECOND_MS, 0, SECOND_MS, HOUR_MS) if IS_COUNTED else (-HOUR_MS, SECOND_MS)
+APART = (-HOUR_MS, -SECOND_MS, 0, SECOND_MS, HOUR_MS) if IS_COUNTED else (-HOUR_MS, SECOND_MS)[:SOME]
 OFFSETS = (-DAY_MS, -10 * SECOND_MS, -SECOND_MS, -1, 1, SECOND_MS, 10 * SECOND_MS, DAY_MS)
 REACH_MS = 1_900
 """How far the timeline may be ahead of a writer that still writes: it issues 0.9 s ahead, and waits for a second."""

@@ -193,6 +193,7 @@ def _die_writing(path, pattern, operation):
     Table(open_state(storage, env)).upsert(rows, options=TINY_FILTERS)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(
     ("pattern", "operation", "is_committed"),
     [

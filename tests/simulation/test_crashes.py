@@ -1,7 +1,7 @@
 """A writer that dies anywhere leaves a table that reads as before or as after, and that the next writer puts right."""
 
 import pytest
-from tests.amounts import IS_FULL
+from tests.amounts import IS_FULL, amount
 from tests.building import trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.watching import watched
@@ -170,7 +170,7 @@ def test_a_rollback_may_die_at_any_operation(worlds, figure, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS if IS_FULL else SHORT)
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", amount(*[list(VERBS)] * 3, everyday=["upsert", "insert_overwrite", "merge"]))
 def test_recovery_may_die_at_any_operation_and_be_recovered(worlds, figure, kind, name):
     verb = VERBS[name]
     storage, done = watched(worlds[kind], verb)

@@ -135,12 +135,13 @@ def test_what_is_wrong_is_told_and_kept(tmp_path, monkeypatch):
         hunting.save("example", "outage", shorter, schedule, found.wrong, "as an example")
         play, wrong = hunting.replay_saved(tmp_path / "example.json")
     assert "~ outage:w1 ~" in text
-    assert "I18" in text
+    assert "I7" in text
     assert wrong
     assert schedule_of(play) == schedule
     assert hunting.replay_saved(tmp_path / "example.json")[1] == []
 
 
+@pytest.mark.all
 def test_a_seed_and_a_scenario_find_it_again(tmp_path, monkeypatch, capsys):
     mutant = next(one for one in MUTANTS if one.name == "no check of file groups")
     monkeypatch.setattr(hunting, "TRACES", tmp_path)
@@ -166,7 +167,7 @@ def test_what_was_found_once_stays_repaired(path):
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", PROMISED)
+@pytest.mark.parametrize("name", amount(PROMISED, PROMISED, PROMISED, everyday=PROMISED[::6]))
 def test_nothing_goes_wrong_at_random(name):
     runs = amount(1, 2, 100)
     found = hunt(scenarios()[name], *ways("pct3", "uniform", runs=runs))

@@ -17,12 +17,14 @@ DEADLY = {FaultKind.CRASH_BEFORE, FaultKind.CRASH_AFTER}
 FAULTS = [kind for kind in FaultKind if kind not in DEADLY]
 ALIKE = {FaultKind.ERROR_BEFORE, FaultKind.TIMEOUT}
 """Nothing happened, and the caller knows: as where the disk fails."""
+DIFFERENT = [kind for kind in FAULTS if kind not in ALIKE]
 MILD = {FaultKind.SLOW, FaultKind.STALE_LIST}
 """One of these alone need not keep a write from being done."""
 OF_READS = {FaultKind.TRUNCATED}
 """What is put is not touched by it, so that nothing may be left open."""
 SHORT = dict.fromkeys((FaultKind.NO_SPACE, FaultKind.DENIED), ("9", "9 fenced"))
 """With a fence, what fails after the claim of a slot has been decided: no caller may be told that it was not done."""
+LOST = (FaultKind.LOST_REPLY, FaultKind.LOST_REQUEST)
 WRITES = frozenset({"put", "cas", "open_output", "delete", "delete_tree"})
 
 
@@ -77,7 +79,7 @@ def rows_of(world, before, after):
     return JUDGED[key]
 
 
-@pytest.mark.parametrize("kind", amount([one for one in FAULTS if one not in ALIKE], FAULTS, FAULTS))
+@pytest.mark.parametrize("kind", amount(DIFFERENT, FAULTS, FAULTS, everyday=DIFFERENT[::3]))
 @pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert",))
 def test_every_operation_may_fail_once(worlds, figure, name, kind):
     for version in worlds if IS_FULL else SHORT.get(kind, ("9",)):
@@ -94,7 +96,7 @@ def test_every_operation_may_fail_once(worlds, figure, name, kind):
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
-@pytest.mark.parametrize("kind", [FaultKind.LOST_REPLY, FaultKind.LOST_REQUEST])
+@pytest.mark.parametrize("kind", amount(*[LOST] * 3, everyday=LOST[:1]))
 def test_every_request_to_an_object_store_may_get_no_answer(worlds, figure, version, kind):
     """A request without a condition fails; one with a condition is asked about, and nothing is left open."""
     world, done = worlds[version], worlds[version].copy()
@@ -116,7 +118,7 @@ def test_a_store_that_fails_for_good_leaves_what_the_next_writer_puts_right(worl
     storage, done = watched(worlds[version], upsert)
     before, after = worlds[version].rows(), done.rows()
     number = storage.count(*WRITES)
-    for last in range(0, number, 1 if IS_FULL else 5):
+    for last in range(0, number, amount(5, 5, 1, everyday=15)):
         world = worlds[version].copy()
         faulty = Broken(world.storage, last, Fault(kind=kind, operations=WRITES), world.env)
         try:

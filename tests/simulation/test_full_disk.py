@@ -11,7 +11,7 @@ from tests.simulation.own_disk import on_own_disk
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("what", "most_names"), [("room", 0), ("names", 4000)])
+@pytest.mark.parametrize(("what", "most_names"), [("room", 0), pytest.param("names", 4000, marks=pytest.mark.all)])
 def test_a_write_on_a_full_disk_fails_whole_and_the_next_one_works(tmp_path, figure, what, most_names):
     child = [sys.executable, "-m", "tests.simulation.full_disk", str(tmp_path), what]
     command, why_not = on_own_disk(child, tmp_path, 24, most_names)

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.amounts import amount
 from tests.simulation.explorer.hunting import hunt, scenarios, ways
 from tests.simulation.mutants import MUTANTS, RUNS
 
@@ -13,7 +14,10 @@ def names_of_modules():
     return {(owner, name): what for owner, module in modules.items() for name, what in vars(module).items()}
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
+TRIED = amount(MUTANTS, MUTANTS, MUTANTS, everyday=MUTANTS[::12])
+
+
+@pytest.mark.parametrize("mutant", TRIED, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_mutant_is_found(mutant, figure):
     before = names_of_modules()
     with mutant.at_work():

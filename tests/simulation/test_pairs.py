@@ -13,8 +13,8 @@ WAYS = ("bound2", "all:8000") if IS_FULL else ("bound1", "all:25")
 """The first of them is searched to its end."""
 EARLIER_WAYS = ("bound1", "all:200") if IS_FULL else ("bound1",)
 RUNS_OF_A_KIND = amount(5, 5, 60)
-CROWDS = list(crowds.SCENARIOS)[: amount(4, 10, 250)]
-RUNS_OF_A_CROWD = amount(25, 25, 100)
+CROWDS = list(crowds.SCENARIOS)[: amount(4, 10, 250, everyday=1)]
+RUNS_OF_A_CROWD = amount(25, 25, 100, everyday=10)
 """Of each way."""
 SLICES = 18
 
@@ -30,7 +30,7 @@ def chosen(suffix, number):
 
 
 NEWEST, EARLIER = chosen("", 0), chosen("-v6", 4)
-CROSSED = list(pairs.CROSSED)[:: amount(25, 25, 1)]
+CROSSED = list(pairs.CROSSED)[:: amount(25, 25, 1, everyday=100)]
 
 
 def require_right(name, found):
@@ -48,6 +48,7 @@ def test_two_actions_beside_each_other(name, figure):
     figure("action pairs, every order", unbounded.is_exhausted)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", EARLIER)
 def test_two_actions_beside_each_other_at_version_6(name, figure):
     found = hunt(scenarios()[name], *ways(*EARLIER_WAYS))

@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from tests.amounts import IS_FULL
+from tests.amounts import IS_FULL, amount
 from tests.building import TRIPS, TableBuilder, trip
 from tests.faulty import SimulatedCrash
 from tests.fixed_env import FixedEnv
@@ -86,7 +86,10 @@ def require_safe(cut, verb, **bad):
     return len(cut.states)
 
 
-@pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert", "insert_overwrite"))
+TWO = ("upsert", "insert_overwrite")
+
+
+@pytest.mark.parametrize("name", amount(TWO, TWO, VERBS, everyday=TWO[1:]))
 def test_the_power_may_go_at_any_moment(tmp_path, figure, name):
     states = require_safe(Cut(tmp_path), VERBS[name])
     assert states > 20

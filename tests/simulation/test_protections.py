@@ -12,14 +12,14 @@ SAFE = [one for one in MATRIX if is_safe(one, SMALL)]
 UNSAFE = [one for one in MATRIX if one not in SAFE]
 
 
-@pytest.mark.parametrize("protection", UNSAFE, ids=spelled)
+@pytest.mark.parametrize("protection", amount(UNSAFE, UNSAFE, UNSAFE, everyday=UNSAFE[::8]), ids=spelled)
 def test_what_is_not_safe_is_found_to_lose(protection, figure):
     lost, runs = hunt_losses(protection, "pct3", "uniform", runs=RUNS)
     assert lost, f"nothing lost in {runs} runs"
     figure("configurations of the real code")
 
 
-@pytest.mark.parametrize("protection", amount(SAFE[::6], SAFE, SAFE), ids=spelled)
+@pytest.mark.parametrize("protection", amount(SAFE[::6], SAFE, SAFE, everyday=SAFE[::20]), ids=spelled)
 def test_what_is_safe_loses_nothing(protection, figure):
     lost, _ = hunt_losses(protection, "pct3", "uniform", runs=amount(QUIET_RUNS, QUIET_RUNS, 100))
     assert lost == ""

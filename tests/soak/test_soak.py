@@ -27,6 +27,7 @@ def _told_seed():
     print(f"PYHUDI_SEED={SEED}")
 
 
+@pytest.mark.all
 @pytest.mark.timeout(1800)
 def test_troubled_processes_lose_nothing():
     commits = amount(30, 200, 200)

@@ -3,6 +3,8 @@ import json
 import pytest
 from tests.spark.apart import run_apart
 
+pytestmark = pytest.mark.all
+
 ALL_ROWS, FIRST_ROWS = [120, 120, 40], [100, 100, 0]
 """Rows, distinct keys, rows of the second write."""
 PARTITIONS = 3

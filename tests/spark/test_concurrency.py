@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from tests.actions.test_retry_in_place import Stopping, tokens, upsert
+from tests.amounts import amount
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.spark.building import SparkTableBuilder
 
@@ -60,7 +61,7 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", amount(*[list(VERBS)] * 3, everyday=["merge"]))
 def test_only_the_file_groups_that_an_earlier_writer_rewrote_are_written_again(builder, table, meddle, verb):
     began, may_go = threading.Event(), threading.Event()
     if verb == "upsert that moves":  # kept before: an index that a write names first changes the table for all others

@@ -102,3 +102,11 @@ def test_errors_that_are_not_sparks_pass():
         raise ZeroDivisionError
     with pytest.raises(CorruptData), spark_errors():
         raise CorruptData("x")
+
+
+@pytest.mark.parametrize(
+    "expression", ["raise_error('my own words')", "cast(assert_true(id < 0, 'my own words') as string)"]
+)
+def test_an_error_of_the_written_frames_own_is_the_callers(spark, expression):
+    with pytest.raises(InvalidInput, match="my own words"), spark_errors():
+        spark.range(3).selectExpr("id", f"if(id = 2, {expression}, 'z') as v").collect()

@@ -2,6 +2,8 @@ import random
 
 import pyarrow as pa
 import pytest
+from tests.building import rows_by_key, trip, trips
+from tests.spark.building import SparkTableBuilder
 
 from pyhudi.engine.api import (
     BUCKET,
@@ -17,11 +19,13 @@ from pyhudi.engine.api import (
     Routes,
 )
 from pyhudi.engine.local import LocalEngine
-from pyhudi.predicate import parse
-from pyhudi.spark.routing import route_as_decided, route_in_spark
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.spark import engine as spark_engine
+from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
 from pyhudi.storage.memory import MemoryStorage
 
 PLACES = ["p", "q", "r"]
+TIMES = [None, -1.0, -0.0, 0.0, 3.0, float("nan")]
 
 
 def _rows(chance, count):
@@ -29,7 +33,8 @@ def _rows(chance, count):
         KEY: [chance.choice("abcdefgh") for _ in range(count)],
         PARTITION: [chance.choice([*PLACES, "lost"]) for _ in range(count)],
         ORDER: pa.array(range(count), pa.int64()),
-        "ts": pa.array([chance.choice([None, 1, 2, 3]) for _ in range(count)], pa.int64()),
+        "ts": pa.array([chance.choice(TIMES) for _ in range(count)], pa.float64()),
+        "_hoodie_is_deleted": [chance.choice([True, False, None]) for _ in range(count)],
     }
     return pa.table(rows)
 
@@ -41,7 +46,7 @@ def _located(chance, count):
             KEY: [key for key, _ in found],
             PARTITION: [PLACES[file % 3] for _, file in found],
             FILE_INDEX: pa.array([file for _, file in found], pa.int32()),
-            STORED + "ts": pa.array([chance.choice([None, 1, 2, 3]) for _ in found], pa.int64()),
+            STORED + "ts": pa.array([chance.choice(TIMES) for _ in found], pa.float64()),
         }
     )
 
@@ -59,7 +64,7 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
         bucket_of_slot=(5, 6, -1),
         task_of_bucket=(2, 0, 1, 2, 0, 1, 2),
         moves=moves,
-        loses=parse(f"{STORED}ts > ts"),
+        beaten_by=MergeSpec(ordering=("ts",), is_event_time=True),
     )
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
@@ -99,3 +104,25 @@ def test_rows_go_where_it_was_decided_by_their_number(spark, copies):
 
 def _sorted(table, names):
     return sorted(map(repr, table.select(names).to_pylist()))
+
+
+def test_spark_settles_places_as_the_local_engine_does(spark):
+    chance = random.Random(3)
+    located = _located(chance, 6)
+    dead = located.filter(pa.array([chance.random() < 0.6 for _ in range(len(located))]))
+    local = LocalEngine(MemoryStorage(), threads=1)
+    expected = local.collect(local.settle(local.frame(located), local.frame(dead)))
+    found = settled_in_spark(spark.createDataFrame(located), spark.createDataFrame(dead)).toArrow()
+    assert _sorted(found, located.column_names) == _sorted(expected, located.column_names)
+    assert 0 < expected.num_rows < located.num_rows
+
+
+def test_many_rows_whose_keys_were_deleted_and_put_in_again_have_one_place(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", 1)
+    builder = SparkTableBuilder(spark, tmp_path, "mor")
+    table = builder.create()
+    table.upsert(builder.rows(trips(*(trip(key, ts=1) for key in "abc"))))
+    table.delete(keys=["a", "b"])
+    table.insert(builder.rows(trips(trip("a", ts=2))), options={"hoodie.parquet.small.file.limit": 0})
+    table.upsert(builder.rows(trips(trip("a", ts=3, fare=3.0), trip("b", ts=3, fare=4.0))))
+    assert rows_by_key(table) == {"a": [3.0], "b": [4.0], "c": [1.0]}

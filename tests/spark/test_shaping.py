@@ -1,3 +1,4 @@
+import math
 import random
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ from pyhudi.spark.shaping import conformed, newest
 from pyhudi.storage.memory import MemoryStorage
 
 KINDS = [pa.int32(), pa.int64(), pa.string(), pa.date32(), pa.timestamp("us", "UTC"), pa.decimal128(6, 2), pa.bool_()]
+ODD = {pa.float64(): [None, -0.0, 0.0, math.nan], pa.binary(): [None, b"\x80", b"\x01", b""]}
+"""Values that Spark and Arrow compare otherwise than Apache Hudi does."""
 
 
 def _rows(seed, kind):
@@ -18,6 +21,8 @@ def _rows(seed, kind):
     count = 60
     numbers = [chance.choice([None, 0, 1, 2]) for _ in range(count)]
     values = pa.array(numbers, pa.int32())
+    if kind in ODD:
+        values = pa.array([chance.choice(ODD[kind]) for _ in numbers], kind)
     if pa.types.is_temporal(kind):
         values = values.cast(pa.int32() if kind == pa.date32() else pa.int64())
     return pa.table(
@@ -30,7 +35,7 @@ def _rows(seed, kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("kind", [*KINDS, *ODD], ids=str)
 def test_newest_is_what_the_kernel_chooses(spark, kind):
     table = _rows(1, kind)
     spec = MergeSpec(ordering=("value",))

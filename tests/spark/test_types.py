@@ -84,3 +84,25 @@ def test_a_name_twice_is_refused():
 
 def test_nullable_lets_every_column_be_null():
     assert all(field.nullable for field in nullable(pa.schema([pa.field("x", pa.int8(), False)])))
+
+
+def test_what_has_no_values_may_be_null():
+    """The type of `array()` and of `map('a', null)`, which Spark says never holds a null."""
+    void = spark.NullType()
+    schema = spark.StructType(
+        [
+            spark.StructField("a", spark.ArrayType(void, False)),
+            spark.StructField("m", spark.MapType(spark.StringType(), void, False)),
+            spark.StructField("n", void, False),
+        ]
+    )
+    assert from_spark(schema).equals(
+        pa.schema(
+            [("a", pa.list_(pa.field("element", pa.null()))), ("m", pa.map_(pa.string(), pa.null())), ("n", pa.null())]
+        )
+    )
+
+
+def test_a_variant_is_refused_by_name():
+    with pytest.raises(Unsupported, match=r"variant.*to_json.*'v'"):
+        from_spark(spark.StructType([spark.StructField("v", spark.VariantType())]))

@@ -1,5 +1,6 @@
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 import pyhudi
@@ -215,8 +216,31 @@ def test_the_table_interface_takes_dataframes_and_gives_them(spark, path):
     assert table.changes(after=first).to_spark(spark).count() == 0
 
 
+@pytest.mark.all
 def test_rows_that_spark_cannot_tell_come_from_the_table_survive_its_overwrite(spark, path):
     by_python = spark.read.format("hudi").load(path)
     assert by_python.inputFiles() == []
     pyhudi.spark.write(by_python.where("city = 'oslo'"), path, mode="overwrite", options=KEYED)
     assert read(spark, path) == [("a", "oslo", 1.0), ("c", "oslo", 1.0)]
+
+
+def test_options_that_the_table_keeps_hold_on_spark_and_the_session_wins(spark, path):
+    pyhudi.open_table(path).set_options({"hoodie.parquet.compression.codec": "gzip"})
+
+    def codec(result):
+        [file] = [one for one in result.files if one.endswith(".parquet")]
+        return pq.ParquetFile(f"{path}/{file}").metadata.row_group(0).column(0).compression
+
+    def write(ts, **said):
+        return codec(pyhudi.spark.write(rows(spark, ("a", "oslo", ts, 2.0)), path, **said))
+
+    assert write(2) == "GZIP"
+    pyhudi.spark.streaming_sink(path, query_id="q")(rows(spark, ("a", "oslo", 3, 2.0)), 0)
+    newest = [f"{path}/{one}" for one in pyhudi.open_table(path).inspect.file_slices()["base_file"].to_pylist()]
+    assert {pq.ParquetFile(one).metadata.row_group(0).column(0).compression for one in newest} == {"ZSTD", "GZIP"}
+    spark.conf.set("spark.hoodie.parquet.compression.codec", "snappy")
+    try:
+        assert write(4) == "SNAPPY"
+        assert write(5, options={"hoodie.parquet.compression.codec": "zstd"}) == "ZSTD"
+    finally:
+        spark.conf.unset("spark.hoodie.parquet.compression.codec")

@@ -102,10 +102,8 @@ def test_a_first_write_beside_another_takes_the_same_table_and_refuses_another(p
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"hoodie.parquet.max.file.size": 1_000_000}, "each write"),
-        ({"hoodie.write.lock.wait_time_ms": 1}, "each write"),
         ({f"{WRITE}operation": "upsert"}, "each write"),
-        ({"pyhudi.isolation": "serializable"}, "each write"),
+        ({"hoodie.memory.merge.max.size": 1}, "each write"),
         ({"hoodie.bucket.index.num.buckets": 3}, "hoodie.index.type"),
         ({"hoodie.write.lock.filesystem.path": "/tmp/locks"}, "hoodie.write.lock.provider"),
         ({"hoodie.write.lock.provider": "InProcessLockProvider"}, "each write"),
@@ -120,6 +118,27 @@ def test_an_option_that_a_table_does_not_keep_is_refused(path, option, said, is_
         create_table(path, TRIPS, **SAID, options=option, if_exists="open")
     assert told.value.values["key"] in option
     assert table_exists(path) is is_there
+
+
+def test_a_table_keeps_the_options_of_its_writes_that_it_is_made_with(path):
+    options = {
+        "hoodie.compact.inline": True,
+        "hoodie.parquet.max.file.size": 1_000_000,
+        "hoodie.metadata.enable": False,
+    }
+    create_table(path, TRIPS, **SAID, options=options)
+    table = create_table(path, TRIPS, **SAID, options={"hoodie.compact.inline": "TRUE"}, if_exists="open")
+    shown = [one for one in table.options().to_pylist() if one["where_from"] == "table"]
+    assert {one["key"]: one["value"] for one in shown} == {
+        "hoodie.compact.inline": "true",
+        "hoodie.metadata.enable": "false",
+        "hoodie.parquet.max.file.size": "1000000",
+    }
+    table.upsert([trip("a")])
+    assert table.config.metadata_partitions == ()
+    for other in ({"hoodie.parquet.max.file.size": 5}, {"hoodie.keep.max.commits": 40}):
+        with pytest.raises(OptionError, match="set_options"):
+            create_table(path, TRIPS, **SAID, options=other, if_exists="open")
 
 
 def test_a_table_is_made_under_a_lock_that_only_writers_can_reach(path):
@@ -299,3 +318,93 @@ def test_a_first_write_generates_keys(path):
     table.insert(trips(trip("a")))
     write_table(path, trips(trip("a"), trip("a", "oslo")), partition_by="city", mode="overwrite")
     assert open_table(path).count() == 2
+
+
+BYTES = pa.table({"id": ["a", "b"], "v": [b"\x7f", b"\x80"], "n": [1, 1]})
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_bytes_order_copy_on_write_tables_with_sign_and_no_others(path, version):
+    said = {"record_key": ["id"], "table_version": version}
+    for ordering in (["v"], ["n", "v"]):
+        with pytest.raises(InvalidInput, match=r"merge-on-read.*ordering=\['v'\]"):
+            create_table(path, BYTES.schema, ordering=ordering, table_type="mor", **said)
+    assert not table_exists(path)
+    table = create_table(path, BYTES.schema, ordering=["v"], **said)
+    table.upsert(BYTES)
+    table.upsert(pa.table({"id": ["a", "b"], "v": [b"\x80", b"\x7f"], "n": [2, 2]}))
+    assert table.scan(["n"]).to_arrow()["n"].to_pylist() == [1, 2]
+
+
+NESTED = pa.schema(
+    [
+        ("uuid", pa.string()),
+        ("at", pa.struct([("x", pa.int64())])),
+        ("tags", pa.list_(pa.string())),
+        ("by", pa.map_(pa.string(), pa.int64())),
+        ("ts", pa.int64()),
+    ]
+)
+
+
+@pytest.mark.parametrize("column", ["at", "tags", "by"])
+@pytest.mark.parametrize("role", ["record_key", "partition_by", "ordering"])
+def test_columns_of_several_values_make_no_key_path_or_order(role, column):
+    said = {"record_key": "uuid", "ordering": "ts", role: column}
+    with pytest.raises(InvalidInput, match=f"{role}.*{column}"):
+        create_table(f"memory://nested-{role}-{column}", NESTED, **said)
+
+
+def test_a_field_of_a_struct_may_be_a_key():
+    table = create_table("memory://nested-field", NESTED, record_key="at.x", ordering="ts")
+    row = {"uuid": "a", "at": {"x": 1}, "tags": ["t"], "by": {"k": 1}, "ts": 1}
+    table.upsert([row])
+    assert table.upsert([{**row, "uuid": "b", "ts": 2}]).updated == 1
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_delete_marker_is_a_column_from_the_beginning(table_type):
+    schema = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
+    table = create_table(
+        f"memory://marked-{table_type}", schema, record_key="uuid", ordering="ts", table_type=table_type
+    )
+    assert table.schema.names == ["uuid", "ts", "_hoodie_is_deleted"]
+    row = {"uuid": "a", "ts": 1, "_hoodie_is_deleted": False}
+    table.upsert([row, {**row, "uuid": "b"}])
+    assert table.upsert([{**row, "ts": 2, "_hoodie_is_deleted": True}]).deleted == 1
+    assert table.scan().to_arrow().to_pylist() == [{**row, "uuid": "b"}]
+    table.upsert([{**row, "ts": 3}])
+    assert sorted(table.scan().to_arrow()["uuid"].to_pylist()) == ["a", "b"]
+
+
+def test_a_delete_marker_is_true_or_false():
+    with pytest.raises(InvalidInput, match="_hoodie_is_deleted"):
+        create_table("memory://marker", pa.schema([("uuid", pa.string()), ("_hoodie_is_deleted", pa.int32())]))
+
+
+def test_rows_that_make_a_table_do_not_forbid_nulls_but_in_its_key():
+    inner = pa.list_(pa.field("element", pa.int64(), False))
+    schema = pa.schema([pa.field("uuid", pa.string(), False), pa.field("v", pa.int64(), False), ("l", inner)])
+    rows = pa.Table.from_pylist([{"uuid": "a", "v": 1, "l": [1]}], schema=schema)
+    write_table("memory://loose", rows, record_key="uuid")
+    table = open_table("memory://loose")
+    assert [one.nullable for one in table.schema] == [False, True, True]
+    assert table.upsert([{"uuid": "a", "v": None, "l": [None]}]).updated == 1
+
+
+def test_a_schema_that_is_given_forbids_nulls():
+    schema = pa.schema([("uuid", pa.string()), pa.field("v", pa.int64(), False)])
+    table = create_table("memory://strict", schema, record_key="uuid")
+    with pytest.raises(SchemaMismatch, match="v"):
+        table.upsert([{"uuid": "a", "v": None}])
+
+
+def test_a_table_may_keep_that_it_takes_nulls_as_ordering_values(path):
+    said = {"record_key": ["id"], "ordering": ["n"]}
+    table = create_table(path, BYTES.schema, options={"pyhudi.ordering.nulls": "allow"}, **said)
+    rows = pa.table({"id": ["a"], "v": [b""], "n": pa.array([None], pa.int64())})
+    table.upsert(rows)
+    assert open_table(path).scan(["n"]).to_arrow()["n"].to_pylist() == [None]
+    open_table(path).set_options({"pyhudi.ordering.nulls": None})
+    with pytest.raises(InvalidInput, match="null in an ordering field"):
+        open_table(path).upsert(rows)

@@ -15,6 +15,7 @@ FUNCTIONS = {
     name: getattr(pyhudi, name)
     for name in (
         "create_table",
+        "drop_table",
         "locks",
         "open_table",
         "pending",

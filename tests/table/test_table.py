@@ -129,11 +129,15 @@ def test_only_pending_instants_and_the_newest_commit_are_rolled_back(engine):
     first = table.upsert([trip("a")]).instant
     second = table.upsert([trip("b")]).instant
     with pytest.raises(InvalidInput, match="newest first"):
-        table.rollback(first)
+        table.rollback(first, completed=True)
     with pytest.raises(InstantNotFound):
-        table.rollback("20200101000000000")
+        table.rollback("20200101000000000", completed=True)
     assert table.resolve(first) == "committed"
-    table.rollback(second)
+    for is_dry_run in (True, False):
+        with pytest.raises(InvalidInput, match=r"is committed.*completed=True"):
+            table.rollback(second, dry_run=is_dry_run)
+    assert table.resolve(second) == "committed"
+    table.rollback(second, completed=True)
     assert table.resolve(second) == "not committed"
     assert engine.rows_of(table, "uuid") == [("a",)]
 
@@ -219,3 +223,73 @@ def test_a_notebook_shows_a_table_without_reading_rows(engine):
 
 def test_the_version_is_that_of_the_package():
     assert pyhudi.__version__ == importlib.metadata.version("pyhudi")
+
+
+def test_a_key_is_looked_up_as_of_a_moment(engine):
+    table = engine.create()
+    first = table.upsert(trips(trip("a", fare=1.0)))
+    second = table.upsert(trips(trip("a", ts=2, fare=2.0), trip("b")))
+    assert table.lookup(["a"], as_of=first.instant)["fare"].to_pylist() == [1.0]
+    assert table.lookup(["b"], as_of=first.instant).num_rows == 0
+    assert table.lookup(["a"], as_of=second.instant)["fare"].to_pylist() == table.lookup(["a"])["fare"].to_pylist()
+    with pytest.raises(InstantNotFound):
+        table.lookup(["a"], as_of="2000-01-01")
+
+
+def test_what_a_table_is_and_what_can_be_asked_of_it_are_short(engine):
+    table = engine.create()
+    assert repr(table.config) == (
+        "TableConfig('trips', COPY_ON_WRITE, version=9, record_key=uuid, partitioned_by=city, ordering=ts)"
+    )
+    assert repr(table.inspect).startswith("Inspect('trips': column_stats, commits, file_slices, files")
+    merge = table.merge([trip("a")], "t.uuid = s.uuid")
+    assert repr(merge) == "MergeBuilder('trips', on='t.uuid = s.uuid': no clauses; not executed)"
+    clauses = merge.when_matched_delete("s.fare < 0").when_not_matched_insert_all()
+    assert "when matched delete, when not matched insert; not executed" in repr(clauses)
+    assert table.count() == 0
+
+
+def test_an_update_is_called_so(engine):
+    table = engine.create()
+    table.upsert(trips(trip("a")))
+    assert "update (dry run)" in str(table.update(set={"fare": 2.0}, dry_run=True))
+    done = table.update(set={"fare": 2.0})
+    assert done.operation == "update"
+    assert str(done).startswith(f"update {done.instant}: 0 inserted, 1 updated")
+    assert table.history(1)["operation"].to_pylist() == ["UPSERT"]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_commit_and_a_service_are_one_line_each_in_the_log(version, caplog):
+    caplog.set_level("INFO", logger="pyhudi")
+    builder = TableBuilder("mor")
+    table = builder.create(version=version)
+    done = table.upsert(trips(trip("a")))
+    assert [one.getMessage() for one in caplog.records] == [f"table trips: {done}"]
+    caplog.clear()
+    table.upsert(trips(trip("a", ts=2)))
+    caplog.clear()
+    compacted = table.compact()
+    [line] = [one.getMessage() for one in caplog.records]
+    assert line.startswith(f"table trips: compaction {compacted.instants[0]}, ")
+    caplog.clear()
+    assert table.clean(options={"hoodie.clean.commits.retained": 1}).instants == ()
+    assert caplog.records == []
+
+
+def test_what_takes_commits_back_is_one_line_in_the_log(engine, caplog):
+    table = engine.create()
+    first = table.upsert(trips(trip("a")))
+    table.upsert(trips(trip("b")))
+    third = table.upsert(trips(trip("c")))
+    caplog.set_level("INFO", logger="pyhudi")
+    table.rollback(third.instant, completed=True)
+    table.savepoint(first.instant)
+    table.restore(first.instant)
+    said = [one.getMessage() for one in caplog.records if one.levelname == "INFO"]
+    assert said[:2] == [
+        f"table trips: rollback of commit {third.instant}",
+        f"table trips: savepoint of {first.instant}",
+    ]
+    assert len(said) == 3
+    assert said[2].startswith("table trips: restore ")

@@ -8,7 +8,7 @@ from pyhudi.errors import NotBuilt
 from pyhudi.table.unbuilt import WAYS_ROUND
 
 METHODS = [
-    "blame", "schema_history", "evolve", "cluster",
+    "blame", "schema_history", "evolve",
     "create_index", "drop_index", "expire_partitions",
     "remove_orphans", "stage", "export", "upgrade", "downgrade",
 ]  # fmt: skip

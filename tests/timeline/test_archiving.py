@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.building import TableBuilder, trip
 from tests.new_states import new_state
 from tests.simulation.watching import deaths
 from tests.txn.writing import begun, committed
@@ -11,11 +12,13 @@ from pyhudi.actions.rollback import rollback_instant
 from pyhudi.errors import FileMissing, LockNotAcquired, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.table import Table
-from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_completed
+from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, read_completed, request, start
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
 from pyhudi.timeline.archive_logs import archive_logs, load_archive_logs
 from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.codec import decode_commit
+from pyhudi.timeline.history import Past
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.lsm import ARCHIVED, load_archived
 from pyhudi.timeline.view import completion_of, is_committed
 
@@ -78,6 +81,21 @@ def test_each_archiving_of_version_6_writes_a_file_of_its_own():
         archive_instants(state, plan_archive(load_timeline(state), BOUNDS), SETTINGS, held)
     assert archive_logs(state) == [".commits_.archive.1_1-0-1", ".commits_.archive.2_1-0-1"]
     assert len(rows_of(state)) == 8
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_what_the_metadata_table_says_of_a_commit_is_not_archived_in_its_place(table_type):
+    table = TableBuilder(table_type).create(version=6)
+    state = table.state
+    for ts in range(4):
+        table.upsert([trip("a", ts=ts)], options={"hoodie.metadata.enable": True})
+    instants = load_timeline(state).instants[:2]
+    said = [read_commit_metadata(state, one) for one in instants]
+    assert [
+        one.name for one in state.storage.list(".hoodie/metadata/.hoodie") if instants[0].requested_time in one.name
+    ]
+    archive_instants(state, instants, Settings(), lambda: None)
+    assert [Past(state, ()).commit(one.requested_time) for one in instants] == said
 
 
 def test_an_archive_file_that_another_process_wrote_meanwhile_is_not_replaced():
@@ -156,3 +174,16 @@ def test_what_is_archived_meanwhile_is_read_from_the_history(version):
     assert [read_commit_metadata(state, one) for one in chosen] == wanted
     with pytest.raises(FileMissing):
         read_commit_metadata(state, replace(chosen[0], requested_time="20000101000000000", file_name=""))
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize(("profile", "expected"), [(b"profile", b"profile"), (b"", b"request")])
+def test_what_a_write_that_replaces_planned_is_kept_as_its_plan(version, profile, expected):
+    state = new_state(version)
+    time = InstantTime("20260101000000000")
+    request(state, Instant(requested_time=time, action=Action.REPLACECOMMIT, state=State.REQUESTED), b"request")
+    started = start(state, Instant(requested_time=time, action=Action.REPLACECOMMIT, state=State.REQUESTED), profile)
+    done = complete(state, started, b"said", InstantTime("20260101000000009"))
+    archive_instants(state, [done], SETTINGS, held)
+    [row] = rows_of(state)
+    assert (row["plan"], row["metadata"]) == (expected, b"said")

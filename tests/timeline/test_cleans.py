@@ -7,7 +7,9 @@ from tests.txn.writing import through
 
 from pyhudi.errors import CorruptData
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.cleans import cleaned_since
+from pyhudi.timeline.cleaning import CleanMetadata
+from pyhudi.timeline.cleans import cleaned_since, files_being_cleaned, last_clean
+from pyhudi.timeline.codec import encode_clean_metadata
 from pyhudi.timeline.instant import Action, State
 from pyhudi.timeline.view import as_of
 
@@ -73,3 +75,29 @@ def test_a_clean_that_says_something_else_is_corrupt_by_name(state):
         with pytest.raises(CorruptData) as refused:
             since(state, FIRST)
         assert refused.value.values["file"].endswith(done.file_name)
+
+
+def test_the_newest_clean_that_is_completed_is_the_last_one(state):
+    assert last_clean(state, load_timeline(state)) is None
+    for time in (FIRST, THIRD):
+        said = CleanMetadata(start_time=time, time_taken_ms=1, earliest=time, last_completed="", extra={})
+        put_instant(state, time, Action.CLEAN, encode_clean_metadata(said, b"n" * 16))
+    put_instant(state, FOURTH, Action.CLEAN, clean_plan({"rio": ["four"]}), progress=State.REQUESTED)
+    assert last_clean(state, load_timeline(state)).earliest == THIRD
+
+
+def test_a_clean_that_was_archived_since_is_passed_over(version):
+    state = new_state(version)
+    for time in (FIRST, THIRD):
+        said = CleanMetadata(start_time=time, time_taken_ms=1, earliest=time, last_completed="", extra={})
+        put_instant(state, time, Action.CLEAN, encode_clean_metadata(said, b"n" * 16))
+    timeline = load_timeline(state)
+    state.storage.delete(f"{state.layout.timeline_path}/{timeline.instants[-1].file_name}")
+    assert last_clean(state, timeline).earliest == FIRST
+
+
+def test_what_pending_cleans_name_may_be_gone(state):
+    put_instant(state, SECOND, Action.CLEAN, clean_metadata({"sf": ["one"]}))
+    assert files_being_cleaned(state, load_timeline(state)) == set()
+    put_instant(state, FOURTH, Action.CLEAN, clean_plan({"rio": ["four"]}), progress=State.REQUESTED)
+    assert files_being_cleaned(state, load_timeline(state)) == {("rio", "four")}

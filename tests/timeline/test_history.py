@@ -15,6 +15,7 @@ from pyhudi.errors import CorruptData
 from pyhudi.options import Settings
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.active import complete, load_timeline, request, start
+from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.codec import encode_commit, encode_rollback_metadata
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.rollback import RollbackMetadata
@@ -231,3 +232,34 @@ def test_the_archive_of_version_6_says_no_completions():
     committed(state)
     archive(state, row(OLD, "commit"))
     assert completion_of(load_timeline(state), OLD) is None
+
+
+# what was taken back, by name
+
+
+@VERSIONS
+def test_what_a_rollback_names_was_taken_back_also_once_the_rollback_is_archived(version):
+    state = new_state(version)
+    undone = rolled_back_first(state)
+    past = load_timeline(state).archive
+    assert past.was_taken_back(undone)
+    assert not past.was_taken_back(OLD)
+    [rollback] = [one for one in load_timeline(state).instants if one.action is Action.ROLLBACK]
+    archive_instants(state, [rollback], Settings(), lambda: None)
+    past = load_timeline(state).archive
+    assert past.was_taken_back(undone)
+    assert not past.was_taken_back(OLD)
+
+
+@VERSIONS
+def test_what_an_archived_commit_said_is_found_by_its_time(version):
+    state = new_state(version)
+    done = [committed(state, f"g{number}") for number in range(3)]
+    archive_instants(state, done[:2], Settings(), lambda: None)
+    past = load_timeline(state).archive
+    for one in done[:2]:
+        assert [stat.path for stat in past.commit(one.requested_time).stats["sf"]] == [
+            f"sf/g{done.index(one)}_0-0-0_{one.requested_time}.parquet"
+        ]
+    assert past.commit(done[2].requested_time) is None
+    assert past.commit(OLD) is None

@@ -58,7 +58,17 @@ def test_any_text_is_read_or_left_alone_or_corrupt(text):
 
 
 @pytest.mark.parametrize(
-    "time", ["001", "00000000000001", "00000000000000010", "20260307162648", T, f"{T}001", f"{T}010001"]
+    "time",
+    [
+        "001",
+        "00000000000001",
+        "00000000000000010",
+        "00000000000000011001",
+        "20260307162648",
+        T,
+        f"{T}001",
+        f"{T}010001",
+    ],
 )
 def test_times_of_every_writer_are_read(time):
     assert parse_name(f"{time}.deltacommit").requested_time == time

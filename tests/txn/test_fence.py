@@ -250,7 +250,7 @@ def test_a_rollback_by_name_that_is_given_up_says_so(world):
     path = f"{state.layout.timeline_path}/{txn.time}_{format_instant(world.now_ms + 5, UTC)}.commit"
     decide = Fence(state=state, number=0)
     state.storage.before = {f"{SLOTS}/": lambda: decide.claim_commit(path, b"Obj")}
-    with pytest.raises(InvalidInput, match="only a pending write"):
+    with pytest.raises(InvalidInput, match="is committed"):
         rollback_instant(state, txn.time, Settings())
     assert states_of(state) == [("commit", "completed")]
 

@@ -8,6 +8,8 @@ Start at `archive_table`.
 Spec: format/timeline 4; reliability 1.5.
 """
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -17,13 +19,18 @@ from pyhudi.actions.clean_scope import earliest_for
 from pyhudi.actions.compaction_trigger import deltas_to_retain
 from pyhudi.actions.retention import retention_of
 from pyhudi.actions.service import ServiceCall, require_unchanged
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.compaction import DELTA_COMMITS
+from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.table import metadata_state
 from pyhudi.options import MOST, between, option
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
+from pyhudi.queries.slices import require_named_files
 from pyhudi.state.config import TableType
+from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
 from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.cleaning import CleanMetadata
@@ -33,6 +40,8 @@ from pyhudi.timeline.pins import pinned_points
 from pyhudi.timeline.view import Timeline, completed_writes, pending_instants
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
+
+_log = logging.getLogger("pyhudi.actions")
 
 __all__ = ["KEEP_LEAST", "KEEP_MOST", "ArchiveResult", "archive_bounds", "archive_table", "is_archive_due"]
 
@@ -63,8 +72,9 @@ class ArchiveResult:
 
     def __str__(self) -> str:
         """Describe it in one line."""
-        span = f": {self.instants[0]} to {self.instants[-1]}" if self.instants else ""
-        return f"archive {len(self.instants)} instants{span}"
+        if not self.instants:
+            return "nothing to archive"
+        return f"archive {len(self.instants)} instants: {self.instants[0]} to {self.instants[-1]}"
 
     def __repr__(self) -> str:
         """Show how many; `instants` has them."""
@@ -85,8 +95,11 @@ def is_archive_due(call: ServiceCall, timeline: Timeline) -> bool:
 def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResult:
     """Archive now what may be, whether that is due or not; a dry run only returns what.
 
+    Nothing is archived of a table whose metadata table lacks what its commits wrote: only they tell.
+
     Locks:  takes the table lock.
-    Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; StorageUnavailable.
+    Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; StorageUnavailable; CorruptData naming a
+            file that a commit wrote and that is not there.
     """
     if is_dry_run:
         timeline = load_timeline(call.state)
@@ -96,8 +109,26 @@ def archive_table(call: ServiceCall, *, is_dry_run: bool = False) -> ArchiveResu
         require_unchanged(call)
         timeline = decided_timeline(call.state)
         chosen = plan_archive(timeline, archive_bounds(call, timeline))
+        chosen = chosen if _are_told(call, timeline, chosen) else ()
         archive_instants(call.state, chosen, call.settings, partial(require_lease, lease))
-    return _result(chosen)
+    result = _result(chosen)
+    if chosen and call.owner is None:
+        _log.info("table %s: %s", call.state.config.name, result)
+    return result
+
+
+def _are_told(call: ServiceCall, timeline: Timeline, chosen: Sequence[Instant]) -> bool:
+    """Return whether the metadata table, where there is one, lists what commits wrote that are about to be archived.
+
+    Cost: a listing of the partitions that they wrote to, and as `require_named_files`.
+    """
+    written = [timeline.completed[one.requested_time] for one in chosen if one.requested_time in timeline.completed]
+    partitions = {where for one in written for where in read_commit_metadata(call.state, one).stats}
+    index = file_index(call.state, timeline, is_checked=call.owner is None and call.settings.get(CHECK_FILES))
+    require_named_files(index, map(PartitionPath, partitions))
+    if index.is_listed:
+        _log.warning("nothing of %s is archived until `table.repair()` builds it anew", METADATA_TABLE_PATH)
+    return not index.is_listed
 
 
 def archive_bounds(call: ServiceCall, timeline: Timeline) -> ArchiveBounds:

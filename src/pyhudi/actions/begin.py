@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyhudi.actions.call import Phases, WriteCall
 from pyhudi.actions.create import keep_metadata_table, make_table
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
-from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex
@@ -26,14 +25,16 @@ from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.metadata.upkeep import METADATA_TABLE
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
+from pyhudi.queries.key_encoding import stored_key_encoding
+from pyhudi.queries.lost_properties import require_no_lost_line
 from pyhudi.queries.slices import table_schema, visible_slices
-from pyhudi.schema.evolution import RECONCILE, evolve, widened, widens_exactly
+from pyhudi.schema.evolution import RECONCILE, added, evolve, widened, widens_exactly
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig, TableType
-from pyhudi.state.merging import DELETE_FIELD
+from pyhudi.state.merging import DELETE_FIELD, merge_spec, required_columns
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -51,7 +52,7 @@ from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
 from pyhudi.txn.outcomes import nothing_committed
 
-__all__ = ["WriteContext", "begin_write", "require_same_columns"]
+__all__ = ["FILL_MISSING", "WriteContext", "begin_write", "require_same_columns"]
 
 FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
@@ -80,6 +81,8 @@ class WriteContext:
     """The table's columns after this write."""
     widened: Mapping[str, str]
     """Those that take another type by it, and which."""
+    added: Mapping[str, str]
+    """Those that the table has not yet, and their types."""
     keys: KeySpec
     rows: KeyedRows
     """The table's columns, KEY, PARTITION and ORDER; no frame for a write without rows."""
@@ -119,13 +122,14 @@ def begin_write(
     is_counted: bool = True,
     check: Callable[[pa.Schema, Timeline], None] = _no_check,
     timeline: Timeline | None = None,
+    new_columns: pa.Schema | None = None,
 ) -> Iterator[WriteContext]:
     """Check, key and begin; on an error inside, the instant is rolled back.
 
     `check` looks at what else the call asks for, given the table's columns, before anything is written; `timeline` is
-    the one that the caller has looked at already. Rows that are
-    not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
-    while they are written.
+    the one that the caller has looked at already; a write without rows may have `new_columns`. Rows that are not
+    counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows while
+    they are written.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; WriteConflict where another commit changed
             the table's columns before this write began; StorageUnavailable where a put that commits nothing got no
@@ -133,10 +137,9 @@ def begin_write(
     """
     timeline = timeline or load_timeline(call.state)
     _require_fit(call, timeline)
-    call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
-    index = {} if records is None else unkept_index(call, timeline, operation)
-    call = replace(call, state=with_index(call.state, index))
-    schema, wider = _schema_after(call, timeline, records, has_only_keys=has_only_keys)
+    call, index = _as_stored(call, timeline, operation, has_rows=records is not None)
+    columns_of = partial(_columns, call, records=records, new_columns=new_columns, has_only_keys=has_only_keys)
+    stored, schema = columns_of(timeline)
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
@@ -150,7 +153,7 @@ def begin_write(
         call = _prepared(call, index, timeline)
         transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
-            require_same_columns(schema, _schema_after(call, snapshot, records, has_only_keys=has_only_keys)[0])
+            require_same_columns(schema, columns_of(snapshot)[1])
         rows, files = early or make_keys(time), call.files(snapshot)
         counts = rows.counts or {}
         yield WriteContext(
@@ -160,7 +163,8 @@ def begin_write(
             snapshot=snapshot,
             time=time,
             schema=schema,
-            widened=wider,
+            widened=widened(stored, schema),
+            added=added(stored, schema) if stored.names else {},
             keys=call.keys(time),
             rows=rows,
             rows_by_partition={PartitionPath(name or ""): count for name, count in counts.items()},
@@ -183,8 +187,18 @@ def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
     require_writable(_config_to_write(call.state, call.settings), call.state.layout, pending_refusals(timeline))
+    require_no_lost_line(call.state, timeline)
     if call.state.is_planned:
         lock_for(call.state, call.settings)  # one that cannot guard this storage is refused before there is a table
+
+
+def _as_stored(
+    call: WriteCall, timeline: Timeline, operation: WriteOperation, *, has_rows: bool
+) -> tuple[WriteCall, Mapping[str, str]]:
+    """Return the call with what the stored files say of keys and index, and what the table is to keep of its index."""
+    call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
+    index = unkept_index(call, timeline, operation) if has_rows else {}
+    return replace(call, state=with_index(call.state, index)), index
 
 
 def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
@@ -267,9 +281,17 @@ def _make_keys(
         rows = given.records
         if not given.has_only_keys:
             rows = call.engine.with_keys(_conformed(call, rows, given.schema), call.keys(instant))
+            rows = _with_values(call, rows)
         if not given.is_counted:
             return KeyedRows(frame=rows)
         return call.engine.count_keyed(keep(rows))
+
+
+def _with_values(call: WriteCall, rows: Frame) -> Frame:
+    """Refuse rows without ordering value, where the table needs one."""
+    config, known = call.state.config, call.engine.schema(rows).names
+    required = [name for name in required_columns(config, call.settings) if name in known]
+    return call.engine.require_values(rows, required, merge_spec(config, call.settings)) if required else rows
 
 
 def _partitions(call: WriteCall, counts: Mapping[str | None, int]) -> list[PartitionPath] | None:
@@ -300,13 +322,31 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
     return txn, txn.snapshot, txn.time
 
 
-def _schema_after(
-    call: WriteCall, timeline: Timeline, records: Frame | None, *, has_only_keys: bool
-) -> tuple[pa.Schema, Mapping[str, str]]:
-    """Check the rows' columns against the table's; return those after the write, and which of them are wider."""
+def _columns(
+    call: WriteCall, timeline: Timeline, *, records: Frame | None, new_columns: pa.Schema | None, has_only_keys: bool
+) -> tuple[pa.Schema, pa.Schema]:
+    """Check the rows' columns against the table's; return those before and after the write."""
     stored = table_schema(call.state, timeline)
+    if new_columns is not None:
+        return stored, _with_new(stored, new_columns)
     if records is None or has_only_keys:
-        return stored, {}
+        return stored, stored
+    return stored, _schema_after(call, records, stored)
+
+
+def _with_new(stored: pa.Schema, new_columns: pa.Schema) -> pa.Schema:
+    """Return a table's columns with others behind them.
+
+    Raises: SchemaMismatch for one that the table has, or that no table can have.
+    """
+    new = to_table_schema(new_columns)
+    if known := [name for name in new.names if name in stored.names]:
+        raise SchemaMismatch("the table has this column already", columns=known)
+    return evolve(stored, pa.schema([*stored, *new]))
+
+
+def _schema_after(call: WriteCall, records: Frame, stored: pa.Schema) -> pa.Schema:
+    """Return the table's columns after rows with theirs are written."""
     offered = call.engine.schema(records)
     columns = [field for field in offered if field.name in stored.names or not _is_no_column(field.name)]
     if not columns:
@@ -319,8 +359,7 @@ def _schema_after(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
         )
     typed = pa.schema([_typed(call, records, field, stored) for field in columns])
-    after = evolve(stored, to_table_schema(typed), reconciles=reconciles)
-    return after, widened(stored, after)
+    return evolve(stored, to_table_schema(typed), reconciles=reconciles)
 
 
 def _typed(call: WriteCall, records: Frame, field: pa.Field, stored: pa.Schema) -> pa.Field:

@@ -28,8 +28,8 @@ from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.schema.types import arrow_to_avro, record_name
-from pyhudi.state.config import key_spec
-from pyhudi.state.merging import merge_spec
+from pyhudi.state.config import TableType, key_spec
+from pyhudi.state.merging import merge_spec, required_columns
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, InstantTime
@@ -79,6 +79,7 @@ OPERATION: Final = option(
         "delete_partition",
         "bootstrap",
     ),
+    is_kept=False,
 )
 
 _HISTORY: Final = 5
@@ -125,11 +126,15 @@ class WriteResult:
     updated: int = 0
     deleted: int = 0
     rejected: int = 0
+    not_stored: int = 0
+    """Keys given to a delete that no row has."""
     bytes_written: int = 0
     files: tuple[str, ...] = ()
     """Base files and logs written, relative to the base path."""
     widened: Mapping[str, str] = field(default_factory=dict)
     """Columns of the table that took another type, and from which to which: `{"fare": "float -> double"}`."""
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Columns that only the rows had, which the table has from now on, and their types: `{"tip": "double"}`."""
     phases: Mapping[str, float] = field(default_factory=dict)
     """Seconds by step, in order."""
 
@@ -137,7 +142,10 @@ class WriteResult:
         """Return it as one line."""
         counts = f"{self.inserted} inserted, {self.updated} updated, {self.deleted} deleted"
         wider = "".join(f"; {name} widened: {change}" for name, change in self.widened.items())
-        return f"{self.operation} {self.instant}: {counts}; {len(self.files)} files, {self.bytes_written} bytes{wider}"
+        new = "".join(f"; {name} added: {kind}" for name, kind in self.added.items())
+        missing = f"; {self.not_stored} keys not stored" if self.not_stored else ""
+        files = f"{len(self.files)} files, {self.bytes_written} bytes"
+        return f"{self.operation} {self.instant}: {counts}{missing}; {files}{wider}{new}"
 
     def __repr__(self) -> str:
         """Show counts; `files` and `phases` have the rest."""
@@ -176,13 +184,16 @@ def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> Writ
     layout = RowLayout(
         schema=schema, key_spec=call.keys(instant), has_meta_values=config.populates_meta_fields, dropped=dropped
     )
+    merge = merge_spec(config, call.settings)
+    merges_logs = merge if config.table_type is TableType.MERGE_ON_READ else None
     return WriteSpec(
         instant=instant,
         layout=layout,
-        merge=merge_spec(config, call.settings),
+        merge=merge,
         parquet=parquet_options(call.settings),
         bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
-        logs=log_spec(call.settings, call.state.layout, layout, config.name),
+        logs=log_spec(call.settings, call.state.layout, layout, config.name, merges_logs),
+        required=tuple(name for name in required_columns(config, call.settings) if name in schema.names),
     )
 
 

@@ -28,12 +28,13 @@ from pyhudi.options import option
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
-from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.cleaning import CleanMetadata, CleanPartition, CleanPlan
 from pyhudi.timeline.cleans import last_clean
 from pyhudi.timeline.codec import decode_clean_plan, encode_clean_metadata, encode_clean_plan
+from pyhudi.timeline.columns import committed_schema
 from pyhudi.timeline.instant import Action, Instant
-from pyhudi.timeline.view import Timeline, completed_writes, newest_schema, newest_time, pending_instants
+from pyhudi.timeline.view import Timeline, newest_time, pending_instants
 
 __all__ = ["AUTOMATIC", "CleanResult", "Cleaning", "clean_table"]
 
@@ -176,12 +177,11 @@ def _tell_metadata_table(
 ) -> None:
     """Take the files that are gone out of the metadata table, by a delta commit that counts once the clean is done."""
     timeline = load_timeline(call.state)
-    newest, _ = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, call.state))
     records = partial(
         records_of_clean,
         deleted=files,
         dropped=dropped,
-        schema=newest or call.state.config.create_schema,
+        schema=committed_schema(call.state, timeline)[0] or call.state.config.create_schema,
         settings=call.settings,
     )
     after = newest_time(timeline)

@@ -16,6 +16,8 @@ from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.queries.committed_files import CHECK_FILES
+from pyhudi.queries.slices import require_named_files
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata, read_service_metadata, timeline_zone
 from pyhudi.timeline.cleaning import CleanMetadata
@@ -57,6 +59,7 @@ def clean_snapshot(
     Locks: the table lock is held, so that nothing is completed or begun meanwhile; or it is a dry run.
     Cost:  a listing of each partition in scope, reads of the commits that the last clean has retained and this one does
            not, of savepoints and pending plans.
+    Raises: CorruptData naming a file that a commit wrote and that is not there: an older one may be all that is left.
     """
     retention, last = retention_of(settings), last_clean(state, timeline)
     earliest = earliest_for(state, timeline, retention, last)
@@ -65,8 +68,9 @@ def clean_snapshot(
     savepoints = _savepoints(state, timeline)
     scope = clean_scope(state, timeline, retention, earliest, last)
     is_everywhere = not settings.get(INCREMENTAL) or scope.partitions is None or _is_savepoint_gone(last, savepoints)
-    index = file_index(state, timeline)
+    index = file_index(state, timeline, is_checked=settings.get(CHECK_FILES))
     wanted = index.partitions() if is_everywhere else sorted(scope.partitions or ())
+    require_named_files(index, wanted)
     snapshot = CleanSnapshot(
         timeline=timeline,
         retention=retention,

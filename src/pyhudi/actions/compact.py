@@ -27,9 +27,8 @@ from pyhudi.actions.compacted import (
 from pyhudi.actions.compaction_plan import plan_compaction
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.compaction_trigger import is_compaction_triggered, max_delta_seconds
-from pyhudi.actions.service import ServiceCall
+from pyhudi.actions.service import ServiceCall, run_or_planned
 from pyhudi.actions.tasks.compact import compact_slice
-from pyhudi.errors import OptionError
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableType
@@ -119,16 +118,8 @@ class Compaction:
 
 
 def is_compaction_inline(settings: Settings) -> tuple[bool, bool]:
-    """Return whether a writer runs compactions, and whether it only plans them.
-
-    Raises: OptionError for both.
-    """
-    runs, plans = settings.get(INLINE), settings.get(SCHEDULE_INLINE)
-    if runs and plans:
-        raise OptionError(
-            "choose one: to run compactions in writes, or only to plan them", keys=[INLINE.key, SCHEDULE_INLINE.key]
-        )
-    return runs, plans
+    """Return whether a writer runs compactions, and whether it only plans them.   Raises: OptionError for both."""
+    return run_or_planned(settings, INLINE, SCHEDULE_INLINE)
 
 
 def compact_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planned: bool = False) -> CompactionResult:

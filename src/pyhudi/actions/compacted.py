@@ -12,22 +12,22 @@ from pyhudi.actions.call import WriteCall, commit_schema, write_spec
 from pyhudi.actions.compaction_conflicts import find_superseded, operation_group
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.create import keep_metadata_table
-from pyhudi.actions.key_encoding import stored_key_encoding
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
 from pyhudi.actions.tasks.compact import SliceTask
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.writer import FileTask, WriteSpec
 from pyhudi.metadata.changes import records_of_commit
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.writer import publish_changes
+from pyhudi.queries.committed_files import visible_instants
 from pyhudi.queries.display import facts_html
+from pyhudi.queries.key_encoding import stored_key_encoding
 from pyhudi.queries.slices import table_schema
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
@@ -37,6 +37,7 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import Timeline, newest_time, pending_instants
 from pyhudi.txn.checks import require_same_table
+from pyhudi.txn.conflicts import Footprint
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
 from pyhudi.txn.recovery.markers import delete_markers, reconcile, remove_marked
@@ -47,9 +48,12 @@ __all__ = [
     "CompactionResult",
     "CompactionRun",
     "Operations",
+    "base_file_specs",
     "commit_compacted",
     "compacted_files",
+    "free_of_failed_writes",
     "planned_run",
+    "remove_of_others",
     "run_now",
     "tidy_compacted",
 ]
@@ -121,20 +125,20 @@ def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> Compac
     """
     call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
     timeline = load_timeline(call.state)
-    gone = find_superseded(call.state, timeline, call.settings, instant, plan)
+    gone = find_superseded(call.state, timeline, call.settings, instant, _footprint(instant, plan))
     numbered = [(at, one) for at, one in enumerate(plan) if operation_group(one) not in gone]
     left = tuple(one for _, one in numbered)
     found = slices_of_plan(call.state, timeline, left)
-    reads, writes, schema = _specs(call, timeline, instant.requested_time)
+    reads, writes, schema = base_file_specs(call, timeline, instant.requested_time)
     tokens = [write_token(at, 0) for at, _ in numbered]
     tasks = tuple(SliceTask(slice=one, write_token=token) for one, token in zip(found, tokens, strict=True))
-    _remove_of_others(call.state, instant.requested_time, tasks)
+    remove_of_others(call.state, instant.requested_time, [one.file for one in tasks])
     return CompactionRun(call=call, plan=left, tasks=tasks, reads=reads, writes=writes, schema=schema)
 
 
-def _remove_of_others(state: TableState, time: InstantTime, tasks: Sequence[SliceTask]) -> None:
-    """Delete files of this instant in the plan's groups, but for those that ours writes; old log names do not tell."""
-    tokens = {(one.slice.group.partition, one.slice.group.file_id): one.write_token for one in tasks}
+def remove_of_others(state: TableState, time: InstantTime, files: Iterable[FileTask]) -> None:
+    """Delete files of this instant in some partitions, but for those that ours are; old log names do not tell."""
+    tokens = {(one.partition, one.file_id): one.write_token for one in files}
 
     def remove(partition: str) -> None:
         for status in state.storage.list_directory(partition).files:
@@ -142,7 +146,7 @@ def _remove_of_others(state: TableState, time: InstantTime, tasks: Sequence[Slic
             is_named = isinstance(file, BaseFile) or state.layout.has_completion_times
             if file is None or not is_named or file.instant != time:
                 continue
-            if file.write_token != tokens.get((file.partition, file.file_id), file.write_token):
+            if file.write_token != tokens.get((file.partition, file.file_id)):
                 state.storage.delete(file.path)
 
     at_once(remove, sorted({partition for partition, _ in tokens}))
@@ -169,7 +173,7 @@ def commit_compacted(
     Raises: WriteConflict where nothing is left.
     """
     timeline = load_timeline(call.state)
-    gone = find_superseded(call.state, timeline, call.settings, instant, plan)
+    gone = find_superseded(call.state, timeline, call.settings, instant, _footprint(instant, plan))
     if plan and len(gone) == len(plan):
         _withdraw(call, instant, gone)
     done = _without(done, gone)
@@ -178,6 +182,13 @@ def commit_compacted(
     records = partial(_records, done=done, call=call)
     publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
     return lambda nonce: encode_commit(done.metadata, call.state.layout.timeline_layout, nonce)
+
+
+def _footprint(instant: Instant, plan: Operations) -> Footprint:
+    groups = frozenset(map(operation_group, plan))
+    if instant.action is Action.LOGCOMPACTION:
+        return Footprint(groups=groups, log_compacted=groups)
+    return Footprint(groups=groups, compacted=groups)
 
 
 def _without(done: Compacted, gone: Mapping[FileGroupId, InstantTime]) -> Compacted:
@@ -220,7 +231,7 @@ def run_now(
     if is_dry_run:
         plan = plan_service(call, service)
         return _result((), [] if plan is None else [plan])
-    _free_of_failed_writes(call)
+    free_of_failed_writes(call, Action.DELTACOMMIT)
     if is_only_planned:
         scheduled = schedule_service(call, service)
         runs: Iterable[ServiceRun[Operations]] = () if scheduled is None else (scheduled,)
@@ -229,10 +240,10 @@ def run_now(
     return _result([one.instant.requested_time for one in runs], [one.plan for one in runs])
 
 
-def _free_of_failed_writes(call: ServiceCall) -> None:
-    """Roll back delta commits of dead writers in layout 1, where no compaction is planned beside a pending one."""
+def free_of_failed_writes(call: ServiceCall, *actions: Action) -> None:
+    """Roll back such writes of dead writers in layout 1, where no service is planned beside a pending one."""
     timeline = load_timeline(call.state)
-    if timeline.layout > 1 or all(one.action is not Action.DELTACOMMIT for one in pending_instants(timeline)):
+    if timeline.layout > 1 or all(one.action not in actions for one in pending_instants(timeline)):
         return
     with call.hold() as lease:
         require_lease(lease)
@@ -240,7 +251,7 @@ def _free_of_failed_writes(call: ServiceCall) -> None:
         recover_failed_writes(state, decided_timeline(state), call.settings, lease)
 
 
-def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[SliceSpec, WriteSpec, str]:
+def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[SliceSpec, WriteSpec, str]:
     """Return how slices are read and base files written, and the table's columns as commits carry them."""
     writing = WriteCall(
         state=call.state,
@@ -254,7 +265,7 @@ def _specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[Sl
     reads = SliceSpec(
         layout=writes.layout,
         merge=writes.merge,
-        instants=VisibleInstants.of(timeline),
+        instants=visible_instants(call.state, timeline, call.settings),
         columns=tuple(writes.layout.file_schema.names),
         memory=MergeMemory.of(call.settings),
         keeps_codes=True,

@@ -1,4 +1,4 @@
-"""Which file groups of a planned compaction others have replaced or compacted since: nothing is left of it to do there.
+"""Which file groups of a planned table service others have replaced or compacted since: nothing is left to do there.
 
 What would be written for them is seen by no reader, or, of a log compaction, lies on top of what is newer. Start at
 `find_superseded`.
@@ -7,7 +7,7 @@ Spec: format/timeline 3.4, 8.2.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,7 @@ from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.codec import CompactionOperation
-from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
 from pyhudi.txn.conflicts import Footprint, find_overlaps, footprint, rules_for
 
@@ -26,17 +26,16 @@ _log: Final = logging.getLogger("pyhudi.actions")
 
 
 def find_superseded(
-    state: TableState, timeline: Timeline, settings: Settings, instant: Instant, plan: Sequence[CompactionOperation]
+    state: TableState, timeline: Timeline, settings: Settings, instant: Instant, ours: Footprint
 ) -> dict[FileGroupId, InstantTime]:
     """Return the groups of a plan that are to be left out, each with the instant that took it; says so in the log.
 
+    `ours` is what the plan touches.
+
     Cost: a read of each replacecommit, and of each commit that was completed since the plan was made.
     """
-    groups = frozenset(map(operation_group, plan))
     named = replaced_file_groups(timeline, partial(read_commit_metadata, state))
-    found = {group: named[key] for group in groups if (key := (group.partition, group.file_id)) in named}
-    is_log = instant.action is Action.LOGCOMPACTION
-    ours = Footprint(groups=groups, log_compacted=groups) if is_log else Footprint(groups=groups, compacted=groups)
+    found = {group: named[key] for group in ours.groups if (key := (group.partition, group.file_id)) in named}
     since = {one.requested_time: footprint(read_commit_metadata(state, one)) for one in _since(timeline, instant)}
     for overlap in find_overlaps(instant.requested_time, ours, since, rules_for(settings, state)):
         found |= dict.fromkeys(overlap.groups, overlap.instant)

@@ -9,7 +9,6 @@ Spec: format/timeline 3.4, 10.5.
 import logging
 from collections.abc import Iterable
 from datetime import date
-from functools import partial
 from typing import Final
 
 import pyarrow.compute as pc
@@ -18,15 +17,17 @@ from pyhudi.actions.compaction_strategy import Metric, chosen_operations, chosen
 from pyhudi.actions.write_plan import MAX_FILE_SIZE
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
-from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
+from pyhudi.filegroup.view import as_file_slices
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.queries.committed_files import CHECK_FILES
+from pyhudi.queries.slices import listing_again, slices_to_read
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import read_commit_metadata, timeline_zone
+from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.codec import CompactionOperation
 from pyhudi.timeline.instant import Action
-from pyhudi.timeline.view import Timeline, pending_instants, replaced_file_groups
+from pyhudi.timeline.view import Timeline, pending_instants
 from pyhudi.txn.checks import planned_groups
 
 __all__ = ["find_operations", "operation_of", "plan_compaction", "slices_with_logs", "waits"]
@@ -46,9 +47,9 @@ def plan_compaction(state: TableState, timeline: Timeline, settings: Settings) -
     Raises: OptionError where the strategy does not fit the partitions.
     """
     rules = compaction_rules(settings, _today(state))
-    if waits(timeline):
+    if waits(timeline, Action.DELTACOMMIT):
         return ()
-    index = file_index(state, timeline)
+    index = file_index(state, timeline, is_checked=settings.get(CHECK_FILES))
     partitions = chosen_partitions(index.partitions(), rules)
     return chosen_operations(find_operations(index, partitions, settings), rules)
 
@@ -64,11 +65,11 @@ def find_operations(
 def slices_with_logs(index: FileIndex, partitions: Iterable[PartitionPath]) -> list[FileSlice]:
     """Return the newest slices with logs of the file groups that no pending table service is going to read.
 
-    Cost: a listing of each partition, a read of each pending plan; microseconds for each such slice.
+    Cost:   a listing of each partition, a read of each pending plan; microseconds for each such slice.
+    Raises: CorruptData naming a file that a commit wrote and that is not there: its rows would be lost for good.
     """
-    state, timeline = index.state, index.timeline
-    replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
-    slices = newest_slices(file_groups(index.files(partitions), timeline, replaced))
+    state, timeline, wanted = index.state, index.timeline, list(partitions)
+    slices = listing_again(index, lambda: slices_to_read(index, wanted))
     with_logs = as_file_slices(slices.filter(pc.greater(pc.list_value_length(slices["logs"]), 0)))
     planned = planned_groups(state, timeline)
     return [one for one in with_logs if one.group not in planned]
@@ -98,14 +99,17 @@ def operation_of(one: FileSlice, most_bytes: int) -> CompactionOperation:
     )
 
 
-def waits(timeline: Timeline) -> bool:
-    """Return whether a compaction cannot be planned now, and say why."""
+def waits(timeline: Timeline, *actions: Action) -> bool:
+    """Return whether a service cannot be planned now because such writes are pending in layout 1, and say why.
+
+    There a commit's place is its request, so that one which is completed behind a plan looks as if it came before.
+    """
     if timeline.layout > 1:
         return False
-    deltas = [one.requested_time for one in pending_instants(timeline) if one.action is Action.DELTACOMMIT]
-    if deltas:
-        _log.warning("a compaction of this table version waits for pending delta commits: %s", ", ".join(deltas))
-    return bool(deltas)
+    pending = [one.requested_time for one in pending_instants(timeline) if one.action in actions]
+    if pending:
+        _log.warning("a table service of this table version waits for pending commits: %s", ", ".join(pending))
+    return bool(pending)
 
 
 def _today(state: TableState) -> date:

@@ -15,7 +15,7 @@ from typing import Final
 
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.options import MOST, Settings, between, option
+from pyhudi.options import MOST, Settings, between, option, regular_expression
 from pyhudi.timeline.codec import CompactionOperation
 
 __all__ = [
@@ -65,14 +65,6 @@ def _strategies(text: str) -> str:
     return ",".join(names)
 
 
-def _regex(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from error
-    return text
-
-
 STRATEGY: Final = option(
     "hoodie.compaction.strategy",
     Strategy.LOG_FILE_SIZE.value,
@@ -109,7 +101,7 @@ PARTITION_REGEX: Final = option(
     "hoodie.compaction.partition.path.regex",
     "",
     "PartitionRegexBasedCompactionStrategy: partitions in whose path it is found.",
-    parse=_regex,
+    parse=regular_expression,
 )
 _BUDGETED: Final = frozenset({Strategy.LOG_FILE_SIZE, Strategy.LOG_FILE_NUM, Strategy.BOUNDED_IO})
 _DATE: Final = re.compile(r"(\d{4})[/-](\d{1,2})[/-](\d{1,2})", re.ASCII)

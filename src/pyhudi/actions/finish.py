@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pyhudi.actions.begin import WriteContext
+from pyhudi.actions.begin import FILL_MISSING, WriteContext
 from pyhudi.actions.call import RETRIES, WriteResult, commit_schema
 from pyhudi.actions.retry_in_place import work_again
 from pyhudi.actions.services import run_after_commit
@@ -19,8 +19,9 @@ from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
 from pyhudi.metadata.changes import records_of_commit
+from pyhudi.schema.evolution import hint_at
 from pyhudi.timeline.instant import Instant
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import Committed
 
@@ -43,8 +44,11 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
         with write.phases.step("commit"):
             outcome = write.txn.commit(_proposal(write, work, written))
         if isinstance(outcome, Committed):
+            _warn_of_new_columns(write)
+            result = _result(write, work, written, outcome.instant)
+            _log.info("table %s: %s", write.call.state.config.name, result)
             run_after_commit(write, outcome)
-            return _result(write, work, written, outcome.instant)
+            return replace(result, phases=dict(write.phases.seconds))
         again = work_again(write, work, outcome) if left else None
         if again is None:
             raise outcome.conflict
@@ -77,11 +81,30 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
         updated=sum(status.updates_count for status in written),
         deleted=sum(status.deletes_count for status in written),
         rejected=work.rejected_count,
+        not_stored=work.not_stored_count,
         bytes_written=sum(status.size_bytes for status in written),
         files=tuple(status.path for status in written),
         widened=write.widened,
+        added=write.added,
         phases=dict(write.phases.seconds),
     )
+
+
+def _warn_of_new_columns(write: WriteContext) -> None:
+    """Log which columns the table has from now on: a mistyped name is one, and later writes have to have it too."""
+    if write.operation is WriteOperation.ALTER_SCHEMA:
+        return  # they were asked for
+    known = [name for name in write.schema.names if name not in write.added]
+    for name, kind in write.added.items():
+        _log.warning(
+            "%s wrote a column that table %s had not, %s (%s)%s: later writes have to have it, or set %s",
+            write.time,
+            write.call.state.config.name,
+            name,
+            kind,
+            hint_at(name, known),
+            FILL_MISSING.key,
+        )
 
 
 def _are_below_logs(work: WriteWork, written: Sequence[WriteStatus]) -> bool:

@@ -30,12 +30,13 @@ from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
+from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.merge_memory import MERGE_MEMORY
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.kernels.rules import Fill
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import MOST, Settings, between, option
+from pyhudi.queries.committed_files import CHECK_FILES, visible_instants
 from pyhudi.state.config import TableType
 from pyhudi.state.merging import merge_spec, require_merge_rules
 from pyhudi.timeline.active import read_commit_metadata
@@ -94,10 +95,14 @@ class LogCompaction:
         Raises: NotBuilt for merge rules that are not built.
         """
         is_restoring = any(one.action is Action.RESTORE for one in pending_instants(timeline))
-        if is_restoring or call.state.config.table_type is not TableType.MERGE_ON_READ or waits(timeline):
+        if (
+            is_restoring
+            or call.state.config.table_type is not TableType.MERGE_ON_READ
+            or waits(timeline, Action.DELTACOMMIT)
+        ):
             return None
         _require_foldable(call)
-        index = file_index(call.state, timeline)
+        index = file_index(call.state, timeline, is_checked=call.settings.get(CHECK_FILES))
         chosen = _with_blocks(index, slices_with_logs(index, index.partitions()), call.settings)
         return tuple(operation_of(one, call.settings.get(MAX_FILE_SIZE)) for one in chosen) or None
 
@@ -163,7 +168,7 @@ def _require_foldable(call: ServiceCall) -> None:
 
 def _with_blocks(index: FileIndex, slices: Sequence[FileSlice], settings: Settings) -> list[FileSlice]:
     """Keep the slices whose logs have enough blocks, fit into memory and hold whole rows."""
-    storage, instants = index.state.storage, VisibleInstants.of(index.timeline)
+    storage, instants = index.state.storage, visible_instants(index.state, index.timeline, settings)
     most_bytes, needed = settings.get(MERGE_MEMORY), settings.get(LEAST_BLOCKS)
     by_place = {
         f"{one.group.partition}/{one.group.file_id}": one
@@ -172,7 +177,7 @@ def _with_blocks(index: FileIndex, slices: Sequence[FileSlice], settings: Settin
     }
 
     def is_chosen(place: str) -> bool:
-        blocks = blocks_to_merge(storage, by_place[place].logs, instants.counts)
+        blocks = blocks_to_merge(storage, by_place[place].logs, instants.counts, instants.committed_bytes)
         is_done = len({block.instant for block in blocks}) == 1 and bool(blocks[0].compacted_instants)
         return len(blocks) >= needed and not is_done and not any(block.is_partial for block in blocks)
 

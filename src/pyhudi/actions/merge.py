@@ -7,7 +7,7 @@ the clauses to one file group after the other. Start at `MergeBuilder`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
@@ -54,8 +54,10 @@ from pyhudi.txn.conflicts import ReadSet
 
 __all__ = ["MergeBuilder"]
 
+Outcome = TypeVar("Outcome", WriteResult, PlannedWrite)
 
-class MergeBuilder:
+
+class MergeBuilder(Generic[Outcome]):
     """Clauses of one merge, in the order they are tried; the first whose condition is true acts on a row.
 
     `t` is the table, `s` the source. Every record key field must be equated in `on`: Hudi finds rows by key. Where `on`
@@ -69,23 +71,28 @@ class MergeBuilder:
         self._call, self._source, self._on = call, source, on
         self._clauses: tuple[Clause, ...] = ()
 
-    def when_matched_update_all(self, condition: Filter = None) -> "MergeBuilder":
+    def __repr__(self) -> str:
+        """Show the table, `on` and the clauses; nothing runs before `execute()`."""
+        clauses = ", ".join(one.kind.value for one in self._clauses) or "no clauses"
+        return f"MergeBuilder({self._call.state.config.name!r}, on={self._on!r}: {clauses}; not executed)"
+
+    def when_matched_update_all(self, condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Take all columns from the source."""
         return self._with(ClauseKind.UPDATE, None, condition)
 
-    def when_matched_update(self, set: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder":
+    def when_matched_update(self, set: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Set columns to expressions over `t` and `s`."""
         return self._with(ClauseKind.UPDATE, set, condition)
 
-    def when_matched_delete(self, condition: Filter = None) -> "MergeBuilder":
+    def when_matched_delete(self, condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Delete the target row."""
         return self._with(ClauseKind.DELETE, None, condition)
 
-    def when_not_matched_insert_all(self, condition: Filter = None) -> "MergeBuilder":
+    def when_not_matched_insert_all(self, condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Insert the source row."""
         return self._with(ClauseKind.INSERT, None, condition)
 
-    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder":
+    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Insert a row of expressions over `s`; columns that are not named are null."""
         return self._with(ClauseKind.INSERT, values, condition)
 
@@ -93,15 +100,15 @@ class MergeBuilder:
         self,
         set: Mapping[str, Any],
         condition: Filter = None,
-    ) -> "MergeBuilder":
+    ) -> "MergeBuilder[Outcome]":
         """Set columns of target rows that no source row matches, to expressions over `t`."""
         return self._with(ClauseKind.UPDATE_BY_SOURCE, set, condition)
 
-    def when_not_matched_by_source_delete(self, condition: Filter = None) -> "MergeBuilder":
+    def when_not_matched_by_source_delete(self, condition: Filter = None) -> "MergeBuilder[Outcome]":
         """Delete target rows that no source row matches."""
         return self._with(ClauseKind.DELETE_BY_SOURCE, None, condition)
 
-    def execute(self) -> WriteResult | PlannedWrite:
+    def execute(self) -> Outcome:
         """Run the merge as one commit.
 
         A dry run gives the plan instead.
@@ -109,13 +116,13 @@ class MergeBuilder:
         Raises: InvalidInput, ExpressionError, SchemaMismatch where `on` or a clause cannot be used, before anything is
                 written; DuplicateKeys where two source rows act on one row, or an insert would make a key twice.
         """
-        return _execute(self._call, self._source, self._on, self._clauses)
+        return cast("Outcome", _execute(self._call, self._source, self._on, self._clauses))
 
-    def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: Filter) -> "MergeBuilder":
+    def _with(self, kind: ClauseKind, values: Mapping[str, Any] | None, condition: Filter) -> "MergeBuilder[Outcome]":
         given = None if values is None else as_mapping("set", values)
         assignments = None if given is None else {name: to_value(value) for name, value in given.items()}
         clause = Clause(kind=kind, assignments=assignments, condition=to_expression(condition))
-        longer = MergeBuilder(self._call, self._source, self._on)
+        longer: MergeBuilder[Outcome] = MergeBuilder(self._call, self._source, self._on)
         longer._clauses = (*self._clauses, clause)
         return longer
 
@@ -152,11 +159,10 @@ class _Join:
             )
         knows_partition = not is_global and all(name in equal for name in partitions)
         asked = [name for name in partitions if name in equal and name not in config.record_key]
-        if not knows_partition:
-            others += [terms[name] for name in asked]
-        else:
-            # Two values may share a path (the hours of a day, null and its text), and a null has a path too.
-            others += [_null_safe(terms[name]) for name in asked if name not in sides.dropped]
+        if not knows_partition and (unread := [name for name in asked if name in sides.dropped]):
+            _refuse_unread(unread, on, is_global=is_global)
+        # Two values may share a path (the hours of a day, null and its text), so that they are compared in any case.
+        others += [_null_safe(terms[name]) for name in asked if not (knows_partition and name in sides.dropped)]
         keys = [*config.record_key, *(asked if knows_partition else ())]
         for name in keys:
             _require_same_type(sides, name, equal[name])
@@ -198,7 +204,7 @@ class _Merge:
         join = _Join.of(on, config, sides, is_global=index_plan(call.settings, config).is_global)
         checked = MergeClauses.of(clauses, join.residual, sides)
         if sides.dropped and not join.knows_partition and checked.same_place is not None:
-            raise InvalidInput("this table's files lack the partition fields; equate them in `on`", on=on)
+            _refuse_place(on, is_global=index_plan(call.settings, config).is_global)
         keys = {name: over_source(expression) for name, expression in join.keys.items()}
         for name in partitions:
             # Without an insert it does not matter where an unmatched row would go.
@@ -292,6 +298,19 @@ def _unreached(
 
 def _partition_columns(config: TableConfig) -> tuple[str, ...]:
     return tuple(name.split(":")[0] for name in config.partition_fields)
+
+
+def _refuse_unread(fields: Sequence[str], on: str, *, is_global: bool) -> NoReturn:
+    """Refuse to compare partition fields that no file has, where rows are looked for in all partitions."""
+    way = "leave them out of `on`" if is_global else "equate all of them in `on`, or none"
+    why = ", and a global index looks in all partitions" if is_global else ""
+    raise InvalidInput(f"this table's files lack the partition fields{why}; {way}", fields=list(fields), on=on)
+
+
+def _refuse_place(on: str, *, is_global: bool) -> NoReturn:
+    """Refuse an update of all columns that cannot see whether a row stays where it is."""
+    way = "update the other columns by name: when_matched_update({...})" if is_global else "equate them in `on`"
+    raise InvalidInput(f"this table's files lack the partition fields; {way}", on=on)
 
 
 def _null_safe(term: Expression) -> Expression:

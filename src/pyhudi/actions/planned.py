@@ -1,6 +1,7 @@
 """What a dry run returns: one kind of plan for every verb that writes. Start at `planned`."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import sizing_of
@@ -27,6 +28,8 @@ class PlannedWrite:
     deletes: int | None
     rejected: int
     """Rows left out because their keys are stored."""
+    not_stored: int
+    """Keys given to a delete that no row has."""
     partitions: tuple[PartitionPath, ...]
     """Partitions that are written to, or of which something is replaced."""
     files_written: tuple[str, ...]
@@ -35,13 +38,16 @@ class PlannedWrite:
     """Base files that readers would no longer see, relative to the base path."""
     bytes_written: int
     """An estimate: the files that are rewritten, and rows that are new or go to logs at the table's average."""
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Columns that only the rows have, which the write would add to the table, and their types."""
 
     def __str__(self) -> str:
         """Describe it in one line."""
         counts = (("inserts", self.inserts), ("updates", self.updates), ("deletes", self.deletes))
         rows = ", ".join(f"{'?' if count is None else count} {name}" for name, count in counts)
         files = f"{len(self.files_written)} files written, {len(self.files_replaced)} replaced"
-        return f"{self.operation} (dry run): {rows}; {files}, about {self.bytes_written} bytes"
+        new = "".join(f"; {name} added: {kind}" for name, kind in self.added.items())
+        return f"{self.operation} (dry run): {rows}; {files}, about {self.bytes_written} bytes{new}"
 
     def __repr__(self) -> str:
         """Show counts; the fields name partitions and files."""
@@ -71,10 +77,12 @@ def planned(
         updates=updates,
         deletes=deletes,
         rejected=work.rejected_count,
+        not_stored=work.not_stored_count,
         partitions=tuple(sorted({one.partition for one in work.tasks} | {one.partition for one in replaced})),
         files_written=tuple(f"{one.partition}/{one.file_id}".lstrip("/") for one in work.tasks),
         files_replaced=tuple(sorted({one.path for one in (*rewritten, *replaced)})),
         bytes_written=int(sum(one.size_bytes for one in rewritten) + _rows_count(work) * record_bytes),
+        added=write.added,
     )
 
 

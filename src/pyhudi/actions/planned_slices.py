@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData
+from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.listing import file_index
+from pyhudi.queries.slices import listing_again
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.codec import CompactionOperation
@@ -30,11 +32,16 @@ def slices_of_plan(state: TableState, timeline: Timeline, plan: Sequence[Compact
     Raises: CorruptData for a file that is not there.
     """
     named = pa.array(sorted({name for one in plan for name in (one.base, *one.logs) if name}), pa.string())
-    files = file_index(state, timeline).files(PartitionPath(one.partition) for one in plan)
+    index = file_index(state, timeline)
+    return listing_again(index, lambda: _slices(index, plan, named))
+
+
+def _slices(index: FileIndex, plan: Sequence[CompactionOperation], named: pa.Array) -> list[FileSlice]:
+    files = index.files(PartitionPath(one.partition) for one in plan)
     found = files.filter(pc.is_in(files["name"], value_set=named))
     places = zip(found["partition"].to_pylist(), found["name"].to_pylist(), strict=True)
     sizes = dict(zip(places, found["size_bytes"].to_pylist(), strict=True))
-    return [_slice(one, sizes, timeline) for one in plan]
+    return [_slice(one, sizes, index.timeline) for one in plan]
 
 
 def _slice(operation: CompactionOperation, sizes: Mapping[tuple[str, str], int], timeline: Timeline) -> FileSlice:

@@ -4,21 +4,23 @@ Start at `take_records`.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteCall
-from pyhudi.actions.key_encoding import stored_key_encoding
-from pyhudi.arguments import as_text, as_texts
+from pyhudi.arguments import as_text
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
-from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch
+from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.predicate import column
+from pyhudi.queries.given_keys import keys_as_stored
+from pyhudi.queries.key_encoding import stored_key_encoding
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import RECONCILE
+from pyhudi.schema.fields import nullable_all_through
 from pyhudi.schema.pandas_index import index_names, is_unnamed_index, with_pandas_index
 from pyhudi.schema.python_values import to_array
 from pyhudi.timeline.active import load_timeline
@@ -32,20 +34,19 @@ _log = logging.getLogger("pyhudi.actions")
 
 
 def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) -> Frame:  # noqa: ANN401 - anything Arrow
-    """Make a frame of Arrow data, a DataFrame of any library, or a list of dicts.
+    """Make a frame of Arrow data, a DataFrame of any library, or a list or generator of batches or of dicts.
 
     Dicts get the types of the table's columns, an empty list all of them; `is_as_it_is` (a merge's source) leaves them
-    what they look like.
+    what they look like. A generator is read to its end.
 
     Raises: InvalidInput for anything else; SchemaMismatch for values that do not fit.
     """
-    if isinstance(records, list):
+    given = _listed(records)
+    if _are_dicts(given):
         known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
-        rows = rows_of_dicts(records, known, may_widen=call.settings.get(RECONCILE)) if records else known.empty_table()
+        rows = rows_of_dicts(given, known, may_widen=call.settings.get(RECONCILE)) if given else known.empty_table()
         return call.engine.frame(rows)
-    if _is_pandas(records):
-        return call.engine.frame(_rows_of_pandas(records, None if is_as_it_is else lambda: _stored_names(call)))
-    return call.engine.frame(records)
+    return call.engine.frame(_arrow_rows(given, None if is_as_it_is else lambda: _stored_names(call)))
 
 
 def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str]) -> Frame:  # noqa: ANN401 - anything Arrow
@@ -53,14 +54,61 @@ def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str]) ->
 
     A pandas frame's index becomes a column only if it is one of the fields.
     """
-    if isinstance(records, list):
-        return engine.frame(rows_of_dicts(records))
-    return engine.frame(_rows_of_pandas(records, lambda: fields) if _is_pandas(records) else records)
+    given = _listed(records)
+    return engine.frame(rows_of_dicts(given) if _are_dicts(given) else _arrow_rows(given, lambda: fields))
 
 
-def columns_of_new_table(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of rows that a new table stores: all but Hudi's own and a pandas index without a name."""
-    return pa.schema([one for one in schema if not one.name.startswith("_hoodie_") and not is_unnamed_index(one.name)])
+def columns_of_new_table(schema: pa.Schema, record_key: Collection[str]) -> pa.Schema:
+    """Return the columns of rows that a new table stores: all but Hudi's own and a pandas index without a name.
+
+    But for key fields they are nullable whatever the rows say, inside of lists and structs too: that none of the first
+    rows has a null, as Spark tells of literals, is no promise of later ones.
+    """
+    kept = [one for one in schema if not one.name.startswith("_hoodie_") and not is_unnamed_index(one.name)]
+    wide = nullable_all_through(pa.schema(kept))
+    return pa.schema([one if one.name in record_key else wide.field(one.name) for one in kept])
+
+
+def _listed(records: Any) -> Any:  # noqa: ANN401 - anything Arrow
+    """Return what a generator, or another iterator, has as a list; all else as it is.
+
+    Raises: InvalidInput where the caller's own code fails.
+    """
+    if isinstance(records, list) or hasattr(records, "__arrow_c_stream__"):
+        return records
+    if not isinstance(records, tuple | Iterator):
+        return records
+    try:
+        return list(records)
+    except (HudiError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidInput(f"these rows cannot be read: {error}", type=type(records).__name__) from error
+
+
+def _are_dicts(given: object) -> TypeGuard[list[Any]]:
+    """Check whether rows are a list of dicts, as far as the first one tells."""
+    return isinstance(given, list) and (not given or isinstance(given[0], dict))
+
+
+def _arrow_rows(given: Any, columns: Callable[[], Collection[str]] | None) -> Any:  # noqa: ANN401 - anything Arrow
+    """Return rows as an engine takes them in: the parts of a list as one table, a pandas frame without its index.
+
+    Raises: InvalidInput for parts that are no Arrow data, or whose columns differ.
+    """
+    if not isinstance(given, list):
+        return _rows_of_pandas(given, columns) if _is_pandas(given) else given
+    parts = [_part(one, number, columns) for number, one in enumerate(given)]
+    try:
+        return pa.concat_tables(parts)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"the batches of a write have the same columns: {error}", batches=len(parts)) from error
+
+
+def _part(one: Any, number: int, columns: Callable[[], Collection[str]] | None) -> pa.Table:  # noqa: ANN401
+    if isinstance(one, list | tuple | dict | str | bytes | Iterator):
+        raise InvalidInput("a list of rows holds dicts, or batches of Arrow", row=number, found=type(one).__name__)
+    return _rows_of_pandas(one, columns) if _is_pandas(one) else arrow_table(one)
 
 
 def _is_pandas(records: object) -> bool:
@@ -87,9 +135,12 @@ def _stored_names(call: WriteCall) -> Collection[str]:
     return names
 
 
-def key_rows(call: WriteCall, keys: Sequence[str]) -> Frame:
-    """Make rows of record keys alone: their partitions are unknown, unless the table has none."""
-    keys = as_texts("keys", keys)
+def key_rows(call: WriteCall, given: Iterable[object]) -> Frame:
+    """Make rows of record keys alone, each once: their partitions are unknown, unless the table has none.
+
+    Raises: as `keys_as_stored`.
+    """
+    keys = keys_as_stored(call.state, given, call.settings)
     partition = None if call.state.config.partition_fields else ""
     rows = pa.table(
         {

@@ -6,20 +6,23 @@ a process that died leaves is finished by the next call, whatever moment that on
 Spec: format/timeline 3.8, 10.4; reliability 1.5.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.actions.service import ServiceCall, plan_service, run_service, service_call
-from pyhudi.errors import InvalidInput, SnapshotExpired, WriteConflict
+from pyhudi.errors import HudiError, InvalidInput, SnapshotExpired, WriteConflict
+from pyhudi.metadata.table import has_other_layout
 from pyhudi.options import Settings
 from pyhudi.queries.expired import require_unarchived
 from pyhudi.queries.snapshot import Moment
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import take_off, timeline_zone
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.active import load_timeline, take_off, timeline_zone
 from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.codec import decode_restore_plan, encode_restore_metadata, encode_restore_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
@@ -59,7 +62,7 @@ def restore(state: TableState, moment: Moment, settings: Settings, *, is_dry_run
     What a restore has left that was not finished is finished first.
 
     Locks:  takes the table lock to plan, and again to complete.
-    Cost:   two listings of every directory under the lock, one without it.
+    Cost:   four listings of every directory under the lock, one without it.
     Raises: InstantNotFound; InvalidInput where a savepoint keeps a later commit; SnapshotExpired where files of the
             moment were cleaned, or commits since were archived; WriteConflict while another process restores the table
             or rolls a write back; NotBuilt; LockNotAcquired; StorageUnavailable where it could not be finished.
@@ -68,16 +71,48 @@ def restore(state: TableState, moment: Moment, settings: Settings, *, is_dry_run
     with nothing_committed(_UNFINISHED):
         if is_dry_run:
             planned = plan_service(service_call(state, settings), service)
-            return planned or PlannedRestore(target=_target(state, decided_timeline(state), moment).requested_time)
-        with service_call(state, settings).hold() as lease:
-            require_lease(lease)
-            before, state = state, without_metadata_table(state)
-            recover_failed_writes(state, decided_timeline(state), settings, lease)
-        runs = run_service(service_call(state, settings), service)
-        build_metadata_table_again(before, settings)
-        if runs:
-            return runs[-1].plan
-        return PlannedRestore(target=_target(state, decided_timeline(state), moment).requested_time)
+        else:
+            with _metadata_table_again(state, settings):
+                runs = run_service(service_call(_made_ready(state, service, settings), settings), service)
+            planned = runs[-1].plan if runs else None
+        return planned or PlannedRestore(target=_target(state, decided_timeline(state), moment).requested_time)
+
+
+def _made_ready(state: TableState, service: "_Restore", settings: Settings) -> TableState:
+    """Take back what dead writers left, and drop the metadata table where it is sure that there is a restore.
+
+    One of another layout cannot be written to, so it goes first.
+
+    Locks:  takes the table lock.
+    Raises: as `_Restore.plan`; as `without_metadata_table`.
+    """
+    with service_call(state, settings).hold() as lease:
+        require_lease(lease)
+        state = without_metadata_table(state) if has_other_layout(state) else state
+        timeline = recover_failed_writes(state, decided_timeline(state), settings, lease)
+        is_decided = any(one.action is Action.RESTORE for one in pending_instants(timeline))
+        listed = replace(state, config=replace(state.config, metadata_partitions=()))
+        if is_decided or service.is_due(service_call(listed, settings), timeline):
+            return without_metadata_table(state)
+        return state
+
+
+@contextmanager
+def _metadata_table_again(before: TableState, settings: Settings) -> Iterator[None]:
+    """Build the metadata table that a table had before, also where the restore is refused after all.
+
+    Not while a restore is pending: the next call finishes it, and takes files away.
+    """
+    try:
+        yield
+    except HudiError:
+        with suppress(HudiError):
+            is_pending = any(one.action is Action.RESTORE for one in pending_instants(load_timeline(before)))
+            is_dropped = not open_state(before.storage, before.env).config.metadata_partitions
+            if is_dropped and not is_pending:
+                build_metadata_table_again(before, settings)
+        raise
+    build_metadata_table_again(before, settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

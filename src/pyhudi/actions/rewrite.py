@@ -27,6 +27,7 @@ from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, unwritten
 from pyhudi.kernels.merge import replace_rows
+from pyhudi.kernels.ordering import require_values
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.path_values import values_in_paths, with_path_values
@@ -65,7 +66,8 @@ def update_where(
     """
     if not assignments:
         raise InvalidInput("an update sets at least one column", set={})
-    return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
+    done = _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
+    return replace(done, operation="update")  # the commit says upsert: Hudi has no operation of that name
 
 
 @restarting
@@ -179,6 +181,7 @@ class _Rewriter:
             name: in_type_of(rows.schema.field(name), evaluate(expression, rows))
             for name, expression in assignments.items()
         }
+        require_values(pa.table(fresh), [name for name in self._spec.required if name in fresh])
         if self._spec.layout.has_meta_values:
             fresh[COMMIT_TIME] = pa.repeat(pa.scalar(self._spec.instant, pa.string()), count)
             fresh[COMMIT_SEQNO] = seqno(self._spec.instant, self._task.number, self._touched, count)

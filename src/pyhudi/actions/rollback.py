@@ -3,6 +3,7 @@
 Spec: format/timeline 10.2.
 """
 
+import logging
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +24,8 @@ from pyhudi.txn.recovery.rollback import ROLLED_BACK, plan_rollback, run_rollbac
 
 __all__ = ["rollback_instant"]
 
+_log = logging.getLogger("pyhudi.actions")
+
 _UNFINISHED: Final = "a rollback could not be finished; try again"
 _SERVICES: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING, Action.INDEXING})
 
@@ -33,21 +36,20 @@ def rollback_instant(
     settings: Settings,
     *,
     is_dry_run: bool = False,
-    takes_completed: bool = True,
+    takes_completed: bool = False,
 ) -> RollbackPlan:
     """Roll back one instant by name; a dry run returns the plan only.
 
-    `takes_completed` is false where only a pending write is meant, which may be committed meanwhile.
-
-    That is a pending write, whichever writer it belongs to, or the completed commit that became visible last. The
-    latter is invisible from one delete on, before any of its files goes. A writer that has seen it cannot commit.
+    That is a pending write, whichever writer it belongs to; one that was committed meanwhile stays. Where
+    `takes_completed`, it may also be the completed commit that became visible last: it is invisible from one delete on,
+    before any of its files goes. A writer that has seen it cannot commit.
 
     Locks:  takes the table lock.
     Cost:   of a completed commit two listings of every directory.
-    Raises: InstantNotFound; InvalidInput for a completed instant that is not the newest, has a savepoint, or is no
-            write, and for a write that was committed while this rollback was on its way; SnapshotExpired where files of
-            the moment before it were cleaned; WriteConflict while the table is restored; NotBuilt; LockNotAcquired;
-            StorageUnavailable where it could not be finished.
+    Raises: InstantNotFound; InvalidInput for a completed instant that is not to be taken, that is not the newest, has a
+            savepoint, or is no write, and for a write that was committed while this rollback was on its way;
+            SnapshotExpired where files of the moment before it were cleaned; WriteConflict while the table is restored;
+            NotBuilt; LockNotAcquired; StorageUnavailable where it could not be finished.
     """
     before = state
     with nothing_committed(_UNFINISHED), lock_for(state, settings).hold() as lease:
@@ -59,15 +61,19 @@ def rollback_instant(
         is_completed = takes_completed and target.is_completed and target.action in WRITE_ACTIONS
         if is_completed:
             _require_newest(state, timeline, target)
-        elif target.is_completed or target.action not in ROLLED_BACK:
+        elif target.is_completed or target.action not in ROLLED_BACK | {Action.CLUSTERING}:
             raise _not_pending(target)
-        is_rebuilt = not is_dry_run and (is_completed or has_other_layout(state))
-        state = without_metadata_table(state) if is_rebuilt else state
         plan = plan_rollback(state, timeline, target, settings)
-        if not is_dry_run and not run_rollback(state, timeline, plan, settings, lease, takes_completed=is_completed):
-            raise _not_pending(replace(target, state=State.COMPLETED))
+        if is_dry_run:
+            return plan
+        is_rebuilt = is_completed or has_other_layout(state)
+        state = without_metadata_table(state) if is_rebuilt else state
+        is_done = run_rollback(state, timeline, plan, settings, lease, takes_completed=is_completed)
     if is_rebuilt:
         build_metadata_table_again(before, settings)
+    if not is_done:
+        raise _not_pending(replace(target, state=State.COMPLETED))
+    _log.info("table %s: rollback of %s %s", state.config.name, target.action, time)
     return plan
 
 
@@ -101,9 +107,11 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
 
 
 def _not_pending(target: Instant) -> InvalidInput:
-    return InvalidInput(
-        "only a pending write or the newest commit can be rolled back",
-        instant=target.requested_time,
-        action=str(target.action),
-        state=str(target.state),
+    is_commit = target.is_completed and target.action in WRITE_ACTIONS
+    text = (
+        "this write is committed, so it is not rolled back; table.rollback(instant, completed=True) takes the newest"
+        " commit back"
+        if is_commit
+        else "only a pending write or the newest commit can be rolled back"
     )
+    return InvalidInput(text, instant=target.requested_time, action=str(target.action), state=str(target.state))

@@ -3,6 +3,7 @@
 Spec: format/timeline 3.8, 10.3.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ from pyhudi.txn.outcomes import nothing_committed
 from pyhudi.txn.times import times_for
 
 __all__ = ["Savepoint", "delete_savepoint", "savepoint", "savepoint_of"]
+
+_log = logging.getLogger("pyhudi.actions")
 
 _NONCE_BYTES: Final = 16
 _FAILED: Final = "storage did not say whether the savepoint was made or deleted; try again"
@@ -71,6 +74,7 @@ def savepoint(
         planned = _planned(state, timeline, target, comment)
         if not is_dry_run:
             _publish(state, timeline, planned, settings, lease)
+            _log.info("table %s: savepoint of %s", state.config.name, time)
         return planned
 
 

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
 from pyhudi.engine.api import Engine, engine_for
-from pyhudi.errors import FileMissing, HudiError, InstantNotFound, PreconditionFailed, WriteConflict
-from pyhudi.options import Settings
+from pyhudi.engine.progress import progress_for
+from pyhudi.errors import FileMissing, HudiError, InstantNotFound, OptionError, PreconditionFailed, WriteConflict
+from pyhudi.options import Option, Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_plan, remove_pending, return_to_requested, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
@@ -36,6 +37,7 @@ __all__ = [
     "ServiceRun",
     "plan_service",
     "require_unchanged",
+    "run_or_planned",
     "run_service",
     "schedule_service",
     "service_call",
@@ -138,8 +140,19 @@ def service_call(state: TableState, settings: Settings, engine: Engine | None = 
         settings=settings,
         hold=lock_for(state, settings).hold,
         times=times_for(state, settings),
-        engine=engine or engine_for(None, state.storage),
+        engine=engine or engine_for(None, state.storage, progress_for(state.env)),
     )
+
+
+def run_or_planned(settings: Settings, runs: Option[bool], plans: Option[bool]) -> tuple[bool, bool]:
+    """Return whether a writer runs a service that is due, and whether it only plans it.
+
+    Raises: OptionError for both.
+    """
+    is_run, is_planned = settings.get(runs), settings.get(plans)
+    if is_run and is_planned:
+        raise OptionError("choose one: to run the service in writes, or only to plan it", keys=[runs.key, plans.key])
+    return is_run, is_planned
 
 
 def require_unchanged(call: ServiceCall) -> None:
@@ -257,7 +270,7 @@ def _run(
 ) -> ServiceRun[Plan] | None:
     """Carry a plan out and complete it; None if another process completed it first, or took it away."""
     state, instant = call.state, planned.instant
-    inflight = replace(instant, state=State.INFLIGHT)
+    inflight, started_s = replace(instant, state=State.INFLIGHT), state.env.monotonic_s()
     with _ending(call, service, instant, alive):
         try:
             start(state, instant, _inflight_data(state, instant))
@@ -281,6 +294,9 @@ def _run(
                 call.times.settle(completed.completion_time)
         with suppress(HudiError):  # else the next write does it
             service.tidy(call, completed, completed)
+    if call.owner is None:
+        took_s = state.env.monotonic_s() - started_s
+        _log.info("table %s: %s %s, %.1f s", state.config.name, service.action, completed.requested_time, took_s)
     return ServiceRun(instant=completed, plan=planned.plan)
 
 
@@ -308,7 +324,8 @@ def _carry_out(call: ServiceCall, service: Service[Plan, Done], planned: Service
     One that another process took over, because our beats did not get through, is that process's.
     """
     try:
-        return service.run(call, inflight, planned.plan)
+        with call.engine.describe(f"pyhudi {service.action} {call.state.config.name}"):
+            return service.run(call, inflight, planned.plan)
     except Exception:
         if not (service.is_shareable or planned.heartbeat is None or planned.heartbeat.is_expired()):
             with suppress(HudiError):

@@ -10,15 +10,16 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pyhudi.actions.archive import archive_table, is_archive_due
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
+from pyhudi.actions.cluster import Clustering, is_clustering_inline
 from pyhudi.actions.compact import Compaction, is_compaction_inline
 from pyhudi.actions.log_compact import LogCompaction, is_log_compaction_inline
 from pyhudi.actions.metadata_services import run_metadata_services
-from pyhudi.actions.service import ServiceCall, ServiceRun, run_service, schedule_service, service_call
+from pyhudi.actions.service import Service, ServiceCall, ServiceRun, run_service, schedule_service, service_call
 from pyhudi.errors import HudiError
 from pyhudi.options import Option, Settings, option
 from pyhudi.timeline.active import load_timeline
@@ -60,16 +61,24 @@ def _instants(runs: Iterable[ServiceRun[Any]]) -> Sequence[str]:
     return [str(run.instant.requested_time) for run in runs]
 
 
-def _compact(call: ServiceCall, *, service: Compaction | LogCompaction) -> Sequence[str]:
+class _Triggered(Service[Any, Any], Protocol):
+    """A service that may wait to be run once it is planned, so that planning it is due apart."""
+
+    def is_triggered(self, call: ServiceCall, timeline: Timeline) -> bool:
+        """Return whether one is to be planned."""
+        ...
+
+
+def _run_planned(call: ServiceCall, *, service: _Triggered) -> Sequence[str]:
     """Run what is planned, then one more if it is due."""
     is_triggered = service.is_triggered(call, load_timeline(call.state))
     return _instants(run_service(call, service, is_planned_too=is_triggered))
 
 
-def _plan_compaction(call: ServiceCall) -> Sequence[str]:
-    """Plan a compaction if it is due; what is planned already is left."""
-    is_triggered = Compaction().is_triggered(call, load_timeline(call.state))
-    scheduled = schedule_service(call, Compaction()) if is_triggered else None
+def _only_plan(call: ServiceCall, *, service: _Triggered) -> Sequence[str]:
+    """Plan a service if it is due; what is planned already is left."""
+    is_triggered = service.is_triggered(call, load_timeline(call.state))
+    scheduled = schedule_service(call, service) if is_triggered else None
     return _instants([] if scheduled is None else [scheduled])
 
 
@@ -77,8 +86,11 @@ def _clean(call: ServiceCall) -> Sequence[str]:
     return _instants(run_service(call, Cleaning()))
 
 
-_run_compactions: Final = partial(_compact, service=Compaction())
-_run_log_compactions: Final = partial(_compact, service=LogCompaction())
+_run_compactions: Final = partial(_run_planned, service=Compaction())
+_plan_compaction: Final = partial(_only_plan, service=Compaction())
+_run_log_compactions: Final = partial(_run_planned, service=LogCompaction())
+_run_clusterings: Final = partial(_run_planned, service=Clustering())
+_plan_clustering: Final = partial(_only_plan, service=Clustering())
 
 
 def _archive(call: ServiceCall) -> Sequence[str]:
@@ -94,6 +106,11 @@ def _compaction_in_writes(settings: Settings) -> _Run | None:
     return _run_compactions if runs else _plan_compaction if plans else None
 
 
+def _clustering_in_writes(settings: Settings) -> _Run | None:
+    runs, plans = is_clustering_inline(settings)
+    return _run_clusterings if runs else _plan_clustering if plans else None
+
+
 def _log_compaction_in_writes(settings: Settings) -> _Run | None:
     return _run_log_compactions if is_log_compaction_inline(settings) else None
 
@@ -101,6 +118,7 @@ def _log_compaction_in_writes(settings: Settings) -> _Run | None:
 _SERVICES: Final = (
     _Kind("compaction", Compaction().is_due, _run_compactions, _compaction_in_writes),
     _Kind("log compaction", LogCompaction().is_due, _run_log_compactions, _log_compaction_in_writes),
+    _Kind("clustering", Clustering().is_due, _run_clusterings, _clustering_in_writes),
     _Kind("clean", Cleaning().is_due, _clean, _unless(ASYNC_CLEAN, _clean)),
     _Kind("archive", is_archive_due, _archive, _unless(ASYNC_ARCHIVE, _archive)),
 )

@@ -6,12 +6,12 @@ Start at `appends_of`.
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.call import write_spec
 from pyhudi.actions.write_plan import Appends, task_of
-from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, Sink
 from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.queries.committed_files import visible_instants
 from pyhudi.state.config import TableType
 from pyhudi.timeline.metadata import WriteOperation
 
@@ -48,7 +48,7 @@ def slice_spec(write: WriteContext) -> SliceSpec:
     return SliceSpec(
         layout=spec.layout,
         merge=spec.merge,
-        instants=VisibleInstants.of(write.snapshot),
+        instants=visible_instants(write.call.state, write.snapshot, write.call.settings),
         columns=tuple(spec.layout.file_schema.names),
         memory=MergeMemory.of(write.call.settings),
     )

@@ -16,6 +16,7 @@ from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
+from pyhudi.state.merging import merge_spec
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
@@ -69,7 +70,7 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
         slices = [one for one in write.slices if one.group.partition not in sole]
         if not slices:
             return replace(untagged(write), sole=sole)
-        columns = call.state.config.ordering_fields if index.moves is Moves.DELETE_AND_INSERT else ()
+        columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
         everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
         found = search(
             write,

@@ -3,18 +3,25 @@
 Start at `resolve`; `writer_of` is for people that look at what is pending.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from pyhudi.errors import FileMissing, HistoryExpired, InvalidInput
 from pyhudi.options import Settings
+from pyhudi.queries.problems import PLANNED
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.history import find_archived
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, is_instant_time
 from pyhudi.timeline.view import find_instant, is_committed
 from pyhudi.txn.recovery.heartbeat import Liveness, heartbeat_path, liveness
 
 __all__ = ["resolve", "writer_of"]
+
+_RUN_BY: Final = {
+    Action.COMPACTION: "table.compact()",
+    Action.LOGCOMPACTION: "table.log_compact()",
+    Action.CLUSTERING: "table.cluster()",
+}
 
 
 def resolve(state: TableState, instant: str) -> Literal["committed", "not committed", "pending"]:
@@ -38,8 +45,13 @@ def resolve(state: TableState, instant: str) -> Literal["committed", "not commit
 
 
 def writer_of(state: TableState, instant: Instant, settings: Settings) -> tuple[str, str, str]:
-    """Return of a pending instant whether its writer lives, which process that is, and what to do about it."""
+    """Return of a pending instant whether its writer lives, which process that is, and what to do about it.
+
+    A plan that waits to be run has no writer, of either program: it is `planned`.
+    """
     judged = liveness(state, instant.requested_time, settings)
+    if instant.action in _RUN_BY and instant.state is State.REQUESTED and judged is not Liveness.ALIVE:
+        return PLANNED, "", f"nothing: {_RUN_BY[instant.action]} runs it"
     return judged, _owner(state, instant), _advice(instant, judged)
 
 
@@ -54,6 +66,8 @@ def _advice(instant: Instant, judged: Liveness) -> str:
         return "nothing: the next clean finishes it, and a write that makes one due; or table.clean()"
     if instant.action is Action.RESTORE:
         return "finish it: table.restore(target), with any target; no write begins before"
+    if instant.action in _RUN_BY:
+        return f"finish it: {_RUN_BY[instant.action]}; or take it back: table.rollback(instant)"
     if instant.action not in WRITE_ACTIONS:
         return "let Apache Hudi finish it, or roll it back there"
     if judged is Liveness.DEAD:

@@ -72,6 +72,7 @@ class WriteWork:
     replaced: tuple[FileSlice, ...] | None = None
     """File slices that the write takes away; None for an action that replaces nothing."""
     rejected_count: int = 0
+    not_stored_count: int = 0
     find_keys: FindKeys | None = None
     """None for a write that looks no key up."""
     read_set: ReadSet | None = None

@@ -20,18 +20,18 @@ from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.actions.restart import restarting
-from pyhudi.actions.sinks import appends_of
+from pyhudi.actions.sinks import appends_of, slice_spec
 from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagged
 from pyhudi.actions.tasks.write import RowsKind, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.arguments import as_texts
-from pyhudi.engine.api import STORED, Frame, Moves
+from pyhudi.engine.api import KEY, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.choice import INDEX_TYPE, IndexKind, index_plan
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import one_of, option
-from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.merging import merge_spec
 from pyhudi.timeline.metadata import WriteOperation
@@ -101,20 +101,31 @@ def insert(
 
 
 @restarting
-def delete_keys(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
+def delete_keys(call: WriteCall, records: Frame, *, is_told: bool = False) -> WriteResult | PlannedWrite:
     """Delete the stored rows of these keys; keys that are not stored are ignored.
 
-    A frame without partitions (PARTITION null) deletes its keys wherever they are.
+    A frame without partitions (PARTITION null) deletes its keys wherever they are. `is_told`: each key is there once,
+    and the result says how many are not stored.
+
+    Cost: with `is_told` of a table without partitions a look-up more, where the write needs none.
     """
     with begin_write(call, records, WriteOperation.DELETE, has_only_keys=True) as begun:
         write = bring_few_rows(begun)
         tagged = tag(write)
         plan = plan_for(write, tagged, has_inserts=False, is_anywhere=tagged.index.is_global)
         work = _searched(write, _rows_work(write, tagged, plan, RowsKind.DELETE))
+        if is_told:
+            work = replace(work, not_stored_count=_rows_count(write) - _keys_count(write, tagged))
         if call.is_dry_run:
             return planned(write, work, inserts=0, updates=0, deletes=stored_keys_count(write))
         start_write(write, work)
         return finish(write, work, run_work(write, work))
+
+
+def _keys_count(write: WriteContext, tagged: TaggedRows) -> int:
+    """Return how many of the rows' keys are stored; those that logs delete are not."""
+    found = tagged if write.has_unknown_partitions else tag(write, looks_in_all=True)
+    return 0 if found.frame is None else int(write.call.engine.count(found.frame, [KEY]).num_rows)
 
 
 @restarting
@@ -167,7 +178,8 @@ def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: R
     task = partial(write_buckets, storage=call.state.storage, spec=spec, kind=kind)
     is_insert = kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}
     recheck = Recheck.SAME_KEYS if is_insert else recheck_of(write, tagged)
-    return RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck)
+    reads = slice_spec(write) if kind is RowsKind.DELETE else None
+    return RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck, reads=reads)
 
 
 def recheck_of(write: WriteContext, tagged: TaggedRows) -> Recheck:
@@ -231,7 +243,7 @@ def plan_for(
             sizing=sizing_of(call, write.snapshot),
             slots_count=call.engine.parallelism_tasks,
             moves=moves,
-            loses=_loses(call, moves),
+            beaten_by=_beaten_by(call, moves),
             has_inserts=has_inserts,
             hashing=_hashing(write, tagged),
             appends=appends_of(write),
@@ -249,18 +261,10 @@ def _hashing(write: WriteContext, tagged: TaggedRows) -> Hashing | None:
     )
 
 
-def _loses(call: WriteCall, moves: Moves) -> Expression | None:
-    """Format `the stored record is newer` for records that would change partition, under event time."""
+def _beaten_by(call: WriteCall, moves: Moves) -> MergeSpec | None:
+    """Return the rules by which a stored record may beat one that would change partition; None: it never does."""
     rules = merge_spec(call.state.config, call.settings)
-    if moves is not Moves.DELETE_AND_INSERT or not rules.is_event_time or not rules.ordering:
-        return None
-    text = "false"
-    for name in reversed(rules.ordering):
-        stored, given = f"`{STORED}{name}`", f"`{name}`"
-        newer = f"coalesce({stored} > {given}, {stored} is not null and {given} is null)"
-        same = f"({stored} <=> {given})"
-        text = f"({newer} or ({same} and {text}))"
-    return parse(text)
+    return rules if moves is Moves.DELETE_AND_INSERT and rules.is_event_time and rules.ordering else None
 
 
 def _matching(partitions: set[PartitionPath], patterns: Sequence[str]) -> list[PartitionPath]:

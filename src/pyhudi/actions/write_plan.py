@@ -19,8 +19,8 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask, Sink
 from pyhudi.kernels.bucket import bucket_file_id, bucket_number
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import MOST, between, option
-from pyhudi.predicate import Expression
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
@@ -184,7 +184,7 @@ def plan_write(
     sizing: Sizing,
     slots_count: int,
     moves: Moves = Moves.IMPOSSIBLE,
-    loses: Expression | None = None,
+    beaten_by: MergeSpec | None = None,
     has_inserts: bool = True,
     hashing: Hashing | None = None,
     appends: Appends = Appends.NOTHING,
@@ -219,7 +219,7 @@ def plan_write(
         bucket_of_slot=tuple(bucket for found in slots.values() for bucket in found),
         task_of_bucket=task_of_bucket,
         moves=moves,
-        loses=loses,
+        beaten_by=beaten_by,
         hash_index_fields=hashing.hash_fields if hashing else None,
         key_fields=hashing.key_fields if hashing else (),
     )

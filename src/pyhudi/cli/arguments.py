@@ -29,13 +29,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StorageOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--storage-option", "-o", metavar="KEY=VALUE", help="For the store, such as region=eu-west-1. Repeatable."
+        "--storage-option",
+        "-o",
+        metavar="KEY=VALUE",
+        help="An option of the store, such as region=eu-west-1. Repeatable.",
     ),
 ]
 HoodieOption = Annotated[
     list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="A hoodie.* option. Repeatable.")
 ]
-Columns = Annotated[str, typer.Option("--columns", "-c", metavar="A,B", help="Which columns.")]
-Where = Annotated[str, typer.Option("--where", "-w", metavar="EXPR", help='Which rows: "fare > 20".')]
+Columns = Annotated[str, typer.Option("--columns", "-c", metavar="A,B", help="The columns to print.")]
+Where = Annotated[
+    str, typer.Option("--where", "-w", metavar="EXPR", help='A condition on the rows, such as "fare > 20".')
+]
 Meta = Annotated[bool, typer.Option("--meta", help="Hudi's _hoodie_ columns too.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows at most; 0 for all.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="The most rows to print; 0 for all.")]

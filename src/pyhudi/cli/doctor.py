@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyhudi
 from pyhudi.cli.checks import Check
 from pyhudi.errors import HudiError, OptionError, PermissionDenied
-from pyhudi.options import Settings
 from pyhudi.spark.java import JAVA_FLOOR, find_java, java_version
+from pyhudi.state.kept_options import settings_of
 from pyhudi.storage.probe import probe_writes
 from pyhudi.txn.locks import lock_for
 
@@ -147,7 +147,7 @@ def _storage(table: Any) -> Check:  # noqa: ANN401
 def _lock(table: Any) -> Check:  # noqa: ANN401
     """Return which lock is in force, and what to do where Apache Hudi's writers would not meet it."""
     try:
-        lock = lock_for(table.state, Settings())
+        lock = lock_for(table.state, settings_of(table.config, None))
     except OptionError as error:  # the table declares a lock, and not how it is reached
         found = table.config.lock.get("hoodie.write.lock.provider", "")
         return Check(subject="lock", verdict="note", found=found, advice=str(error))

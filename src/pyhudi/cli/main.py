@@ -19,7 +19,6 @@ from pyhudi.errors import HudiError, InvalidInput
 __all__ = ["app", "demo", "doctor", "main"]
 
 NOT_BUILT = (
-    "cluster",
     "index",
     "upgrade",
     "call",
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def doctor(
-    table: Annotated[str, typer.Argument(metavar="[TABLE]", help="A table to look at too.", show_default=False)] = "",
+    table: Annotated[str, typer.Argument(metavar="[TABLE]", help="A table to check as well.", show_default=False)] = "",
     *,
     json: AsJson = False,
     storage_option: StorageOption = None,
@@ -78,7 +77,9 @@ def doctor(
 def demo(
     *,
     engine: Annotated[str, typer.Option("--engine", help="spark or local.")] = "local",
-    path: Annotated[str, typer.Option("--path", help="Where the table goes; it is replaced.")] = "demo-table",
+    path: Annotated[
+        str, typer.Option("--path", help="Where to write the table; an existing one is replaced.")
+    ] = "demo-table",
     months: Annotated[int, typer.Option("--months", min=2, max=12, help="How many months of 2013.")] = 12,
     json: AsJson = False,
 ) -> None:
@@ -101,7 +102,7 @@ def _show_version(is_asked: bool) -> None:
 def _pyhudi(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Apache Hudi tables from Python, without a jar."""

@@ -6,12 +6,14 @@ Whatever a table holds is text: no control character and no markup of it reaches
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -21,15 +23,21 @@ from pyhudi.engine.progress import printable
 __all__ = ["console", "print_checks", "print_facts", "print_grid", "print_json", "print_rows", "print_table"]
 
 PIPE_WIDTH = 400
+_WIDE = 10_000
+"""Columns of a terminal into which every table fits."""
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _MARKS = {"fine": "[green]ok[/]", "note": "[yellow]note[/]", "fix": "[red]fix[/]"}
 
 
 def console() -> Console:
-    """Make the console for what stdout is now."""
+    """Make the console for what stdout is now; with NO_COLOR in the environment nothing is coloured, bold or dim."""
     is_terminal = sys.stdout.isatty()
     return Console(
-        file=sys.stdout, width=None if is_terminal else PIPE_WIDTH, highlight=False, soft_wrap=not is_terminal
+        file=sys.stdout,
+        width=None if is_terminal else PIPE_WIDTH,
+        highlight=False,
+        soft_wrap=not is_terminal,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
 
 
@@ -66,14 +74,38 @@ def print_rows(rows: pa.Table, limit: int, *, as_json: bool = False) -> None:
 
 
 def print_grid(names: Iterable[str], rows: Iterable[Iterable[object]], *, numbers: Iterable[str] = ()) -> None:
-    """Print rows of plain values under headings; columns named in `numbers` stand to the right."""
-    right = set(numbers)
+    """Print rows of plain values under headings; columns named in `numbers` stand to the right.
+
+    A terminal that is too narrow for them gets one row below the other, each as names and values.
+    """
+    right, headings, cells = set(numbers), list(names), [[_text(value) for value in row] for row in rows]
+    out = console()
     grid = Grid(box=None, header_style="bold", pad_edge=False)
-    for name in names:
+    for name in headings:
         grid.add_column(Text(printable(name)), justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(_text(value) for value in row))
-    console().print(grid)
+    for row in cells:
+        grid.add_row(*row)
+    if (
+        cells
+        and sys.stdout.isatty()
+        and Measurement.get(out, out.options.update(width=_WIDE), grid).maximum > out.width
+    ):
+        _print_records(out, headings, cells)
+    else:
+        out.print(grid)
+
+
+def _print_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+    """Print rows below each other, with an empty line between."""
+    for number, row in enumerate(rows):
+        if number:
+            out.print()
+        grid = Grid(box=None, show_header=False, pad_edge=False)
+        grid.add_column(style="bold", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, value in zip(names, row, strict=True):
+            grid.add_row(Text(printable(name)), value)
+        out.print(grid)
 
 
 def print_facts(facts: Mapping[str, object], *, as_json: bool = False) -> None:

@@ -49,7 +49,7 @@ def read(
     *,
     columns: Columns = "",
     where: Where = "",
-    as_of: Annotated[str, typer.Option("--as-of", metavar="INSTANT|TIME", help="As the table was then.")] = "",
+    as_of: Annotated[str, typer.Option("--as-of", metavar="INSTANT|TIME", help="Read the table as of then.")] = "",
     meta: Meta = False,
     limit: Limit = 20,
     json: AsJson = False,
@@ -68,8 +68,12 @@ def read(
 def changes(
     table: TablePath,
     *,
-    after: Annotated[str, typer.Option("--after", metavar="INSTANT|TIME", help="What came after this.")] = "",
-    until: Annotated[str, typer.Option("--until", metavar="INSTANT|TIME", help="What came up to this.")] = "",
+    after: Annotated[
+        str, typer.Option("--after", metavar="INSTANT|TIME", help="Only what was committed after this.")
+    ] = "",
+    until: Annotated[
+        str, typer.Option("--until", metavar="INSTANT|TIME", help="Only what was committed up to this.")
+    ] = "",
     columns: Columns = "",
     where: Where = "",
     meta: Meta = False,
@@ -94,7 +98,12 @@ def changes(
 
 def lookup(
     table: TablePath,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Record keys.", show_default=False)],
+    keys: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KEY...", help="Record keys, or values of a table's only key column.", show_default=False
+        ),
+    ],
     *,
     columns: Columns = "",
     meta: Meta = False,

@@ -23,30 +23,35 @@ def rollback(
         str, typer.Argument(metavar="INSTANT", help="As `pending` or `commits` lists it.", show_default=False)
     ],
     *,
+    completed: Annotated[
+        bool, typer.Option("--completed", help="Allow a completed write, which has to be the newest commit.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
     option: HoodieOption = None,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Take an unfinished write back, or the newest commit."""
+    """Roll back an unfinished write; with --completed, the newest commit."""
     from pyhudi.cli.output import print_facts
     from pyhudi.cli.tables import describe_rollback, open_named, option_pairs
 
     opened, options = open_named(table, storage_option), option_pairs(option)
-    plan = opened.rollback(instant, options=options, dry_run=dry_run)
+    plan = opened.rollback(instant, completed=completed, options=options, dry_run=dry_run)
     print_facts(describe_rollback(plan, is_done=not dry_run), as_json=json)
 
 
 def restore(
     table: TablePath,
-    moment: Annotated[str, typer.Argument(metavar="INSTANT|TIME", help="As the table was then.", show_default=False)],
+    moment: Annotated[
+        str, typer.Argument(metavar="INSTANT|TIME", help="The commit or time to go back to.", show_default=False)
+    ],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be taken back.")] = False,
     option: HoodieOption = None,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Go back to an earlier moment: take every commit back that came after it."""
+    """Go back to an earlier moment: roll back every commit after it."""
     from pyhudi.cli.output import print_facts
     from pyhudi.cli.tables import describe_restore, open_named, option_pairs
 
@@ -83,7 +88,7 @@ def locks(
     table: TablePath,
     *,
     release: Annotated[
-        str, typer.Option("--release", metavar="REASON", help="Take the lock from its owner, which is dead. Say why.")
+        str, typer.Option("--release", metavar="REASON", help="Release the lock of a dead holder, and record why.")
     ] = "",
     option: HoodieOption = None,
     json: AsJson = False,

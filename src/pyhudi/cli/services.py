@@ -6,7 +6,7 @@ import typer
 
 from pyhudi.cli.arguments import TO_FIX, AsJson, HoodieOption, StorageOption, TablePath
 
-__all__ = ["COMMANDS", "archive", "check", "clean", "compact", "repair"]
+__all__ = ["COMMANDS", "archive", "check", "clean", "cluster", "compact", "repair"]
 
 
 def clean(
@@ -30,7 +30,7 @@ def clean(
 def compact(
     table: TablePath,
     *,
-    logs: Annotated[bool, typer.Option("--logs", help="Make one block of each log's many; no base file.")] = False,
+    logs: Annotated[bool, typer.Option("--logs", help="Merge the blocks of logs, and write no base files.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be merged.")] = False,
     schedule: Annotated[
         bool, typer.Option("--schedule", help="Only store the plan; the next compaction runs it.")
@@ -49,6 +49,32 @@ def compact(
     print_facts(describe_compaction(done, is_done=not (dry_run or schedule)), as_json=json)
 
 
+def cluster(
+    table: TablePath,
+    *,
+    order_by: Annotated[
+        list[str] | None, typer.Option("--order-by", metavar="COLUMN", help="Order rows by it; may be repeated.")
+    ] = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", help="linear, zorder or hilbert: how several columns order rows.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written anew.")] = False,
+    schedule: Annotated[
+        bool, typer.Option("--schedule", help="Only store the plan; the next clustering runs it.")
+    ] = False,
+    option: HoodieOption = None,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Write rows anew into files of a good size, in an order that lets queries leave files out."""
+    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.tables import describe_clustering, open_named, option_pairs
+
+    opened, options = open_named(table, storage_option), option_pairs(option)
+    done = opened.cluster(order_by or None, layout, options=options, dry_run=dry_run, schedule=schedule)
+    print_facts(describe_clustering(done, is_done=not (dry_run or schedule)), as_json=json)
+
+
 def archive(
     table: TablePath,
     *,
@@ -58,20 +84,30 @@ def archive(
     storage_option: StorageOption = None,
 ) -> None:
     """Move old instants from the timeline to its history."""
-    from pyhudi.cli.output import print_facts
+    from pyhudi.cli.output import console, print_facts
     from pyhudi.cli.tables import open_named, option_pairs
 
     opened, options = open_named(table, storage_option), option_pairs(option)
     done = opened.archive(options=options, dry_run=dry_run)
-    print_facts({"archived": not dry_run, "instants": list(done.instants)}, as_json=json)
+    if not done.instants and not json:
+        console().print("nothing to archive")
+        return
+    is_done = bool(done.instants) and not dry_run
+    print_facts({"archived": is_done, "instants": list(done.instants)}, as_json=json)
 
 
-def check(table: TablePath, *, json: AsJson = False, storage_option: StorageOption = None) -> None:
-    """Check that timeline, files, metadata table and statistics agree; list what does not."""
+def check(
+    table: TablePath,
+    *,
+    all_keys: Annotated[bool, typer.Option("--all-keys", help="Look for repeated keys in all file groups.")] = False,
+    json: AsJson = False,
+    storage_option: StorageOption = None,
+) -> None:
+    """Check that timeline, files, metadata table and statistics agree, and keys are there once; list what does not."""
     from pyhudi.cli.output import console, print_table
     from pyhudi.cli.tables import open_named
 
-    report = open_named(table, storage_option).check()
+    report = open_named(table, storage_option).check(all_keys=all_keys)
     if report.ok and not json:
         console().print("no problems")
         return
@@ -84,7 +120,7 @@ def repair(
     table: TablePath,
     partition: Annotated[
         str,
-        typer.Argument(metavar="[PARTITION]", help="files, column_stats or partition_stats."),
+        typer.Argument(metavar="[PARTITION]", help="files, column_stats or partition_stats; else what check names."),
     ] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be built.")] = False,
@@ -92,7 +128,7 @@ def repair(
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Build a partition of the metadata table anew."""
+    """Rebuild partitions of the metadata table."""
     from pyhudi.cli.output import print_facts
     from pyhudi.cli.tables import open_named, option_pairs
 
@@ -101,5 +137,5 @@ def repair(
     print_facts({"repaired": not dry_run, "records": done.records}, as_json=json)
 
 
-COMMANDS = (clean, compact, archive, check, repair)
+COMMANDS = (clean, compact, cluster, archive, check, repair)
 """In the order in which `--help` lists them."""

@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 import pyhudi
 from pyhudi.errors import InvalidInput
 from pyhudi.options import Settings
+from pyhudi.state.kept_options import kept_by
 
 __all__ = [
     "comma_separated",
     "describe",
     "describe_clean",
+    "describe_clustering",
     "describe_compaction",
     "describe_restore",
     "describe_rollback",
@@ -63,6 +65,7 @@ def _pairs(what: str, options: Sequence[str] | None) -> dict[str, str]:
 def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
     """Return what a table is, as facts in the order they are shown."""
     config, partitions = table.config, table.inspect.partitions()
+    kept = kept_by(config)
     return {
         "name": config.name,
         "type": str(config.table_type),
@@ -77,6 +80,7 @@ def describe(table: Any) -> dict[str, object]:  # noqa: ANN401
         "file groups": _total(partitions, "file_groups"),
         "size (bytes)": _total(partitions, "size_bytes"),
         "columns": {field.name: str(field.type) for field in table.schema},
+        **({"options": kept} if kept else {}),
     }
 
 
@@ -97,6 +101,17 @@ def describe_compaction(result: Any, *, is_done: bool) -> dict[str, object]:  # 
         "instants": list(result.instants),
         "file groups": result.file_groups,
         "log files merged" if is_done else "log files to merge": list(result.files),
+        "bytes": result.bytes,
+    }
+
+
+def describe_clustering(result: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - what a clustering did
+    """Describe what a clustering writes anew, or has written."""
+    return {
+        "instants": list(result.instants),
+        "file groups": result.file_groups,
+        "new file groups": result.new_file_groups,
+        "files written anew" if is_done else "files to write anew": list(result.files),
         "bytes": result.bytes,
     }
 

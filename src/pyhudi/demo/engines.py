@@ -24,6 +24,11 @@ class DemoRows(Protocol):
         """Return `local` or `spark`."""
         ...
 
+    @property
+    def session(self) -> Any:  # noqa: ANN401 - a SparkSession; pyspark is optional
+        """Return the session that does the work; None for this process."""
+        ...
+
     def give(self, rows: pa.Table) -> Any:  # noqa: ANN401 - what a write takes
         """Make of Arrow rows what a write takes."""
         ...
@@ -41,6 +46,7 @@ class RowsHere:
     """Arrow tables, this process."""
 
     name = "local"
+    session: Any = None
 
     def give(self, rows: pa.Table) -> pa.Table:
         """Return the Arrow table as it is."""

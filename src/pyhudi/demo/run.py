@@ -29,6 +29,9 @@ CANCELLED_EVERY = 3
 """Months between deletes."""
 _BY_HAND = {"hoodie.clean.automatic": False}
 """Older files stay, so that the demo can travel to them; it cleans at its end."""
+_SHORT_AND_LATE = "distance < 250 and dep_delay > 120"
+_SMALL_FILES = {"hoodie.clustering.plan.strategy.target.file.max.bytes": 64 << 10, **_BY_HAND}
+"""So small that a year of flights makes enough of them to leave some out."""
 _CLOCK = SystemEnv()
 
 
@@ -91,7 +94,7 @@ def run_demo(*, engine: str, path: str, months: int = 12, as_json: bool = False)
         ready = _CLOCK.monotonic_s()
         demo = Demo(path, _create(path), on, load_flights(months), report)
         report.say(f"[bold]Flights out of New York, 2013[/], into a Hudi table by the {on.name} engine: {path}")
-        for part in (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _update_in_logs, _where_time_went):
+        for part in _PARTS:
             part(demo)
         table_s = sum(step.seconds for step in demo.steps) + sum(seconds for _, seconds in demo.reads)
         checks_s = _CLOCK.monotonic_s() - ready - table_s
@@ -231,6 +234,26 @@ def _update_in_logs(demo: Demo) -> None:
     show_merge_on_read(path, demo.on, demo.flights, demo.report)
 
 
+def _cluster(demo: Demo) -> None:
+    demo.report.head("9. Cluster: order rows along a curve, so that a filter on two columns leaves most files out")
+    columns = ["distance", "dep_delay"]
+    chosen = demo.table.scan(columns=["month", *columns], filter=_SHORT_AND_LATE)
+    demo.report.say(chosen.explain())
+    newest = demo.table.latest_instant
+    done = demo.table.cluster(order_by=columns, layout="hilbert", options=_SMALL_FILES, spark=demo.on.session)
+    demo.report.say(str(done))
+    chosen = demo.table.scan(columns=["month", *columns], filter=_SHORT_AND_LATE)
+    demo.report.say(chosen.explain())
+    with demo.reading("two ranges"):
+        rows = demo.on.rows(chosen)
+    source = demo.flights.flown()
+    is_meant = pc.and_kleene(pc.less(source["distance"], 250), pc.greater(source["dep_delay"], 120))
+    demo.report.claim("short flights that left late", rows.num_rows, source.filter(is_meant).num_rows)
+    demo.report.claim("rows left", demo.table.scan(columns=["month"]).count(), demo.flights.facts().flown)
+    changed = demo.on.rows(demo.table.changes(after=newest))
+    demo.report.claim("rows that came by it, for readers of changes", changed.num_rows, 0)
+
+
 def _where_time_went(demo: Demo) -> None:
     demo.report.head("Where the time went")
     phases = sorted({phase for step in demo.steps for phase in step.phases})
@@ -241,3 +264,6 @@ def _where_time_went(demo: Demo) -> None:
         rows.append([name, len(steps), round(sum(step.seconds for step in steps), 2), *spent])
     demo.report.table("writes", ["operation", "commits", "seconds", *phases], rows)
     demo.report.table("reads", ["read", "seconds"], [[name, round(seconds, 2)] for name, seconds in demo.reads])
+
+
+_PARTS = (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _update_in_logs, _cluster, _where_time_went)

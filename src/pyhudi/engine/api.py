@@ -195,6 +195,10 @@ class Engine(Protocol):
         """Keep one row a KEY, whatever its partition, as `kernels.merge.newer_rows` chooses it."""
         ...
 
+    def require_values(self, frame: Frame, columns: Sequence[str], spec: MergeSpec) -> Frame:
+        """Return rows that fail, now or when they are computed, where one that is no delete has null in a column."""
+        ...
+
     def with_keys(self, frame: Frame, spec: KeySpec) -> Frame:
         """Add KEY and PARTITION as the key generator says, and ORDER; columns of these names are replaced."""
         ...
@@ -233,6 +237,13 @@ class Engine(Protocol):
 
     def match_keys(self, stored: Frame, rows: KeyedRows, *, by_partition: bool) -> Frame:
         """Keep those rows of `scan_keys` whose KEY, and PARTITION if asked, the rows have; one a key and file."""
+        ...
+
+    def settle(self, located: Frame, dead: Frame) -> Frame:
+        """Leave out places where a key is deleted; of a key that is alive nowhere in its partition, one is left.
+
+        Shape: LOCATED with any other columns, and LOCATED, the places where keys are deleted -> rows of the first.
+        """
         ...
 
     def route(self, rows: KeyedRows, located: Frame | None, routes: "Routes") -> Frame:
@@ -289,9 +300,10 @@ class Routes:
     bucket_of_slot: tuple[int, ...]
     task_of_bucket: tuple[int, ...]
     moves: Moves = Moves.IMPOSSIBLE
-    loses: Expression | None = None
-    """True for a row whose stored record in another partition is newer (event time): with DELETE_AND_INSERT it is
-    dropped, and so are its deletes. Reads columns of the frame and STORED ones."""
+    beaten_by: MergeSpec | None = None
+    """The rules by which a record that is stored in another partition may beat a row (event time): with
+    DELETE_AND_INSERT the row is dropped then, and so are its deletes. They compare the frame's ordering columns with
+    STORED ones; None: a row always wins."""
     hash_index_fields: tuple[str, ...] | None = None
     """Bucket index: the slot within the partition is Hudi's hash of these key fields, not any hash."""
     key_fields: tuple[str, ...] = ()

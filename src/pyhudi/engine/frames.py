@@ -152,7 +152,7 @@ def arrow_table(rows: object) -> pa.Table:
         raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(rows).__name__) from error
     if len(set(table.column_names)) < table.num_columns:
         raise SchemaMismatch("column name given twice; rename one", columns=table.column_names)
-    return table
+    return _takeable(table)
 
 
 def _read(rows: object) -> pa.Table:
@@ -165,11 +165,42 @@ def _read(rows: object) -> pa.Table:
             return rows.read_all()
         case _ if hasattr(rows, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(rows).read_all()
+        case _ if _is_of(rows, "polars") and hasattr(rows, "collect"):
+            return _read(rows.collect())
+        case _ if _is_of(rows, "pyarrow._dataset") and hasattr(rows, "to_table"):
+            return rows.to_table()
         case _:
             raise InvalidInput(
-                "give rows as Arrow, a DataFrame of any library, a list of dicts, or anything with __arrow_c_stream__",
+                "give rows as Arrow, a DataFrame of any library, a dataset of pyarrow, dicts, or anything with "
+                "__arrow_c_stream__",
                 type=type(rows).__name__,
             )
+
+
+def _is_of(rows: object, package: str) -> bool:
+    """Check by name whether a package, which need not be installed, has the type of some rows."""
+    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(rows).__mro__)
+
+
+def _takeable(table: pa.Table) -> pa.Table:
+    """Return rows whose dictionaries are of plain text or bytes: Arrow takes no values out of those of views."""
+    schema = pa.schema([field.with_type(_without_views(field.type)) for field in table.schema], table.schema.metadata)
+    return table if schema == table.schema else table.cast(schema)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """Return a type whose dictionaries, also within lists and structs, have values that Arrow takes."""
+    if pa.types.is_dictionary(kind):
+        value = kind.value_type
+        plain = pa.string() if pa.types.is_string_view(value) else pa.binary()
+        is_view = pa.types.is_string_view(value) or pa.types.is_binary_view(value)
+        return pa.dictionary(kind.index_type, plain, kind.ordered) if is_view else kind
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_without_views(kind.value_type)))
+    return kind
 
 
 def _gather(source: Once, names: Sequence[str], rows: Indices) -> pa.Table:

@@ -33,12 +33,14 @@ from pyhudi.engine.api import (
 )
 from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, counts_of, select_and_cast
 from pyhudi.engine.progress import NoProgress, Progress
-from pyhudi.engine.routing import match, route
+from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
-from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, newer_rows
-from pyhudi.predicate import Expression, evaluate, fields_of
+from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, beaten_rows, deleted_rows, newer_rows
+from pyhudi.kernels.ordering import require_values
+from pyhudi.kernels.rules import Bools
+from pyhudi.predicate import Expression, evaluate
 from pyhudi.schema.evolution import conform as conform_rows
 from pyhudi.storage.api import Storage
 
@@ -163,10 +165,15 @@ class LocalEngine:
         known = frame.table().select([name for name in frame.schema.names if name in schema.names])
         return LocalFrame.of(conform_rows(known, schema, fills_missing=True))
 
+    def require_values(self, frame: LocalFrame, columns: Sequence[str], spec: MergeSpec) -> LocalFrame:
+        """Look at narrow columns now."""
+        narrow = frame.narrow(list(dict.fromkeys([*columns, *_delete_flags(frame, spec)])))
+        require_values(narrow, columns, deleted_rows(narrow, spec))
+        return frame
+
     def newest(self, frame: LocalFrame, spec: MergeSpec) -> LocalFrame:
         """Choose row numbers by narrow columns."""
-        flags = [name for name in (*DELETE_COLUMNS, spec.delete_field) if name in frame.schema.names]
-        narrow = frame.narrow([*dict.fromkeys([KEY, *spec.ordering, *flags])])
+        narrow = frame.narrow([KEY, *_decisive(frame, spec)])
         ordering, deletes = [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec)
         kept = newer_rows(narrow[KEY], ordering, deletes, keeps_first=spec.keeps_first)
         return frame if kept is None else frame.taking(kept)
@@ -213,13 +220,19 @@ class LocalEngine:
         first = places.group_by(LOCATED.names, use_threads=False).aggregate([("number", "min")])
         return stored.taking(np.sort(first["number_min"].to_numpy()))
 
+    def settle(self, located: LocalFrame, dead: LocalFrame) -> LocalFrame:
+        """Choose row numbers by narrow columns."""
+        return located.taking(settled(located.narrow(LOCATED.names), dead.narrow(LOCATED.names)))
+
     def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame:
         """Choose rows and put the routing columns over them; no wide column is touched."""
         frame: LocalFrame = rows.frame
         stored = LOCATED.empty_table() if located is None else located.table()
 
-        def find_losers(loses: Expression, rows: Indices, found: Indices) -> pa.Array:
-            return _evaluate_pairs(loses, frame.taking(rows), stored.take(pa.array(found)))
+        def find_losers(rules: MergeSpec, rows: Indices, found: Indices) -> Bools:
+            given = frame.taking(rows).narrow(_decisive(frame, rules))
+            met = stored.take(pa.array(found)).select([STORED + name for name in rules.ordering])
+            return beaten_rows(given, met.rename_columns(list(rules.ordering)), rules)
 
         routed = route(frame.narrow([KEY, PARTITION]), stored, routes, find_losers)
         return frame.taking(routed.rows).putting(routed.columns)
@@ -292,11 +305,10 @@ def _map_task(
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
 
 
-def _evaluate_pairs(expression: Expression, rows: LocalFrame, found: pa.Table) -> pa.Array:
-    """Evaluate over rows beside the located rows they met; only the columns it reads are gathered."""
-    stored = pa.schema([field for field in found.schema if field.name.startswith(STORED)])
-    needed = fields_of(expression, pa.schema([*rows.schema, *stored]))
-    pairs = rows.narrow([name for name in needed if name not in stored.names])
-    for name in stored.names:
-        pairs = pairs.append_column(name, found[name])
-    return evaluate(expression, pairs)
+def _decisive(frame: LocalFrame, rules: MergeSpec) -> list[str]:
+    """Name the columns of a frame that say which of two rows of a key is the newer one, and which is a delete."""
+    return list(dict.fromkeys([*rules.ordering, *_delete_flags(frame, rules)]))
+
+
+def _delete_flags(frame: LocalFrame, rules: MergeSpec) -> list[str]:
+    return [name for name in (*DELETE_COLUMNS, rules.delete_field) if name in frame.schema.names]

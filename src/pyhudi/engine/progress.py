@@ -1,4 +1,4 @@
-"""Show on a terminal how far long work is, and nothing anywhere else.
+"""Show on a terminal or in a notebook how far long work is, and nothing anywhere else.
 
 An engine tells its `Progress` which step it does and how many of the step's tasks are done; its maker chooses
 what shows it. Nothing is shared: every engine has its own. Start at `progress_for`.
@@ -19,6 +19,8 @@ PATIENCE_S: Final = 1.0
 _BEAT_S: Final = 0.25
 _WIDTH: Final = 79
 _CLEAR: Final = "\r\x1b[K"
+_CLEAR_IN_NOTEBOOK: Final = "\r" + " " * _WIDTH + "\r"
+"""A notebook's output goes back to the begin of its line, and knows no way to clear it."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -55,9 +57,10 @@ class NoProgress:
 class ProgressLine:
     """One line of a terminal: drawn on a beat while a step lasts, taken away after it."""
 
-    def __init__(self, env: Env, terminal: TextIO) -> None:
-        """Measure by the clock of `env`."""
+    def __init__(self, env: Env, terminal: TextIO, clear: str = _CLEAR) -> None:
+        """Measure by the clock of `env`; `clear` is what empties the line."""
         self._env = env
+        self._clear = clear
         self._terminal = terminal
         self._name = ""
         self._started_s = self._begun_s = env.monotonic_s()
@@ -74,7 +77,7 @@ class ProgressLine:
                 yield
         finally:
             if self._is_due():
-                self._write(_CLEAR)
+                self._write(self._clear)
             self._name, self._started_s = around
             self._tasks_count = 0
 
@@ -88,7 +91,7 @@ class ProgressLine:
 
     def _draw(self) -> None:
         if self._is_due():
-            self._write(_CLEAR + printable(self._text())[:_WIDTH])
+            self._write(self._clear + printable(self._text())[:_WIDTH])
 
     def _is_due(self) -> bool:
         return self._env.monotonic_s() - self._started_s >= PATIENCE_S
@@ -118,7 +121,15 @@ def printable(text: str) -> str:
 
 
 def progress_for(env: Env) -> Progress:
-    """Return a line on stderr if that is a terminal now."""
+    """Return a line on stderr if that is a terminal now, or in the output of a notebook's cell."""
     if sys.stderr is not None and sys.stderr.isatty():
         return ProgressLine(env, sys.stderr)
+    if sys.stdout is not None and _is_notebook():
+        return ProgressLine(env, sys.stdout, _CLEAR_IN_NOTEBOOK)
     return NoProgress()
+
+
+def _is_notebook() -> bool:
+    """Check whether a kernel of IPython, such as Jupyter's, runs this process: it shows what is printed."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
 from pyhudi.engine.frames import Indices
 from pyhudi.kernels.bucket import bucket_of
-from pyhudi.predicate import Expression
+from pyhudi.kernels.rules import Bools, MergeSpec
 
-__all__ = ["FindLosers", "Routed", "match", "route"]
+__all__ = ["FindLosers", "Routed", "match", "route", "settled"]
 
-FindLosers = Callable[[Expression, Indices, Indices], pa.Array]
-"""Evaluates a condition for pairs of row and located row."""
+FindLosers = Callable[[MergeSpec, Indices, Indices], Bools]
+"""Compares pairs of row and located row: which rows lose."""
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -92,6 +92,35 @@ def match(keyed: pa.Table, located: pa.Table, *, by_partition: bool) -> tuple[In
     return rows, order[np.repeat(first, count) + within]
 
 
+def settled(located: pa.Table, dead: pa.Table) -> Indices:
+    """Leave out places in which a key is deleted, but the first one of a key that is alive nowhere in its partition.
+
+    Shape: LOCATED and LOCATED, each with any other columns -> row numbers of the first, ascending.
+    """
+    code, _ = _codes(located[KEY], located[KEY])
+    part, _ = _codes(located[PARTITION], located[PARTITION])
+    code = code * (int(part.max(initial=0)) + 1) + part
+    file = _integers(located, FILE_INDEX)
+    is_dead = np.zeros(located.num_rows, dtype=np.bool_)
+    is_dead[_in_same_file(located, dead)] = True
+    is_homeless = is_dead & ~np.isin(code, code[~is_dead])
+    homeless = np.flatnonzero(is_homeless)
+    homeless = homeless[np.lexsort((file[homeless], code[homeless]))]
+    first = homeless[np.append(True, np.diff(code[homeless]) != 0)] if len(homeless) else homeless
+    kept: Indices = np.sort(np.concatenate((np.flatnonzero(~is_dead), first)))
+    return kept
+
+
+def _in_same_file(located: pa.Table, dead: pa.Table) -> Indices:
+    """Return the rows whose key the other table has in the same file."""
+    code, dead_code = _codes(located[KEY], dead[KEY])
+    width = max(int(_integers(one, FILE_INDEX).max(initial=0)) for one in (located, dead)) + 1
+    places = code * width + _integers(located, FILE_INDEX)
+    known = dead_code * width + _integers(dead, FILE_INDEX)
+    found: Indices = np.flatnonzero((code >= 0) & np.isin(places, known))
+    return found
+
+
 def _codes(values: pa.ChunkedArray, stored: pa.ChunkedArray) -> tuple[Indices, Indices]:
     known = pc.unique(stored)
     return _numbers(pc.index_in(values, value_set=known)), _numbers(pc.index_in(stored, value_set=known))
@@ -123,9 +152,8 @@ def _is_lost(
     find_losers: FindLosers,
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     is_lost = np.zeros(rows_count, dtype=np.bool_)
-    if routes.loses is not None and len(rows):
-        loses = pc.fill_null(find_losers(routes.loses, rows, found), False)
-        is_lost[rows[np.asarray(loses, dtype=np.bool_)]] = True
+    if routes.beaten_by is not None and len(rows):
+        is_lost[rows[find_losers(routes.beaten_by, rows, found)]] = True
     return is_lost
 
 

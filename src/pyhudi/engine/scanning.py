@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.api import ScanFile
-from pyhudi.errors import CorruptData
+from pyhudi.errors import CorruptData, SchemaMismatch, Unsupported
 from pyhudi.formats.parquet import (
     ColumnStats,
     Footer,
@@ -130,5 +130,5 @@ def naming_file(path: str) -> Iterator[None]:
     """Name the file in what its reading raises."""
     try:
         yield
-    except CorruptData as error:
+    except (CorruptData, SchemaMismatch, Unsupported) as error:
         raise type(error)(error.message, **{**error.values, "path": path}) from error

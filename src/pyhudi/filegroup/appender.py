@@ -58,13 +58,16 @@ def append_changes(storage: Storage, spec: WriteSpec, task: FileTask, changes: R
     return append_stored(storage, spec, task, replace(changes, rows=rows))
 
 
-def append_stored(storage: Storage, spec: WriteSpec, task: FileTask, changes: RowChanges) -> list[WriteStatus]:
+def append_stored(
+    storage: Storage, spec: WriteSpec, task: FileTask, changes: RowChanges, *, before: RowChanges | None = None
+) -> list[WriteStatus]:
     """Write changes whose rows have their meta columns already; else as `append_changes`.
 
-    Shape: `changes.rows` is of `layout.file_schema`.
+    Shape: `changes.rows` is of `layout.file_schema`. `before` are deletes of keys that have rows among the changes,
+           and come in front of these: their ordering columns.
     """
     logs = _spec_of(spec)
-    left = list(_parts(changes, logs.block_bytes))
+    left = [part for some in (before, changes) if some is not None for part in _parts(some, logs.block_bytes)]
     statuses: list[WriteStatus] = []
     while left:
         file = _log_file(spec, task, len(statuses))
@@ -73,8 +76,8 @@ def append_stored(storage: Storage, spec: WriteSpec, task: FileTask, changes: Ro
         try:
             written, left = _write(storage, spec, task, file, left)
         except PreconditionFailed:
-            written, keys = _read_back(storage, spec, file)
-            left = _without(left, keys)
+            written, rows_keys, deletes_keys = _read_back(storage, spec, file)
+            left = _without(left, rows_keys, deletes_keys)
         statuses.append(_status(spec, task, file, written, statuses))
     return statuses
 
@@ -95,20 +98,24 @@ def _write(
     return _Written(rows_count=rows, deletes_count=deletes, size_bytes=size), list(parts[count:])
 
 
-def _read_back(storage: Storage, spec: WriteSpec, file: LogFile) -> tuple[_Written, pa.ChunkedArray]:
-    """Return what a log holds that another attempt has published, and of which keys."""
-    size, deletes = storage.head(file.path).size_bytes, 0
-    found: list[pa.ChunkedArray] = []
+def _read_back(storage: Storage, spec: WriteSpec, file: LogFile) -> tuple[_Written, pa.ChunkedArray, pa.ChunkedArray]:
+    """Return what a log holds that another attempt has published, and of which keys its rows and its deletes are."""
+    size = storage.head(file.path).size_bytes
+    rows: list[pa.ChunkedArray] = []
+    deletes: list[pa.ChunkedArray] = []
     keys_of = _keys_only(spec)
     with naming_file(file.path):
         for block in read_blocks(partial(storage.get_range, file.path), size):
             if block.instant != spec.instant:
                 raise CorruptData("a log file has the name of another instant's", instant=block.instant)
-            found.append(read_changes(block, keys_of).keys)
-            deletes += len(found[-1]) if block.kind is BlockKind.DELETE else 0
-    rows = sum(map(len, found)) - deletes
-    keys = pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string())
-    return _Written(rows_count=rows, deletes_count=deletes, size_bytes=size), keys
+            kept = deletes if block.kind is BlockKind.DELETE else rows
+            kept.append(read_changes(block, keys_of).keys)
+    written = _Written(rows_count=sum(map(len, rows)), deletes_count=sum(map(len, deletes)), size_bytes=size)
+    return written, _one(rows), _one(deletes)
+
+
+def _one(found: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk for keys in found for chunk in keys.chunks], pa.string())
 
 
 def _keys_only(spec: WriteSpec) -> ReadSpec:
@@ -179,9 +186,16 @@ def _parts(changes: RowChanges, most_bytes: int) -> Iterator[RowChanges]:
             yield some.filter(inside)
 
 
-def _without(parts: Sequence[RowChanges], keys: pa.ChunkedArray) -> list[RowChanges]:
-    """Leave out the changes of keys, and parts that become empty."""
-    kept = [part.filter(~np.asarray(pc.is_in(part.keys, value_set=keys), np.bool_)) for part in parts]
+def _without(
+    parts: Sequence[RowChanges], rows_keys: pa.ChunkedArray, deletes_keys: pa.ChunkedArray
+) -> list[RowChanges]:
+    """Leave out rows and deletes of keys, and parts that become empty."""
+    kept = []
+    for part in parts:
+        is_known = np.where(
+            part.is_delete, pc.is_in(part.keys, value_set=deletes_keys), pc.is_in(part.keys, value_set=rows_keys)
+        )
+        kept.append(part.filter(~is_known.astype(np.bool_)))
     return [part for part in kept if len(part.keys)]
 
 

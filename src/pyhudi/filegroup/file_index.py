@@ -44,6 +44,11 @@ class FileIndex(Protocol):
         """Return whether what is read by it is compared with what commits say."""
         ...
 
+    @property
+    def is_listed(self) -> bool:
+        """Return whether storage had to be asked, though the table has a metadata table."""
+        ...
+
     def partitions(self) -> Sequence[PartitionPath]:
         """List all partitions, sorted."""
         ...
@@ -83,6 +88,8 @@ class _StorageIndex:
 
     What was listed to find the partitions is kept, so their files cost no listing more.
     """
+
+    is_listed = False
 
     def __init__(self, state: TableState, timeline: Timeline, *, is_checked: bool) -> None:
         self.state, self.timeline, self.is_checked = state, timeline, is_checked

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData, SchemaMismatch
 from pyhudi.formats.log import DELETES
 
-__all__ = ["lacks_ordering", "ordering_columns", "ordering_union"]
+__all__ = ["are_storable", "lacks_ordering", "ordering_columns", "ordering_union"]
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -71,6 +71,15 @@ def lacks_ordering(columns: Sequence[pa.Array | pa.ChunkedArray], count: int) ->
     return flags
 
 
+def are_storable(columns: Sequence[pa.Array]) -> bool:
+    """Return whether deletes can have these ordering values: there are wrappers for their types, and they fit."""
+    try:
+        ordering_union(columns, np.zeros(len(columns[0]) if columns else 0, dtype=np.bool_))
+    except SchemaMismatch:
+        return False
+    return True
+
+
 def ordering_union(columns: Sequence[pa.Array], is_unordered: Bools) -> pa.StructArray:
     """Write ordering values of deletes as Apache Hudi on Spark does.
 
@@ -95,8 +104,11 @@ def ordering_union(columns: Sequence[pa.Array], is_unordered: Bools) -> pa.Struc
 
 def _wrapped(column: pa.Array, has_value: pa.BooleanArray, union: pa.StructType) -> pa.StructArray:
     """Wrap the values of a column; null, and what is not to have a value, is the 32-bit integer 0."""
+    if not has_value.true_count:
+        column = pa.nulls(len(column), pa.int32())
     name = _wrapper_of(column.type)
     lacks = pc.invert(pc.and_(has_value, column.is_valid()))
+    column = pc.if_else(lacks, pa.scalar(None, column.type), column)
     if name == _NO_VALUE:
         zeros = pc.if_else(lacks, pa.scalar(0, pa.int32()), column.cast(pa.int32()))
         return _union(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, InternalError, Unsupported
 from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
 from pyhudi.formats.avro_rows import decode_batches, decode_rows
@@ -123,6 +124,11 @@ def read_parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[R
             Deletes are one part.
     Raises: as `read_changes`.
     """
+    with naming_file(block.path):
+        yield from _parts(block, spec, part_bytes)
+
+
+def _parts(block: LogBlock, spec: ReadSpec, part_bytes: float) -> Iterator[RowChanges]:
     if block.kind is BlockKind.DELETE:
         yield _deletes(block, spec)
         return
@@ -144,6 +150,11 @@ def estimated_bytes(block: LogBlock, spec: ReadSpec) -> int:
     """
     if block.kind is BlockKind.DELETE:
         return block.content_bytes * _DELETE_GROWTH
+    with naming_file(block.path):
+        return _estimated_rows_bytes(block, spec)
+
+
+def _estimated_rows_bytes(block: LogBlock, spec: ReadSpec) -> int:
     names = spec.sources(avro_to_arrow(block.schema, wide_unions=True).names)
     if block.kind is not BlockKind.PARQUET:
         count, batches = _stored_rows(block, names, spec, _WHOLE_BYTES)

@@ -1,5 +1,6 @@
 """Which blocks of a slice's logs count, and in which order they are merged.
 
+What is torn was left by a writer that died, and is passed over; within what a commit says it wrote it is damage.
 A command takes back blocks that come before it; the block that a log compaction made stands where the newest of its
 originals does; of a task that was tried several times one attempt counts. Start at `blocks_to_merge`.
 
@@ -8,7 +9,7 @@ Spec: format/files 1.8; format/timeline 6.2.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -20,10 +21,12 @@ from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Counts", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
+__all__ = ["Committed", "Counts", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
 
 Counts = Callable[[LogFile, LogBlock], bool]
 """Returns whether the instant that wrote a block of rows or deletes is one that the reader sees."""
+Committed = Callable[[LogFile], int]
+"""Returns how many bytes of a log commits say they wrote, from its begin; 0 where they say nothing."""
 _NO_ATTEMPT: Final = -1
 
 
@@ -40,16 +43,24 @@ class VisibleInstants:
     """What is later is not seen; empty: everything is."""
     is_named: bool
     """Log files are named by the instant that wrote them, and were chosen by it: layout 2."""
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of each log that commits say they wrote, by its path: for layout 1, where names do not tell the commit."""
+    records: Mapping[str, int] = field(default_factory=dict)
+    """Rows and deletes of logs, by their paths: where one commit wrote all of a log and says how many."""
 
     @staticmethod
-    def of(timeline: Timeline) -> "VisibleInstants":
-        """Read them off a timeline."""
+    def of(
+        timeline: Timeline, lengths: Mapping[str, int], records: Mapping[str, int] | None = None
+    ) -> "VisibleInstants":
+        """Read them off a timeline; `lengths` are needed in layout 1 only, `records` are known in layout 2 only."""
         return VisibleInstants(
             completed=frozenset(timeline.completed),
             hidden=frozenset(timeline.pending_times),
             first_write=timeline.first_write or "",
             until=timeline.until or "",
             is_named=timeline.layout > 1,
+            lengths=lengths,
+            records=records or {},
         )
 
     def counts(self, log: LogFile, block: LogBlock) -> bool:
@@ -59,22 +70,36 @@ class VisibleInstants:
             return True
         return time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
 
+    def committed_bytes(self, log: LogFile) -> int:
+        """Return how many bytes of a log commits say they wrote: in layout 2 all of it, as one commit wrote it."""
+        return log.size_bytes if self.is_named else self.lengths.get(log.path, 0)
 
-def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts) -> list[LogBlock]:
+
+def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, committed: Committed) -> list[LogBlock]:
     """Read the blocks of a slice's logs that count, oldest first, without their contents.
 
     Shape:  logs in merge order.
     Cost:   as `log_blocks`.
-    Raises: CorruptData; Unsupported for a command that is not known.
+    Raises: CorruptData naming the file, also for what cannot be read within the bytes that are committed; Unsupported
+            for a command that is not known.
     """
-    return merge_order(log_blocks(storage, logs), counts)
+    blocks = log_blocks(storage, logs, has_torn=True)
+    for log, block in blocks:
+        if block.kind is BlockKind.CORRUPT and block.position < committed(log):
+            raise CorruptData(
+                "a block of a log that a commit wrote cannot be read; restore the file, or roll the commit back",
+                path=log.path,
+                position=block.position,
+                committed_bytes=committed(log),
+            )
+    return merge_order(((log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT), counts)
 
 
 def log_blocks(storage: Storage, logs: Sequence[LogFile], *, has_torn: bool = False) -> list[tuple[LogFile, LogBlock]]:
     """Read the blocks of logs, without their contents; torn ones are left out, unless `has_torn`.
 
     Cost:   a read a log, several at once; of logs larger than 1 MiB some a block.
-    Raises: CorruptData naming the file.
+    Raises: CorruptData and Unsupported, naming the file.
     """
     by_path = {log.path: log for log in logs}
     blocks = at_once(partial(_blocks_of, storage, by_path), list(by_path))
@@ -86,17 +111,18 @@ def merge_order(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts) -> l
     """Leave out blocks that do not count, and put the others in the order in which they are merged.
 
     Shape:  blocks in the order of files and of places in them -> oldest first.
-    Raises: CorruptData; Unsupported for a command that is not known.
+    Raises: CorruptData naming the file; Unsupported for a command that is not known.
     """
     by_instant: dict[str, list[LogBlock]] = {}
     for log, block in blocks:
-        if block.kind is BlockKind.COMMAND:
-            _ = block.command  # there is one
-            by_instant.pop(block.header(HeaderKey.TARGET_INSTANT_TIME), None)
-        elif block.kind is BlockKind.CDC:
-            raise CorruptData("a log of rows has a block of a change log", file=log.path, position=block.position)
-        elif counts(log, block):
-            by_instant.setdefault(block.instant, []).append(block)
+        with naming_file(log.path):
+            if block.kind is BlockKind.COMMAND:
+                _ = block.command  # there is one
+                by_instant.pop(block.header(HeaderKey.TARGET_INSTANT_TIME), None)
+            elif block.kind is BlockKind.CDC:
+                raise CorruptData("a log of rows has a block of a change log", position=block.position)
+            elif counts(log, block):
+                by_instant.setdefault(block.instant, []).append(block)
     newest_first: dict[str, None] = {}
     became: dict[str, str] = {}
     for instant, written in reversed(by_instant.items()):
@@ -109,7 +135,7 @@ def merge_order(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts) -> l
 
 def _blocks_of(storage: Storage, logs: Mapping[str, LogFile], path: str) -> list[LogBlock]:
     with naming_file(path):
-        return list(read_blocks(partial(storage.get_range, path), logs[path].size_bytes))
+        return list(read_blocks(partial(storage.get_range, path), logs[path].size_bytes, path))
 
 
 def _one_attempt(blocks: Sequence[LogBlock]) -> Sequence[LogBlock]:

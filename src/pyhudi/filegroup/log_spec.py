@@ -4,11 +4,16 @@ Start at `log_spec`.
 """
 
 import json
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.formats.log import BlockKind
+from pyhudi.kernels.rules import MergeSpec
 from pyhudi.options import Settings, between, one_of, option
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import arrow_to_avro, record_name
@@ -18,9 +23,10 @@ __all__ = ["LogSpec", "has_positions", "log_spec"]
 
 BLOCK_FORMAT: Final = option(
     "hoodie.logfile.data.block.format",
-    "parquet",
-    "How rows lie in the blocks of log files. Blocks of every kind are read.",
-    parse=one_of("parquet", "avro"),
+    "",
+    "How rows lie in the blocks of log files: parquet or avro. Empty: parquet, but avro where an ordering field is"
+    " text, which Apache Hudi compares wrongly in blocks of parquet. Blocks of every kind are read.",
+    parse=one_of("parquet", "avro", ""),
 )
 BLOCK_BYTES: Final = option(
     "hoodie.logfile.data.block.max.size",
@@ -41,6 +47,9 @@ POSITIONS: Final = option(
 )
 
 
+_log = logging.getLogger("pyhudi.filegroup")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpec:
     """What all log files of one write share. Units: bytes."""
@@ -55,8 +64,10 @@ class LogSpec:
     has_positions: bool
 
 
-def log_spec(settings: Settings, layout: Layout, rows: RowLayout, table_name: str) -> LogSpec:
-    """Read from a call's settings how logs are written.
+def log_spec(
+    settings: Settings, layout: Layout, rows: RowLayout, table_name: str, merge: MergeSpec | None = None
+) -> LogSpec:
+    """Read from a call's settings how logs are written; `merge` is how a merge-on-read table merges them.
 
     Raises: OptionError.
     """
@@ -64,7 +75,7 @@ def log_spec(settings: Settings, layout: Layout, rows: RowLayout, table_name: st
     return LogSpec(
         is_by_slice=is_by_slice,
         schema=_schema(rows, table_name),
-        kind=BlockKind.AVRO if settings.get(BLOCK_FORMAT) == "avro" else BlockKind.PARQUET,
+        kind=_block_kind(settings.get(BLOCK_FORMAT), _ordering_texts(rows, merge)),
         block_bytes=settings.get(BLOCK_BYTES),
         file_bytes=settings.get(FILE_BYTES),
         has_positions=has_positions(settings, layout),
@@ -74,6 +85,24 @@ def log_spec(settings: Settings, layout: Layout, rows: RowLayout, table_name: st
 def has_positions(settings: Settings, layout: Layout) -> bool:
     """Return whether log blocks say which rows of the base file they replace: at version 6 none does."""
     return settings.get(POSITIONS) and layout.timeline_layout > 1
+
+
+def _ordering_texts(rows: RowLayout, merge: MergeSpec | None) -> list[str]:
+    """Return the ordering columns of text that decide between changes of a log."""
+    if merge is None or not merge.orders_log:
+        return []
+    return [one.name for one in rows.schema if one.name in merge.ordering and pa.types.is_string(one.type)]
+
+
+def _block_kind(asked: str, ordering_texts: Sequence[str]) -> BlockKind:
+    if asked == "parquet" and ordering_texts:
+        _log.warning(
+            "log blocks of parquet are asked for, and the ordering field %s is text: Apache Hudi 1.2 compares it"
+            " wrongly there, and its compactions keep the wrong rows; leave %s out",
+            ", ".join(ordering_texts),
+            BLOCK_FORMAT.key,
+        )
+    return BlockKind.AVRO if asked == "avro" or (not asked and ordering_texts) else BlockKind.PARQUET
 
 
 def _schema(rows: RowLayout, table_name: str) -> str:

@@ -3,10 +3,13 @@
 Start at `changes_in_memory`; where it gives None, `spilled_changes` puts them together by keys.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
+from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_records import Chooser, ReadSpec, estimated_bytes, read_parts
 from pyhudi.filegroup.spilled import SpilledChanges
 from pyhudi.formats.log import LogBlock
@@ -22,13 +25,16 @@ MERGE_MEMORY: Final = option(
     "Bytes of memory in which the rows of one file slice's logs are merged; more are put on a disk of the machine that"
     " merges them and come back some keys at a time.",
     parse=between(1, (1 << 63) - 1),
+    is_kept=False,
 )
 SPILL_DIRECTORY: Final = option(
     "hoodie.memory.spillable.map.path",
     "",
     "Directory of a local disk for rows of logs that do not fit into memory; by default the system's one for temporary"
     " files.",
+    is_kept=False,
 )
+_UNKNOWN: Final[Mapping[str, int]] = MappingProxyType({})
 _COPIES: Final = 4
 """Rows are there as they were read, folded, and in the batch in which they end; beside them what is being read."""
 _MOST_SHARES: Final = 256
@@ -64,39 +70,71 @@ class MergeMemory:
 
 
 def changes_in_memory(
-    blocks: Sequence[LogBlock], spec: ReadSpec, memory: MergeMemory, is_asked: Chooser | None = None
+    blocks: Sequence[LogBlock],
+    spec: ReadSpec,
+    memory: MergeMemory,
+    is_asked: Chooser | None = None,
+    *,
+    records: Mapping[str, int] = _UNKNOWN,
 ) -> list[RowChanges] | None:
     """Read all changes, oldest first; None where they do not fit. `is_asked` leaves keys out.
 
-    Cost: each block once; where they do not fit, what does before that is known.
+    `records` say how many rows and deletes logs have, by their paths.
+
+    Cost:   each block once; where they do not fit, what does before that is known.
+    Raises: CorruptData naming a log that has fewer.
     """
     content_bytes = sum(block.content_bytes for block in blocks)
     if content_bytes * _MOST_GROWTH > memory.rows_bytes and _estimated_bytes(blocks, spec) > memory.rows_bytes:
         return None
     changes: list[RowChanges] = []
+    found: Counter[str] = Counter()
     left = memory.rows_bytes
     for block in blocks:
         for part in read_parts(block, spec, max(1, left)):
+            found[block.path] += len(part.keys)
             changes.append(part if is_asked is None else part.filter(is_asked(part.keys)))
             left -= _size_bytes(changes[-1])
             if left < 0:
                 return None
+    _require_all(found, records)
     return changes
 
 
 def spilled_changes(
-    file: SpillFile, blocks: Sequence[LogBlock], spec: ReadSpec, memory: MergeMemory, is_asked: Chooser | None = None
+    file: SpillFile,
+    blocks: Sequence[LogBlock],
+    spec: ReadSpec,
+    memory: MergeMemory,
+    is_asked: Chooser | None = None,
+    *,
+    records: Mapping[str, int] = _UNKNOWN,
 ) -> SpilledChanges:
     """Write all changes to disk, in as many shares of their keys as it takes for each to fit into memory.
 
-    Cost: each block once, a part of it in memory.
+    Cost:   each block once, a part of it in memory.
+    Raises: as `changes_in_memory`.
     """
     count = min(_MOST_SHARES, max(2, -(-_estimated_bytes(blocks, spec) // memory.rows_bytes)))
     changes = SpilledChanges(file, spec.schema, count)
+    found: Counter[str] = Counter()
     for number, block in enumerate(blocks):
         for part in read_parts(block, spec, memory.part_bytes):
+            found[block.path] += len(part.keys)
             changes.add(part if is_asked is None else part.filter(is_asked(part.keys)), number)
+    _require_all(found, records)
     return changes
+
+
+def _require_all(found: Mapping[str, int], records: Mapping[str, int]) -> None:
+    for path, count in found.items():
+        if count < records.get(path, 0):
+            raise CorruptData(
+                "a log has fewer rows and deletes than its commit wrote; restore the file, or roll the commit back",
+                path=path,
+                records=count,
+                committed_records=records[path],
+            )
 
 
 def _estimated_bytes(blocks: Sequence[LogBlock], spec: ReadSpec) -> int:

@@ -138,16 +138,16 @@ def read_slice(
             not fit into memory, all of these rows are written to a local disk and read again once.
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
-    blocks = blocks_to_merge(storage, task.logs, spec.counts)
+    blocks = blocks_to_merge(storage, task.logs, spec.counts, spec.instants.committed_bytes)
     wanted, is_asked = _read_spec(task, spec), None
     if spec.key_filter is not None:
         is_asked = partial(_is_asked, spec.key_filter)
-    changes = changes_in_memory(blocks, wanted, spec.memory, is_asked)
+    changes = changes_in_memory(blocks, wanted, spec.memory, is_asked, records=spec.instants.records)
     if changes is not None:
         yield from _merged(task, changes, storage, spec, among)
         return
     with closing(SpillFile(spec.memory.spill_directory)) as file:
-        spilled = spilled_changes(file, blocks, wanted, spec.memory, is_asked)
+        spilled = spilled_changes(file, blocks, wanted, spec.memory, is_asked, records=spec.instants.records)
         stored = None if task.base is None else _spilled_base(file, task.base, storage, spec, spilled.count)
         for share in range(spilled.count):
             pa.default_memory_pool().release_unused()  # what Arrow keeps counts, too

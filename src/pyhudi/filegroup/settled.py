@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.parquet import Footer, row_group_stats
 from pyhudi.kernels.merge import MergeSpec, Probe
+from pyhudi.kernels.ordering import compares_as_stored
 from pyhudi.kernels.rules import Fill, to_bools
 
 __all__ = ["are_settled"]
@@ -36,14 +37,15 @@ def _win_by_value(hits: pa.Array, updates: Probe, footer: Footer, spec: MergeSpe
     greatest = None if spec.is_binlog else _greatest(footer, spec.ordering[0], updates.ordering[0].type)
     if greatest is None:
         return False
-    wins = pc.greater_equal if len(spec.ordering) == 1 else pc.greater
+    is_won_by_ties = len(spec.ordering) == 1 and not spec.keeps_ties
+    wins = pc.greater_equal if is_won_by_ties else pc.greater
     return bool(to_bools(wins(updates.ordering[0].take(hits), greatest)).all())
 
 
 def _greatest(footer: Footer, name: str, kind: pa.DataType) -> pa.Scalar | None:
     """Return the greatest ordering value of a base file; None where it is not known."""
-    stats = [one for one in row_group_stats(footer, name) if one.rows_count]
-    if name not in footer.schema.names or footer.schema.field(name).type != kind:
+    if name not in footer.schema.names or footer.schema.field(name).type != kind or not compares_as_stored(kind):
         return None
+    stats = [one for one in row_group_stats(footer, name) if one.rows_count]
     bounds = [one.greatest for one in stats if one.greatest is not None and one.nulls_count == 0]
     return pa.scalar(max(bounds), kind) if bounds and len(bounds) == len(stats) else None

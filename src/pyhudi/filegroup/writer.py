@@ -41,10 +41,13 @@ __all__ = [
     "FileTask",
     "Rewritten",
     "Sink",
+    "Tally",
     "WriteSpec",
     "WriteStatus",
     "create_base_file",
     "merge_base_file",
+    "planned_base_file",
+    "publish_base_file",
     "rewrite_base_file",
     "store_base_file",
     "unwritten",
@@ -66,6 +69,8 @@ class WriteSpec:
     """None: no bloom filter and no key range in the footer (virtual keys)."""
     logs: LogSpec | None = None
     """None for a write that has no log files."""
+    required: tuple[str, ...] = ()
+    """Ordering columns in which no new value may be null."""
 
     def with_threads(self, threads: int) -> "WriteSpec":
         """Allow a task to read and write the columns of its files with several threads."""
@@ -143,7 +148,7 @@ class _NothingChangedError(Exception):
 
 
 @dataclass(slots=True)
-class _Tally:
+class Tally:
     """What the batches that went by add up to."""
 
     rows: int = 0
@@ -159,7 +164,7 @@ class _Content:
     """A file about to be written."""
 
     batches: Iterator[pa.RecordBatch]
-    tally: _Tally
+    tally: Tally
     """Complete once the batches went by."""
     bloom: Callable[[], BloomFilter | None]
     """Asked once the batches went by."""
@@ -171,9 +176,9 @@ def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa
     Shape:  rows: the table's columns plus KEY and PARTITION.
     """
     if not rows.num_rows:
-        return _status(spec, task, "", _Tally())
-    tally = _Tally(inserts=rows.num_rows)
-    laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, _base_file(spec, task).name)
+        return _status(spec, task, "", Tally())
+    tally = Tally(inserts=rows.num_rows)
+    laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, planned_base_file(spec, task).name)
     bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
     batches = iter(laid_out.to_batches())
     content = _Content(batches=_counted(batches, spec, tally), tally=tally, bloom=lambda: bloom)
@@ -196,9 +201,9 @@ def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: 
     if task.base is None:
         kept = pa.array(~updates.is_delete)
         return create_base_file(storage, spec, task, updates.rows.filter(kept))
-    file = _base_file(spec, task)
+    file = planned_base_file(spec, task)
     fresh = updates.laid_out(base_file_rows(updates.rows, spec.layout, spec.instant, task.number, file.name))
-    tally, state = _Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
+    tally, state = Tally(), _MergeState(seen=np.zeros(len(updates.keys), dtype=np.bool_))
     with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         footer = read_footer(source)
         threads = spec.parquet.threads
@@ -227,7 +232,7 @@ def rewrite_base_file(
     rows as `create_base_file` takes them. Nothing is written when nothing changes.
     """
     assert task.base is not None, "only a stored file can be rewritten"
-    tally, file = _Tally(), _base_file(spec, task)
+    tally, file = Tally(), planned_base_file(spec, task)
     with naming_file(task.base.path), storage.open_input(task.base.path) as source:
         footer = read_footer(source)
         threads = spec.parquet.threads
@@ -263,7 +268,7 @@ def store_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: Ite
 
     Shape:  rows: `RowLayout.file_schema`; the base file's own name what it is in. No batch has such rows and new keys.
     """
-    file, tally, footer = _base_file(spec, task), _Tally(), _stored_footer(storage, task)
+    file, tally, footer = planned_base_file(spec, task), Tally(), _stored_footer(storage, task)
     filter_ = NextFilter.of(spec.bloom, footer) if footer is not None else None
     in_base = filter_.stored if filter_ is not None else None
     named, changed = task.base.name if task.base else "", []
@@ -327,7 +332,7 @@ class _MergeState:
 
 
 def _merge(
-    batches: Iterator[pa.RecordBatch], updates: Probe, spec: WriteSpec, tally: _Tally, state: _MergeState
+    batches: Iterator[pa.RecordBatch], updates: Probe, spec: WriteSpec, tally: Tally, state: _MergeState
 ) -> Iterator[pa.RecordBatch]:
     rules = replace(spec.merge, marks_filled=True)
     for batch in batches:
@@ -358,7 +363,7 @@ def _renamed(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
 
 
 def _rewritten(
-    batches: Iterator[pa.RecordBatch], change: Callable[[pa.RecordBatch], Rewritten], tally: _Tally
+    batches: Iterator[pa.RecordBatch], change: Callable[[pa.RecordBatch], Rewritten], tally: Tally
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         changed = change(batch)
@@ -368,7 +373,7 @@ def _rewritten(
 
 
 def _counted(
-    batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: _Tally, filter_: NextFilter | None = None
+    batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: Tally, filter_: NextFilter | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Count rows and follow keys and their range as batches go by."""
     for batch in batches:
@@ -390,27 +395,45 @@ def _write_marked(
     task: FileTask,
     content: "_Content",
 ) -> WriteStatus:
-    """Marker first, then the file; it appears whole under a name that is the same for every attempt."""
-    file = _base_file(spec, task)
+    """Write a file from batches; see `publish_base_file`."""
+
+    def write(sink: pa.NativeFile, footer: Callable[[], dict[str, str]]) -> None:
+        write_base_file(sink, content.batches, spec.layout.file_schema, spec.parquet, footer)
+
+    return publish_base_file(storage, spec, task, write=write, tally=content.tally, bloom=content.bloom)
+
+
+def publish_base_file(
+    storage: Storage,
+    spec: WriteSpec,
+    task: FileTask,
+    *,
+    write: Callable[[pa.NativeFile, Callable[[], dict[str, str]]], None],
+    tally: Tally,
+    bloom: Callable[[], BloomFilter | None],
+) -> WriteStatus:
+    """Write a marker, then the file: it appears whole under a name that is the same for every attempt.
+
+    `write` is given the sink and what makes the footer's key values; `bloom` is asked once the rows went by.
+    """
+    file = planned_base_file(spec, task)
     storage.put(marker_path(spec.instant, file.path, "MERGE" if task.base else "CREATE"), b"")
 
     def footer() -> dict[str, str]:
-        status = _status(spec, task, file.path, content.tally)
+        status = _status(spec, task, file.path, tally)
         ours = {_STATUS_KEY: json.dumps(asdict(status), separators=(",", ":"))}
         if spec.bloom is None:
             return ours
-        return ours | base_file_key_values(
-            bloom=content.bloom(), min_key=content.tally.smallest, max_key=content.tally.largest
-        )
+        return ours | base_file_key_values(bloom=bloom(), min_key=tally.smallest, max_key=tally.largest)
 
     try:
         with storage.open_output(file.path, PutMode.CREATE) as sink:
-            write_base_file(sink, content.batches, spec.layout.file_schema, spec.parquet, footer)
+            write(sink, footer)
     except _NothingChangedError:
-        return _status(spec, task, "", _Tally())
+        return _status(spec, task, "", Tally())
     except PreconditionFailed:
         return _stored_status(storage, file)
-    return replace(_status(spec, task, file.path, content.tally), size_bytes=storage.head(file.path).size_bytes)
+    return replace(_status(spec, task, file.path, tally), size_bytes=storage.head(file.path).size_bytes)
 
 
 def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:
@@ -424,7 +447,7 @@ def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:
     return replace(status, size_bytes=storage.head(file.path).size_bytes)
 
 
-def _status(spec: WriteSpec, task: FileTask, path: str, tally: _Tally) -> WriteStatus:
+def _status(spec: WriteSpec, task: FileTask, path: str, tally: Tally) -> WriteStatus:
     return WriteStatus(
         partition=task.partition,
         file_id=task.file_id,
@@ -439,7 +462,8 @@ def _status(spec: WriteSpec, task: FileTask, path: str, tally: _Tally) -> WriteS
     )
 
 
-def _base_file(spec: WriteSpec, task: FileTask) -> BaseFile:
+def planned_base_file(spec: WriteSpec, task: FileTask) -> BaseFile:
+    """Return the file that a task writes; its size is not known yet."""
     return BaseFile(
         partition=task.partition,
         file_id=task.file_id,

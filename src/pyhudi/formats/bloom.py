@@ -8,7 +8,7 @@ import base64
 import binascii
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData, InvalidInput, LimitExceeded, Unsupported
 from pyhudi.hashing import U32, Index, MurmurBlock, murmur_blocks
 
-__all__ = ["BloomFilter", "BloomType", "add", "build", "decode_bloom", "encode_bloom", "might_contain"]
+__all__ = ["BloomFilter", "BloomType", "add", "build", "decode_bloom", "encode_bloom", "might_contain", "union"]
 
 Bits: TypeAlias = npt.NDArray[np.uint8]
 
@@ -113,6 +113,31 @@ def add(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> BloomFilter:
         active += len(fits)
         done += len(fits)
     return replace(bloom, rows=tuple(rows), active_count=active)
+
+
+def union(blooms: Sequence[BloomFilter]) -> BloomFilter | None:
+    """Return a filter of the keys of several, no key hashed; None where they are of different shapes.
+
+    A dynamic one has as many rows as it may grow to, and the others' rows are laid over these in turn, as keys are that
+    come once it is full.
+
+    Shape: at least one filter.
+    """
+    first = blooms[0]
+    shapes = {(one.type_code, one.bits_count, one.hash_count, one.entries) for one in blooms}
+    if len(shapes) > 1:
+        return None
+    is_dynamic = first.type_code is BloomType.DYNAMIC_V0
+    most = max(1, math.ceil(first.max_entries / first.entries)) if is_dynamic else 1
+    rows: list[Bits] = []
+    for at, row in enumerate(row for one in blooms for row in one.rows):
+        if at < most:
+            rows.append(row)
+        else:
+            rows[at % most] = rows[at % most] | row
+    keys_count = sum((len(one.rows) - 1) * one.entries + one.active_count for one in blooms)
+    # The last row counts as full, whatever room it has: rows before it may have some too, which nothing can tell.
+    return replace(first, rows=tuple(rows), active_count=max(first.entries, keys_count) if is_dynamic else 0)
 
 
 def might_contain(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:

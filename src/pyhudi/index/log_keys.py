@@ -24,7 +24,7 @@ def are_in_logs(one: FileSlice, *, keys: WantedKeys, storage: Storage, spec: Sli
     """
     left = keys.in_partition(one.group.partition)
     reads = _keys_only(spec)
-    for block in reversed(blocks_to_merge(storage, one.logs, spec.counts)):
+    for block in reversed(blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes)):
         found = pc.is_in(left, value_set=read_changes(block, reads).keys)
         fewer = left.filter(pc.invert(found))
         if not len(fewer):

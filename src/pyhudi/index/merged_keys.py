@@ -8,16 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.index.stored_keys import common_keys, located_schema
 from pyhudi.kernels.keys import record_keys
+from pyhudi.predicate import Between, column, literal
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
-__all__ = ["MergedSlices", "find_in_slice", "slice_keys"]
+__all__ = ["MergedSlices", "find_in_slice", "slice_keys", "stored_rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +36,22 @@ def find_in_slice(
     """Find which of some distinct keys one slice holds, given its place in the list.
 
     Shape: as `stored_keys.find_in_file`.
-    Cost:  the key column and the stored columns of the base file, and the logs.
+    Cost:  the key column and the stored columns of the row groups around the keys, and of the logs.
     """
     index, one = numbered
-    known = _keyed(one, storage, spec, stored)
+    known = _keyed(one, storage, _around(keys, spec), stored)
     found, rows = common_keys(keys, known[KEY])
     return _located(index, one, found, known.take(rows), stored)
+
+
+def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
+    """Read the rows that a slice has of some keys.
+
+    Shape: KEY and the `stored` columns, a row a stored row.
+    Cost:  as `find_in_slice`.
+    """
+    known = _keyed(one, storage, _around(keys, spec), stored)
+    return known.filter(pc.is_in(known[KEY], value_set=keys))
 
 
 def slice_keys(
@@ -49,6 +61,15 @@ def slice_keys(
     index, one = numbered
     known = _keyed(one, storage, spec, stored)
     yield from _located(index, one, known[KEY].combine_chunks(), known, stored).to_batches()
+
+
+def _around(keys: pa.Array, spec: SliceSpec) -> SliceSpec:
+    """Read rows between the least and the greatest key only, where rows carry their keys."""
+    if not len(keys) or not spec.layout.has_meta_values:
+        return spec
+    bounds = pc.min_max(keys)
+    low, high = (literal(str(bounds[end])) for end in ("min", "max"))
+    return replace(spec, predicate=Between(value=column(KEY), lower=low, upper=high))
 
 
 def _located(index: int, one: FileSlice, keys: pa.Array, rows: pa.Table, stored: pa.Schema) -> pa.Table:

@@ -6,19 +6,21 @@ names its file group. Start at `find_keys`.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pyhudi.engine.api import KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows, ScanFile
+from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows, ScanFile
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.index.bloom import prune_file
 from pyhudi.index.choice import IndexKind, IndexPlan
+from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows, may_delete
 from pyhudi.index.log_keys import are_in_logs
 from pyhudi.index.lookup import Located, WantedKeys, locate
 from pyhudi.index.merged_keys import MergedSlices
@@ -45,8 +47,8 @@ class Found:
 class KeysInLogs:
     """Which slices hold the keys that their readers see.
 
-    Any other slice holds those of its base file, also of rows that its logs delete: enough to know where a change of a
-    key goes where only base files get new keys. Its logs have some of these.
+    Any other slice holds those of its base file, its logs some of these. Where a key that they delete is found nowhere
+    else, a row of it goes back there, as Apache Hudi's writers send it.
     """
 
     spec: SliceSpec
@@ -72,8 +74,9 @@ def find_keys(
 ) -> Found:
     """Look up which of the slices holds which key, and, with `numbers_rows`, in which row where that is seen.
 
-    Cost: reads the key column of the base files that may hold a key; of merged slices the logs, too. A base file is not
-          read where the logs on it have all keys that are wanted of its partition, and no other file group is there.
+    Cost: reads the key column of the base files that may hold a key; of merged slices the logs, too, and of others
+          where several of a partition have a key. A base file is not read where the logs on it have all keys that are
+          wanted of its partition, and no other file group is there.
     """
     together = [] if merging is None else [one for one in slices if merging.concerns(one)]
     kept = [one for one in slices if one.base is not None and one not in together]
@@ -96,10 +99,47 @@ def find_keys(
         merged=merged,
         numbers_rows=numbers_rows,
     )
+    if merging is not None and by_partition:
+        found = replace(found, frame=_settled(engine, storage, found.frame, kept, merging.spec))
     if not logged:
         return Found(frame=found.frame, slices=(*kept, *together), rows=found.rows)
     frame = _with_located(found, logged, len(kept) + len(together))
     return Found(frame=frame, slices=(*kept, *together, *logged), rows=found.rows)
+
+
+def _settled(engine: Engine, storage: Storage, found: Frame, slices: Sequence[FileSlice], spec: SliceSpec) -> Frame:
+    """Leave out base files whose logs delete a key that is elsewhere; these slices are the first that were looked up.
+
+    Cost: where what was found is here, the keys that several base files have, of those with logs; else the keys of the
+          base files on which logs lie that delete any.
+    """
+    logged = [(index, one) for index, one in enumerate(slices) if one.logs]
+    if not logged or len(slices) < 2:
+        return found
+    if not isinstance(found, LocalFrame):
+        checks = engine.run(partial(may_delete, storage=storage, spec=spec), [one for _, one in logged])
+        places = [place for place, may in zip(logged, checks, strict=True) if may]
+        dead = engine.rows(partial(dead_rows, storage=storage, spec=spec), places, LOCATED)
+        return engine.settle(found, dead) if places else found
+    suspects = _suspects(found.narrow(LOCATED.names), dict(logged))
+    tables = engine.run(partial(dead_keys, storage=storage, spec=spec), suspects)
+    deleted = pa.concat_tables([LOCATED.empty_table(), *tables])
+    return engine.settle(found, LocalFrame.of(deleted)) if deleted.num_rows else found
+
+
+def _suspects(located: pa.Table, logged: Mapping[int, FileSlice]) -> list[Suspect]:
+    """Gather the keys of each slice with logs that other slices of its partition have, too."""
+    homes = located.group_by([KEY, PARTITION]).aggregate([([], "count_all")])
+    repeated = homes.filter(pc.greater(homes["count_all"], 1)).drop_columns(["count_all"])
+    if not repeated.num_rows:
+        return []
+    several = located.join(repeated, [KEY, PARTITION], join_type="inner")
+    files = several[FILE_INDEX]
+    return [
+        Suspect(index=index, slice=one, keys=pc.unique(several.filter(pc.equal(files, index))[KEY]))
+        for index, one in logged.items()
+        if pc.any(pc.equal(files, index)).as_py()
+    ]
 
 
 def _in_logs(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.merge import Probe, probe
+from pyhudi.kernels.merge import Burials, Probe, probe
 from pyhudi.kernels.mergers import KeyedChanges, merge_in_order
 from pyhudi.kernels.precombine import key_codes, order_ranks
 from pyhudi.kernels.rules import (
@@ -36,8 +36,9 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
 
     In commit-time order the last change of a key counts, in event-time order the one with the greatest ordering value
     and of equal ones the last. A delete without ordering value beats every earlier change and loses to every later row;
-    of the base file it beats any row, but a row that follows it meets the base file by its own ordering value. Cells
-    that a newer change does not set are those of the older one, or stay unset for the base file to fill.
+    of the base file it beats any row. What a delete deletes stays so where a row follows it, of the base file too,
+    which in Apache Hudi the row meets by its own ordering value. Cells that a newer change does not set are those of
+    the older one, or stay unset for the base file to fill.
 
     Shape:  at least one part, oldest first, with the same columns in `rows` -> rows in the order of the input.
     Nulls:  a null ordering value counts as 0, the epoch, or the empty text.
@@ -52,8 +53,9 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
     if spec.merger is not None:
         return _folded_by(spec.merger, rows, keys, changes.is_delete)
     cells = _unset_cells(parts, rows, spec)
-    folded = _folded(_codes(keys, changes.positions), changes, cells, spec)
     unordered = changes.by_key if spec.log_rule is LogRule.PRECOMBINED else changes.is_unordered
+    bury_all = unordered | changes.is_unordered
+    folded = _folded(_codes(keys, changes.positions), changes, cells, spec, bury_all)
     if folded is None:
         found = probe(rows, keys, changes.is_delete, spec, unordered=unordered)
         return replace(found, positions=changes.positions, unset=cells)
@@ -66,7 +68,17 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
         rows=folded.take(rows),
         unset={name: flags for name, flags in unset.items() if flags.any()},
         positions=None if changes.positions is None else changes.positions[kept],
+        buried=_buried(rows, folded.graves, bury_all, spec),
     )
+
+
+def _buried(rows: pa.Table, graves: Indices, bury_all: Bools, spec: MergeSpec) -> Burials | None:
+    updates = np.flatnonzero(graves >= 0)
+    if not len(updates):
+        return None
+    deletes = graves[updates]
+    narrow = rows.select([name for name in spec.ordering if name in rows.column_names]).take(pa.array(deletes))
+    return Burials.of(updates, narrow, bury_all[deletes], spec)
 
 
 def _folded_by(merger: Merger, rows: pa.Table, keys: pa.ChunkedArray, is_delete: Bools) -> Probe:
@@ -129,6 +141,8 @@ class _Folded:
 
     rows: Indices
     sources: Mapping[str, Indices]
+    graves: Indices
+    """The delete that each of them follows, the one that deletes most; less than 0 where there is none."""
 
     def take(self, rows: pa.Table) -> pa.Table:
         """Gather each column once."""
@@ -140,7 +154,9 @@ class _Folded:
         return pa.Table.from_arrays(columns, schema=rows.schema)
 
 
-def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec: MergeSpec) -> _Folded | None:
+def _folded(
+    codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec: MergeSpec, bury_all: Bools
+) -> _Folded | None:
     """Let the changes of each key meet one after the other, all keys at once; None where each key is there once."""
     counts = np.bincount(codes)
     if not len(counts) or counts.max() == 1:
@@ -153,7 +169,7 @@ def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec:
         ranks[repeated] = order_ranks(changes.ordering, repeated)
     heads = order[starts].copy()
     sources = {name: heads.copy() for name in cells} if spec.fills_log else {}
-    marks = heads.copy()
+    marks, graves = heads.copy(), np.full(len(heads), -1, dtype=np.int64)
     for number in range(1, int(counts.max())):
         met = np.flatnonzero(counts > number)
         new, old = order[starts[met] + number], heads[met]
@@ -163,12 +179,18 @@ def _folded(codes: Indices, changes: _Changes, cells: Mapping[str, Bools], spec:
             empty, current = cells[name], source[met]
             takes_cell = np.where(both_rows, np.where(takes, ~empty[new], empty[current]), takes)
             source[met] = np.where(takes_cell, new, current)
+        buries = takes & changes.is_delete[old] & ~((graves[met] >= 0) & bury_all[graves[met]])
+        graves[met] = np.where(buries, old, graves[met])
         heads[met] = np.where(takes, new, old)
         marks[met] = np.where(takes | both_rows, new, marks[met])
     if spec.marks_filled and spec.fills_log:
         sources |= dict.fromkeys(META_COLUMNS, marks)
     ascending = np.argsort(heads)
-    return _Folded(rows=heads[ascending], sources={name: source[ascending] for name, source in sources.items()})
+    return _Folded(
+        rows=heads[ascending],
+        sources={name: source[ascending] for name, source in sources.items()},
+        graves=graves[ascending],
+    )
 
 
 def _takes(new: Indices, old: Indices, changes: _Changes, ranks: Indices, spec: MergeSpec) -> Bools:

@@ -4,7 +4,7 @@ Pure Arrow kernels. Decide on narrow columns, touch wide rows once. Start at `pr
 a log), then `merge_batch`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.key_lookup import KeyLookup
 from pyhudi.kernels.mergers import KeyedChanges, merge_in_order
+from pyhudi.kernels.ordering import comparable, compare_values
 from pyhudi.kernels.precombine import newer_rows
 from pyhudi.kernels.rules import (
     DELETE_COLUMNS,
@@ -28,7 +29,6 @@ from pyhudi.kernels.rules import (
     deleted_rows,
     empty_cells,
     empty_in,
-    filled,
     one_array,
     ordering_values,
     to_bools,
@@ -37,10 +37,12 @@ from pyhudi.kernels.rules import (
 
 __all__ = [
     "DELETE_COLUMNS",
+    "Burials",
     "Kept",
     "MergeSpec",
     "Merged",
     "Probe",
+    "beaten_rows",
     "deleted_rows",
     "keep_unbeaten",
     "merge_batch",
@@ -50,6 +52,47 @@ __all__ = [
 ]
 
 _RECORD_KEY = "_hoodie_record_key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burials:
+    """Deletes of a log that later rows of their keys follow: what they deleted does not come back by these rows.
+
+    A delete without ordering value deletes whatever is stored, any other what has no greater one.
+    """
+
+    updates: Indices
+    """Which updates of a probe follow a delete, ascending."""
+    deletes: pa.Table
+    """The ordering columns of these deletes, as the log has them."""
+    wins_always: Bools
+    ordering: tuple[pa.Array, ...]
+    """As they compare; empty where all deletes win always."""
+
+    @staticmethod
+    def of(updates: Indices, deletes: pa.Table, wins_always: Bools, spec: MergeSpec) -> "Burials":
+        """Prepare deletes to meet stored rows.   Shape: n numbers, n rows with the ordering columns, n flags."""
+        ordering = ordering_values(deletes, spec) if spec.orders_stored else ()
+        return Burials(
+            updates=updates,
+            deletes=deletes,
+            wins_always=wins_always | (not ordering),
+            ordering=tuple(one_array(comparable(column)) for column in ordering),
+        )
+
+    def cover(self, hits: Indices, stored: Sequence[pa.Array]) -> Bools:
+        """Return which updates meet a stored row that was deleted before them.
+
+        Shape: n numbers of updates, the comparable ordering columns of the n rows they meet -> n flags.
+        """
+        covered = np.zeros(len(hits), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(self.updates, hits), len(self.updates) - 1)
+        met = np.flatnonzero(self.updates[places] == hits)
+        deletes, rows = places[met], pa.array(met)
+        deleted = [column.take(pa.array(deletes)) for column in self.ordering]
+        smaller, _ = compare_values(deleted, [column.take(rows) for column in stored][: len(deleted)], len(met))
+        covered[met] = self.wins_always[deletes] | ~smaller
+        return covered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +113,8 @@ class Probe:
     """The row of the base file that each update meets; None where they are not known."""
     lookup: KeyLookup | None = None
     """Finds `keys` sooner than Arrow does; None where it would not."""
+    buried: Burials | None = None
+    """Deletes that updates follow; None where none does."""
     changes: KeyedChanges | None = None
     """What a merger of the user's makes stored rows meet instead of `rows`; None where none rules."""
 
@@ -116,7 +161,7 @@ def probe(
         rows=rows,
         is_delete=deletes,
         wins_always=wins if unordered is None else wins | unordered,
-        ordering=tuple(one_array(filled(column)) for column in ordering),
+        ordering=tuple(one_array(comparable(column)) for column in ordering),
         unset=empty_cells(rows, spec) if spec.fill is not Fill.NOTHING else {},
     )
 
@@ -152,9 +197,9 @@ def merge_batch(
         return Merged(batch=batch, hits=hits, updated_count=0, deleted_count=0)
     if spec.merger is not None and updates.changes is not None:
         return _merged_by(spec.merger, batch, rows, hits, updates.changes)
-    wins = _wins(batch, rows, hits, updates, spec)
+    wins, is_buried = _wins(batch, rows, hits, updates, spec)
     is_delete = updates.is_delete[hits]
-    meeting = _Meeting(rows=rows, hits=hits, replaces=wins & ~is_delete, loses=~wins & ~is_delete)
+    meeting = _Meeting(rows=rows, hits=hits, replaces=wins & ~is_delete, loses=~wins & ~is_delete, is_buried=is_buried)
     cells = _cells(batch, meeting, updates, spec)
     merged = _replace(batch, meeting, updates.rows, cells)
     deletes = wins & is_delete
@@ -194,10 +239,22 @@ def keep_unbeaten(
         rows, hits = _meet_by_key(keys, updates)
     if not len(hits):
         return Kept(batch=batch, won=hits, lost=hits)
-    wins = _wins(batch, rows, hits, updates, spec)
+    wins, _ = _wins(batch, rows, hits, updates, spec)
     is_kept = np.ones(batch.num_rows, dtype=np.bool_)
     is_kept[rows[wins]] = False
     return Kept(batch=batch.filter(pa.array(is_kept)), won=hits[wins], lost=hits[~wins])
+
+
+def beaten_rows(rows: pa.Table, stored: pa.Table, spec: MergeSpec) -> Bools:
+    """Return which rows have a smaller ordering value than the stored row that they meet, in whatever file that is.
+
+    A delete without ordering value never has.
+
+    Shape: n rows and the n that they meet, both with the ordering columns -> n flags.
+    """
+    given, met = ordering_values(rows, spec), ordering_values(stored, spec)
+    smaller, _ = compare_values([comparable(one) for one in given], [comparable(one) for one in met], rows.num_rows)
+    return smaller & ~(deleted_rows(rows, spec) & without_value(given, rows.num_rows))
 
 
 def replace_rows(batch: pa.RecordBatch, where: pa.BooleanArray, fresh: Mapping[str, pa.Array]) -> pa.RecordBatch:
@@ -240,24 +297,22 @@ def _meet_by_position(rows: Indices, updates: Indices) -> tuple[Indices, Indices
     return places, near
 
 
-def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> Bools:
-    """Return which hits beat the stored row: narrow columns only."""
+def _wins(batch: pa.RecordBatch, rows: Indices, hits: Indices, updates: Probe, spec: MergeSpec) -> tuple[Bools, Bools]:
+    """Return which hits beat the stored row, and which of them follow a delete of it: narrow columns only."""
+    buried = np.zeros(len(hits), dtype=np.bool_)
     if not updates.ordering:
-        return np.ones(len(hits), dtype=np.bool_)
-    taken = pa.array(rows)
-    wins = np.ones(len(hits), dtype=np.bool_)
-    undecided = np.ones(len(hits), dtype=np.bool_)
+        return np.ones(len(hits), dtype=np.bool_), buried if updates.buried is None else updates.buried.cover(hits, ())
     names = [name for name in spec.ordering if name in batch.schema.names]
-    met = ordering_values(batch.select(names).take(taken), spec)
-    for column, new in zip(met, updates.ordering, strict=True):
-        stored = filled(column)
-        fresh = new.take(pa.array(hits))
-        smaller = to_bools(pc.less(fresh, stored)) & undecided
-        wins[smaller] = False
-        undecided &= to_bools(pc.equal(fresh, stored))
+    met, fresh = ordering_values(batch.select(names).take(pa.array(rows)), spec), pa.array(hits)
+    stored = [one_array(comparable(column)) for column in met]
+    if updates.buried is not None:
+        buried = updates.buried.cover(hits, stored)
+    given = [column.take(fresh) for column in updates.ordering]
+    smaller, equal = compare_values(given, stored, len(hits))
+    wins = ~smaller
     if spec.keeps_ties:  # a stored row without ordering value never stays
-        wins[undecided & ~updates.is_delete[hits] & ~without_value(met, len(hits))] = False
-    return wins | updates.wins_always[hits]
+        wins[equal & ~updates.is_delete[hits] & ~without_value(met, len(hits))] = False
+    return wins | updates.wins_always[hits] | buried, buried
 
 
 def _merged_by(merger: Merger, batch: pa.RecordBatch, rows: Indices, hits: Indices, changes: KeyedChanges) -> Merged:
@@ -265,7 +320,7 @@ def _merged_by(merger: Merger, batch: pa.RecordBatch, rows: Indices, hits: Indic
     stored = pa.Table.from_batches([batch.take(pa.array(rows))])
     none = np.zeros(len(rows), dtype=np.bool_)
     made, is_gone = merge_in_order(stored, none, changes.of_keys(hits), merger)
-    meeting = _Meeting(rows=rows, hits=np.arange(len(rows)), replaces=~is_gone, loses=none)
+    meeting = _Meeting(rows=rows, hits=np.arange(len(rows)), replaces=~is_gone, loses=none, is_buried=none)
     merged = _replace(batch, meeting, made, {})
     if is_gone.any():
         kept = np.ones(batch.num_rows, dtype=np.bool_)
@@ -284,11 +339,15 @@ class _Meeting(NamedTuple):
     """Meetings in which the update takes the row's place."""
     loses: Bools
     """Meetings in which the stored row stays."""
+    is_buried: Bools
+    """Meetings with a row that was deleted before the update came, and fills no cells of it."""
 
 
 def _cells(batch: pa.RecordBatch, meeting: _Meeting, updates: Probe, spec: MergeSpec) -> dict[str, Bools]:
     """Return which cells come from the update, of columns in which these are not the cells of the rows it replaces."""
-    cells = {name: meeting.replaces & ~unset[meeting.hits] for name, unset in updates.unset.items()}
+    cells = {
+        name: meeting.replaces & (~unset[meeting.hits] | meeting.is_buried) for name, unset in updates.unset.items()
+    }
     if spec.fill is Fill.NOTHING or not meeting.loses.any():
         return cells
     filled_rows = np.zeros(len(meeting.rows), dtype=np.bool_)

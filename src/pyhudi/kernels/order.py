@@ -1,4 +1,4 @@
-"""Sort rows, for bulk_insert.
+"""Sort rows, for bulk_insert and clustering.
 
 Nulls come first and NaN last, as Spark sorts ascending; strings by their bytes. Rows that are equal keep their order.
 Start at `sort_rows`.
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import InvalidInput
 from pyhudi.kernels.keys.columns import find_field
 
-__all__ = ["sort_rows"]
+__all__ = ["named_columns", "row_order", "sort_rows"]
 
 
 def sort_rows(table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -23,11 +23,16 @@ def sort_rows(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     Raises: InvalidInput for a column that is not there or cannot be sorted.
     Cost:   one sort of the named columns, one gather of the rest.
     """
-    return table.take(_order(_sort_columns(table, columns)))
+    return table.take(row_order(table, columns))
 
 
-def _named(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Take the named columns, a field of a struct as a column of its own named `a.b`."""
+def row_order(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """Return the row numbers of a table in the order of columns; see `sort_rows`.   Shape: n rows -> n numbers."""
+    return _order(_sort_columns(table, columns))
+
+
+def named_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the named columns, a field of a struct as a column of its own named `a.b`.   Raises: InvalidInput."""
     found = {name: find_field(table, name) for name in columns}
     missing = [name for name, column in found.items() if column is None]
     if missing or not found:
@@ -43,7 +48,7 @@ def _sort_columns(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     Arrow puts NaN beside the nulls, and its releases differ in how a null placement is asked for.
     """
     made: list[pa.ChunkedArray] = []
-    for column in _named(table, columns).columns:
+    for column in named_columns(table, columns).columns:
         plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         if pa.types.is_nested(plain.type):
             raise InvalidInput("rows cannot be sorted by a nested column; name one of its fields", type=str(plain.type))

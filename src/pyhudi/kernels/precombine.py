@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.kernels.rules import Bools, Indices, filled, one_array, without_value
+from pyhudi.kernels.ordering import comparable
+from pyhudi.kernels.rules import Bools, Indices, one_array, without_value
 
 __all__ = ["key_codes", "newer_rows", "order_ranks"]
 
@@ -51,7 +52,7 @@ def order_ranks(ordering: Sequence[pa.ChunkedArray], rows: Indices) -> Indices:
     """
     taken, ranks = pa.array(rows), np.zeros(len(rows), dtype=np.int64)
     for column in ordering:
-        dense = pc.rank(filled(column).take(taken), sort_keys="ascending", tiebreaker="dense").to_numpy()
+        dense = pc.rank(comparable(column).take(taken), sort_keys="ascending", tiebreaker="dense").to_numpy()
         ranks = ranks * (len(rows) + 1) + dense.astype(np.int64)
         ranks = np.unique(ranks, return_inverse=True)[1] if len(ordering) > 1 else ranks
     return ranks

@@ -5,7 +5,6 @@ Pure Arrow kernels. Start at `MergeSpec`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 __all__ = [
     "DELETE_COLUMNS",
+    "IS_DELETED",
     "META_COLUMNS",
     "Bools",
     "Fill",
@@ -25,7 +25,6 @@ __all__ = [
     "deleted_rows",
     "empty_cells",
     "empty_in",
-    "filled",
     "one_array",
     "ordering_values",
     "to_bools",
@@ -35,9 +34,9 @@ __all__ = [
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-_IS_DELETED = "_hoodie_is_deleted"
+IS_DELETED = "_hoodie_is_deleted"
 _OPERATION = "_hoodie_operation"
-DELETE_COLUMNS = (_IS_DELETED, _OPERATION)
+DELETE_COLUMNS = (IS_DELETED, _OPERATION)
 """Columns by which a row itself says that it is a delete."""
 META_COLUMNS = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name")
 """Columns that say by which write a row came, and not what it is."""
@@ -135,8 +134,8 @@ class MergeSpec:
 def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
     """Return which rows are deletes by their own columns.   Spec: format/files 6.4."""
     deleted = np.zeros(rows.num_rows, dtype=np.bool_)
-    if _IS_DELETED in rows.column_names:
-        deleted |= to_bools(pc.equal(rows[_IS_DELETED], pa.scalar(value=True)))
+    if IS_DELETED in rows.column_names:
+        deleted |= to_bools(pc.equal(rows[IS_DELETED], pa.scalar(value=True)))
     if _OPERATION in rows.column_names:
         deleted |= to_bools(pc.is_in(rows[_OPERATION], value_set=pa.array(["D", "-U"])))
     if spec.delete_field and spec.delete_field in rows.column_names:
@@ -176,16 +175,6 @@ def without_value(ordering: Sequence[pa.ChunkedArray], count: int) -> Bools:
     return flags | to_bools(pc.equal(ordering[0], 0)) if pa.types.is_int32(ordering[0].type) else flags
 
 
-def filled(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Put the smallest natural value in place of null, as Hudi's default ordering value is 0.
-
-    Shape: n values of any type that has an order -> n values.
-    """
-    if column.null_count == 0:
-        return column
-    return pc.fill_null(column, _smallest(column.type))
-
-
 def empty_cells(rows: pa.Table, spec: MergeSpec) -> dict[str, Bools]:
     """Return the cells that the older row of a key fills: column -> n flags, of columns that have such cells.
 
@@ -212,16 +201,6 @@ def _is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         return _is_text(kind.value_type)
     return any(of(kind) for of in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary))
-
-
-def _smallest(kind: pa.DataType) -> pa.Scalar:
-    if pa.types.is_boolean(kind):
-        return pa.scalar(value=False)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind):
-        return pa.scalar("").cast(kind)
-    if pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(0), kind)
-    return pa.array(np.zeros(1, dtype=f"i{kind.bit_width // 8}")).view(kind)[0]
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

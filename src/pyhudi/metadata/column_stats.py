@@ -5,9 +5,9 @@ Start at `read_column_stats`.
 Spec: format/metadata-table 5.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,8 @@ from pyhudi.metadata.stats_values import NO_VALUE_TYPE, VALUE_TYPE, encode_value
 from pyhudi.storage.api import Storage
 
 __all__ = ["column_stats_schema", "deleted_stats", "read_column_stats"]
+
+_OfLog: TypeAlias = Callable[[Storage, str, Sequence[str], int], list[FileStats]]
 
 
 @dataclass(slots=True)
@@ -42,7 +44,12 @@ def column_stats_schema(table_version: int) -> pa.Schema:
 
 
 def read_column_stats(
-    storage: Storage, files: Sequence[tuple[PartitionPath, str]], columns: Sequence[str], table_version: int
+    storage: Storage,
+    files: Sequence[tuple[PartitionPath, str]],
+    columns: Sequence[str],
+    table_version: int,
+    *,
+    of_log: _OfLog = log_stats,
 ) -> pa.Table:
     """Read the statistics of some columns of base files and logs: partition path and name of each.
 
@@ -57,7 +64,7 @@ def read_column_stats(
         path = "/".join(filter(None, file))
         with naming_file(path):
             if file[1].startswith("."):
-                return log_stats(storage, path, columns, table_version)
+                return of_log(storage, path, columns, table_version)
             with storage.open_input(path) as source:
                 return list(parquet_stats(source, read_footer(source), columns, table_version))
 

@@ -24,6 +24,7 @@ from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.table import MetadataTable, complete_commit, open_metadata, request_commit
 from pyhudi.metadata.tightening import tightened
+from pyhudi.metadata.value_types import as_defined
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_plan, remove_pending, start
@@ -180,7 +181,7 @@ def _compact(
     records = folded_records(partition, slice_entries(table, chosen), version)
     if partition is MetadataPartition.PARTITION_STATS:
         records = tightened(table, records)
-    entries = encode_records(records, version)
+    entries = encode_records(as_defined(table.owner, records), version)
     if not entries.num_rows and version < _EMPTY_FILES:
         return None
     content = base_file_content(entries, version, settings.get(BLOCK_BYTES))

@@ -33,7 +33,10 @@ _WITH_VERSIONS: Final = 9
 
 
 def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
-    """Write which columns have statistics; other indexes stay as they are.   Locks: the table lock is held."""
+    """Write which columns have statistics; other indexes stay as they are, and the version that there is, too.
+
+    Locks: the table lock is held.
+    """
     name = MetadataPartition.COLUMN_STATS.value
     definition = {
         "indexName": name,
@@ -42,9 +45,10 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
         "sourceFields": sorted(columns, key=lambda column: not column.startswith("_hoodie_")),
         "indexOptions": {},
     }
+    defined = read_definitions(state)
     if state.config.table_version >= _WITH_VERSIONS:
-        definition["version"] = "V2"
-    _write(state, {**read_definitions(state), name: definition})
+        definition["version"] = defined[name].get("version", "V1") if name in defined else "V2"
+    _write(state, {**defined, name: definition})
 
 
 def define_new_columns(state: TableState, columns: Collection[str]) -> None:

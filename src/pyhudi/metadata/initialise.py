@@ -28,6 +28,7 @@ from pyhudi.metadata.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
 from pyhudi.metadata.partitions import MetadataPartition, file_group, first_partitions, group_of_keys, new_groups_count
 from pyhudi.metadata.records import MetadataRecords, encode_records, files_records
 from pyhudi.metadata.table import complete_commit, metadata_properties, metadata_state, request_commit
+from pyhudi.metadata.value_types import as_defined
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
@@ -66,7 +67,7 @@ def initialise(
         state.storage.delete_tree(METADATA_TABLE_PATH)
     if not has_properties(own.storage):
         create_state(own.storage, state.env, metadata_properties(state.config))
-    for one in records:
+    for one in (as_defined(state, made) for made in records):
         own.storage.delete_tree(one.partition)
         time = _bootstrap_time(own, timeline)
         _build(state, own, one, time=time, completion_time=completion_time, settings=settings)

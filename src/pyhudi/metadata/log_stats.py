@@ -5,7 +5,7 @@ Start at `log_stats`.
 Spec: format/metadata-table 5.2, 7.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -22,7 +22,7 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.api import Storage
 
-__all__ = ["log_stats"]
+__all__ = ["footer_stats", "log_stats"]
 
 _ROWS: Final = frozenset({BlockKind.AVRO, BlockKind.PARQUET})
 
@@ -47,6 +47,24 @@ def log_stats(storage: Storage, path: str, columns: Sequence[str], table_version
     """
     size = storage.head(path).size_bytes
     blocks = [one for one in read_blocks(partial(storage.get_range, path), size) if HeaderKey.SCHEMA in one.headers]
+    return _of_blocks(blocks, columns, table_version)
+
+
+def footer_stats(
+    storage: Storage, path: str, columns: Sequence[str], table_version: int, *, counts: Callable[[LogBlock], bool]
+) -> list[FileStats]:
+    """Read what `log_stats` does, of the blocks that count; nothing where rows are not in parquet.
+
+    Cost:   the heads of the blocks, and the footers of their rows.
+    Raises: CorruptData; what storage raises.
+    """
+    size = storage.head(path).size_bytes
+    written = (one for one in read_blocks(partial(storage.get_range, path), size) if HeaderKey.SCHEMA in one.headers)
+    blocks = [one for one in written if counts(one)]
+    return [] if any(one.kind is BlockKind.AVRO for one in blocks) else _of_blocks(blocks, columns, table_version)
+
+
+def _of_blocks(blocks: Sequence[LogBlock], columns: Sequence[str], table_version: int) -> list[FileStats]:
     if not blocks or any(block.kind is BlockKind.HFILE for block in blocks):
         return []
     written = avro_to_arrow(blocks[-1].schema, wide_unions=True)

@@ -124,7 +124,8 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
         hfile = _open(storage, group.base.path, group.base.size_bytes)
         layers.append((_schema(hfile, group.base.path), _entries(hfile, wanted)))
     deleted: dict[int, pa.Array] = {}
-    for block in blocks_to_merge(storage, group.logs, lambda _, block: table.is_valid(block.instant)):
+    counts = lambda _, block: table.is_valid(block.instant)  # noqa: E731 - one line
+    for block in blocks_to_merge(storage, group.logs, counts, table.committed_bytes):
         if block.kind is BlockKind.DELETE:
             deleted[len(layers)] = decode_deletes(block.read_content()).column("record_key")
         elif block.kind is BlockKind.HFILE:

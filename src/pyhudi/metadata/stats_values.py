@@ -27,8 +27,10 @@ __all__ = [
     "can_encode",
     "decode_bounds",
     "encode_values",
+    "kind_of_value_type",
     "last_kind",
     "stats_type",
+    "stored_bounds",
     "value_type",
     "widest",
 ]
@@ -87,14 +89,14 @@ def value_type(kind: pa.DataType) -> tuple[int, str | None]:
     return ordinal, None
 
 
-def encode_values(values: pa.Array, table_version: int) -> pa.StructArray:
-    """Wrap values of one type.
+def encode_values(values: pa.Array, table_version: int, *, is_v1: bool = False) -> pa.StructArray:
+    """Wrap values of one type; from table version 9 on as V1 where that is asked for.
 
     Shape: n values of a type that `can_encode` takes -> n of `stats_type`'s bounds.
     Nulls: stay null.
     """
     target = stats_type(table_version).field("minValue").type
-    name, plain = _branch_of(values, has_value_type=table_version >= _WITH_VALUE_TYPES)
+    name, plain = _branch_of(values, has_value_type=table_version >= _WITH_VALUE_TYPES and not is_v1)
     is_null = values.is_null()
     wrapped = pa.StructArray.from_arrays([plain], fields=list(target.field(name).type), mask=is_null)
     columns = [wrapped if field.name == name else pa.nulls(len(values), field.type) for field in target]
@@ -124,6 +126,19 @@ def decode_bounds(
     return pc.if_else(is_told, low, nothing), pc.if_else(is_told, high, nothing)
 
 
+def kind_of_value_type(ordinal: int, info: str) -> pa.DataType | None:
+    """Return the type that a value type says; None for one that has no order."""
+    return _decimal(info) if ordinal == _DECIMAL else _PLAIN.get(ordinal)
+
+
+def stored_bounds(wrapped: pa.Array, value_types: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Take bounds of one type out of their wrappers, as they are stored.
+
+    Shape: n of `stats_type`'s bounds, n of VALUE_TYPE -> n of `kind`; null what is of a type with another order.
+    """
+    return _decoded(wrapped, value_types, kind)
+
+
 def last_kind(bounds: pa.Array, value_types: pa.Array | None) -> pa.DataType | None:
     """Return the type of the last bound that is there; None where all are null, or it is of no type that has an order.
 
@@ -135,8 +150,7 @@ def last_kind(bounds: pa.Array, value_types: pa.Array | None) -> pa.DataType | N
     at = int(places[-1])
     said = None if value_types is None else value_types[at].as_py()
     if said is not None:
-        ordinal = said["typeOrdinal"]
-        return _decimal(said["additionalInfo"] or "") if ordinal == _DECIMAL else _PLAIN.get(ordinal)
+        return kind_of_value_type(said["typeOrdinal"], said["additionalInfo"] or "")
     name = next((name for name, value in bounds[at].items() if value.is_valid), "")
     if name not in ("", "ArrayWrapper"):
         return _v1_kind(name, bounds.type.field(name).type.field("value").type, pa.int64())

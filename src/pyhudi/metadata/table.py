@@ -13,7 +13,7 @@ from typing import Final
 
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.file_index import storage_index
-from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.formats.properties import parse_properties
 from pyhudi.metadata.partitions import MetadataPartition, file_groups_count
@@ -24,7 +24,7 @@ from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.storage.rooted import rooted
-from pyhudi.timeline.active import complete, load_timeline, request, start
+from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start
 from pyhudi.timeline.codec import encode_commit
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
@@ -66,6 +66,21 @@ class MetadataTable:
     def is_valid(self, time: str) -> bool:
         """Return whether what an instant wrote counts."""
         return time not in self.hidden and is_committed(self.timeline, InstantTime(time))
+
+    def committed_bytes(self, log: LogFile) -> int:
+        """Return how many bytes of a log its commits say they wrote: in layout 2 all of it, as one commit wrote it.
+
+        Cost: in layout 1 a read of each commit of the metadata table; asked for what cannot be read only.
+        """
+        if self.timeline.layout > 1:
+            return log.size_bytes
+        found = (
+            stat.file_size_in_bytes or 0
+            for one in self.timeline.completed.values()
+            for stat in read_commit_metadata(self.state, one).stats.get(log.partition, ())
+            if (stat.path or "").rsplit("/", 1)[-1] == log.name
+        )
+        return max(found, default=0)
 
     def file_groups(self, partition: MetadataPartition) -> Sequence[FileSlice]:
         """Return the newest slice of each file group, by number.

@@ -9,7 +9,6 @@ Spec: format/metadata-table 1.3.
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -27,9 +26,10 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
-from pyhudi.timeline.active import load_timeline, read_commit_metadata, remove_pending
+from pyhudi.timeline.active import load_timeline, remove_pending
+from pyhudi.timeline.columns import committed_schema
 from pyhudi.timeline.instant import Action, InstantTime
-from pyhudi.timeline.view import Timeline, completed_writes, newest_schema, pending_instants
+from pyhudi.timeline.view import Timeline, pending_instants
 
 __all__ = [
     "METADATA_TABLE",
@@ -194,8 +194,7 @@ def _define(state: TableState, records: Sequence[MetadataRecords], schema: str |
 
 
 def _schema(state: TableState, timeline: Timeline) -> str | None:
-    newest = newest_schema(timeline, completed_writes(timeline), partial(read_commit_metadata, state))[0]
-    return newest or state.config.create_schema
+    return committed_schema(state, timeline)[0] or state.config.create_schema
 
 
 def _left_behind(state: TableState) -> list[str]:

@@ -24,6 +24,7 @@ from pyhudi.metadata.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.table import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
+from pyhudi.metadata.value_types import as_defined
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -84,7 +85,7 @@ class MetadataCommit:
         version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
         logs: list[GroupLog] = []
         records = self.records(state)
-        for one in records:
+        for one in (as_defined(state, made) for made in records):
             if len(one.keys):
                 logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
         is_early = table.state.layout.timeline_layout > 1

@@ -4,31 +4,35 @@ Spec: format/timeline 5, 6; format/metadata-table 5.1, 8.3.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import CorruptData, FileMissing, Unsupported
-from pyhudi.filegroup.file_index import storage_index
+from pyhudi.errors import CorruptData, FileMissing, HudiError, NotBuilt, Unsupported
+from pyhudi.filegroup.file_index import FileIndex, storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.listing import read_files
 from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.table import MetadataTable, open_metadata
+from pyhudi.metadata.table import MetadataTable, has_other_layout, open_metadata
+from pyhudi.queries.check_keys import find_repeated_keys
 from pyhudi.queries.check_statistics import find_wrong_statistics
-from pyhudi.queries.committed_files import committed_base_files
+from pyhudi.queries.committed_files import CommittedFile, Group, committed_files
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.problems import Problem, ProblemKind, problems_table, rebuilt
+from pyhudi.queries.lost_properties import find_lost_lines
+from pyhudi.queries.problems import PLANNED, Problem, ProblemKind, problems_table, rebuilt
+from pyhudi.queries.slices import files_of_keys
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.properties_file import PROPERTIES_PATH, open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.cleans import files_being_cleaned
-from pyhudi.timeline.instant import Instant
+from pyhudi.timeline.cleans import cleaned_since, files_being_cleaned
+from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.view import Timeline, is_committed, pending_instants, replaced_file_groups
 
 __all__ = ["CheckReport", "check_table"]
@@ -70,29 +74,36 @@ class CheckReport:
         return facts_html("check", {"problems": self.problems.num_rows, "kinds": str(self)})
 
 
-def check_table(state: TableState, writer_of: Callable[[Instant], tuple[str, str, str]]) -> CheckReport:
+def check_table(
+    state: TableState, writer_of: Callable[[Instant], tuple[str, str, str]], *, all_keys: bool = False
+) -> CheckReport:
     """Compare what timeline, storage and metadata table say of each other, and statistics with the files' own.
+
+    Keys that stand twice are looked for in some file groups, with `all_keys` in all.
 
     `writer_of` tells of a pending instant whether its writer lives, which process that is, and what to do about it.
     Where others commit meanwhile it is done again, a few times.
 
     Cost: a listing of every directory, a read of each active commit, all of the metadata table, and where statistics
-          are kept the footer of each base file.
+          are kept the footer of each base file; as `find_repeated_keys`.
     """
     for _ in range(_TRIES):
         fresh = open_state(state.storage, state.env)
         timeline = load_timeline(fresh)
-        found = [*_unfinished(timeline, writer_of), *_half_built(fresh), *_wrong_files(fresh, timeline)]
+        found = [*_unfinished(timeline, writer_of), *_half_built(fresh), *_lost_lines(fresh, timeline)]
+        found += _wrong_files(fresh, timeline)
+        # where files are missing or damaged, that comes first
+        found += [] if found else find_repeated_keys(fresh, timeline, all_keys=all_keys)
         if not found or load_timeline(fresh).instants == timeline.instants:
             break
     return CheckReport(problems=problems_table(found))
 
 
 def _unfinished(timeline: Timeline, writer_of: Callable[[Instant], tuple[str, str, str]]) -> Iterator[Problem]:
-    """Find pending instants that no living process works on."""
+    """Find pending instants that no living process works on; plans that wait to be run are no problem."""
     for one in pending_instants(timeline):
         verdict, owner, advice = writer_of(one)
-        if verdict != "alive":
+        if verdict not in {"alive", PLANNED}:
             yield Problem(
                 kind=ProblemKind.UNFINISHED,
                 path=f"{one.requested_time}.{one.action}",
@@ -114,23 +125,49 @@ def _half_built(state: TableState) -> Iterator[Problem]:
         )
 
 
+def _lost_lines(state: TableState, timeline: Timeline) -> Iterator[Problem]:
+    with suppress(HudiError):  # files that cannot be read are found below
+        for lost in find_lost_lines(state, timeline):
+            yield Problem(
+                kind=ProblemKind.PROPERTIES,
+                path=PROPERTIES_PATH,
+                expected=f"a line {lost.key}, by {lost.shown_by}",
+                found=lost.found,
+                what_to_do="put the line back as the table was made with it; no write passes until then",
+            )
+
+
 def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
     index = storage_index(state, timeline)
     partitions = index.partitions()
     listed = index.files(partitions)
     rows = zip(*(listed.column(name).to_pylist() for name in listed.column_names), strict=True)
     stored: _Files = {(where, name): size for where, name, size in rows}
-    yield from _missing_bases(state, timeline, stored)
+    yield from _missing_files(state, timeline, stored)
+    yield from _keys_only(state, index)
     told = None
-    if MetadataPartition.FILES in state.config.metadata_partitions:
+    if has_other_layout(state):
+        text = "one of a later version, as Apache Hudi's run_compaction and run_clustering leave it"
+        part = MetadataPartition.FILES
+        yield rebuilt(ProblemKind.METADATA_TABLE, METADATA_TABLE_PATH, "one of the table's version", text, part)
+    elif MetadataPartition.FILES in state.config.metadata_partitions:
         part = MetadataPartition.FILES
         try:
             table = open_metadata(state, timeline)
             told, known = _told(table)
             yield from _unlike_storage(state, timeline, told, stored)
-            yield from _unlike_partitions(known, set(partitions))
+            began = _partitions_of_commits(state, timeline, set(partitions), stored)
+            yield from _unlike_partitions(known, began | (known & set(partitions)))
             part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
+        except NotBuilt as error:
+            yield Problem(
+                kind=ProblemKind.COLUMN_STATISTICS,
+                path=METADATA_TABLE_PATH,
+                expected="columns that pyhudi reads",
+                found=str(error),
+                what_to_do="nothing in the metadata table is wrong; read and write this table with Apache Hudi",
+            )
         except (CorruptData, FileMissing, Unsupported) as error:
             yield rebuilt(
                 ProblemKind.METADATA_TABLE,
@@ -151,29 +188,60 @@ def _told(table: MetadataTable) -> tuple[_Files, set[str]]:
     return files, {partition_path(name) for key, name, _ in entries if key == ALL_PARTITIONS}
 
 
-def _missing_bases(state: TableState, timeline: Timeline, stored: _Files) -> Iterator[Problem]:
-    """Find the newest base files of file groups that are not there, or have another size than their commit says."""
+def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Iterator[Problem]:
+    """Find what commits name and is not there, or has another size than they say.
+
+    That is the newest base file of each file group, and logs: in layout 1 others may append to these.
+    """
     replaced = replaced_file_groups(timeline, partial(read_commit_metadata, state))
-    for group, wanted in committed_base_files(state, timeline).items():
+    cleaned = cache(lambda: cleaned_since(state, timeline))
+    for group, wanted in _named(state, timeline):
         if group in replaced:
             continue
-        size = stored.get((group[0], wanted.path.rsplit("/", 1)[-1]))
+        where, name = group[0], wanted.path.rsplit("/", 1)[-1]
+        size, is_log = stored.get((where, name)), name.startswith(".")
+        expected = f"{wanted.size_bytes} bytes, by commit {wanted.instant}"
         if size is None:
+            if is_log and name in cleaned().get(where, ()):
+                continue
             yield Problem(
                 kind=ProblemKind.MISSING_FILE,
                 path=wanted.path,
-                expected=f"{wanted.size_bytes} bytes, by commit {wanted.instant}",
+                expected=expected,
                 found="no such file",
                 what_to_do="restore it from a copy, or roll the commit back",
             )
-        elif 0 < wanted.size_bytes != size:
+        elif size < wanted.size_bytes or (0 < wanted.size_bytes < size and not (is_log and timeline.layout == 1)):
             yield Problem(
                 kind=ProblemKind.FILE_SIZE,
                 path=wanted.path,
-                expected=f"{wanted.size_bytes} bytes, by commit {wanted.instant}",
+                expected=expected,
                 found=f"{size} bytes",
                 what_to_do="it was cut or written over: restore it from a copy, or roll the commit back",
             )
+
+
+def _keys_only(state: TableState, index: FileIndex) -> Iterator[Problem]:
+    """Find base files whose columns are not in the table."""
+    if not state.config.bootstrap_path:
+        return
+    for path in files_of_keys(index):
+        yield Problem(
+            kind=ProblemKind.UNREADABLE_FILE,
+            path=path,
+            expected="all columns",
+            found=f"meta columns alone: a bootstrap left the others in {state.config.bootstrap_path}",
+            what_to_do="use Apache Hudi for this table; rewritten by it, a file group has all its columns",
+        )
+
+
+def _named(state: TableState, timeline: Timeline) -> Iterator[tuple[Group, CommittedFile]]:
+    """Return the newest base file of each file group, and the logs of all."""
+    named = committed_files(state, timeline)
+    yield from named.bases.items()
+    for row in named.logs.to_pylist():
+        file = CommittedFile(InstantTime(row["instant"]), row["path"], row["size_bytes"])
+        yield (row["partition"], row["file_id"]), file
 
 
 def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored: _Files) -> Iterator[Problem]:
@@ -189,7 +257,21 @@ def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored:
             yield _of_files(ProblemKind.FILE_SIZE, _path(where, name), expected, f"{found} bytes")
 
 
-def _unlike_partitions(told: set[str], stored: set[PartitionPath]) -> Iterator[Problem]:
+def _partitions_of_commits(
+    state: TableState, timeline: Timeline, partitions: set[PartitionPath], stored: _Files
+) -> set[str]:
+    """Leave out partitions without committed files while a write is pending: it makes its own before it commits."""
+    if not pending_instants(timeline):
+        return {*partitions}
+    found: set[str] = set(committed_files(state, timeline).partitions)
+    for where, name in stored:
+        file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))
+        if file is not None and not _is_untold(state, file) and is_committed(timeline, file.instant):
+            found.add(where)
+    return {one for one in partitions if one in found}
+
+
+def _unlike_partitions(told: set[str], stored: set[str]) -> Iterator[Problem]:
     for where in sorted(told ^ stored):
         found = "in storage only" if where in stored else "in the metadata table only"
         yield _of_files(ProblemKind.PARTITION, where, "in storage and in the metadata table", found)
@@ -198,14 +280,16 @@ def _unlike_partitions(told: set[str], stored: set[PartitionPath]) -> Iterator[P
 def _unnamed(state: TableState, timeline: Timeline, stored: _Files, told: _Files | None) -> Iterator[Problem]:
     """Find files in storage that the metadata table lacks, or that no commit has named."""
     pending = {one.requested_time for one in pending_instants(timeline)}
+    by_commits = {wanted.path for _, wanted in _named(state, timeline)}
     for (where, name), size in stored.items():
         if told is not None and (where, name) in told:
             continue
         status = FileStatus(path=name, size_bytes=size, modified_ms=0)
         file = parse_file(PartitionPath(where), status)
-        if file is None or file.instant in pending or _is_untold(state, file):
+        is_told = _path(where, name) in by_commits
+        if file is None or (not is_told and (file.instant in pending or _is_untold(state, file))):
             continue
-        named = _is_named(state, timeline, file)
+        named = is_told or _is_named(state, timeline, file)
         if named and told is not None:
             found = f"in storage only, {size} bytes"
             yield _of_files(ProblemKind.UNLISTED_FILE, _path(where, name), "in the metadata table", found)

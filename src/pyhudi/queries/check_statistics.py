@@ -14,25 +14,35 @@ import pyarrow.types as pt
 
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.definitions import DEFINITIONS_PATH, read_definitions
+from pyhudi.metadata.file_stats import FileStats
 from pyhudi.metadata.folding import folded_stats
 from pyhudi.metadata.keys import stats_keys
+from pyhudi.metadata.log_stats import footer_stats
 from pyhudi.metadata.partitions import MetadataPartition
 from pyhudi.metadata.reader import Wanted, read_entries
+from pyhudi.metadata.records import STATS_FIELD
 from pyhudi.metadata.stats_merging import partition_stats
 from pyhudi.metadata.stats_values import decode_bounds
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.value_types import has_value_types
 from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
 from pyhudi.queries.slices import slices_of_any_format, table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus, Storage
 from pyhudi.timeline.view import Timeline
 
 __all__ = ["find_wrong_statistics"]
 
 _FILES_A_TASK: Final = 64
+_WITH_VALUE_TYPES: Final = 9
+"""The table version from which on records can say the types of values."""
 _PARQUET: Final = ".parquet"
 _LONG_BYTES: Final = 2048
 """Of a column that takes more and whose values all count as null, Apache Hudi knew no statistics."""
@@ -55,67 +65,125 @@ def find_wrong_statistics(
 ) -> Iterator[Problem]:
     """Compare statistics of columns with footers, and those of partitions with the newest slices.
 
-    Bounds have to enclose the values, and counts of files to be theirs. `files` are partition path and name.
+    Bounds have to enclose the values, and counts of base files to be theirs. Logs whose rows are not in parquet are not
+    looked into. `files` are partition path and name.
 
-    Cost: the partitions of the metadata table that hold statistics, and the footer of each base file.
+    Cost: the partitions of the metadata table that hold statistics, the footer of each base file, and of logs the heads
+          of blocks and the footers in them.
     """
     if MetadataPartition.COLUMN_STATS not in table.partitions:
         return
     version = state.config.table_version
     keys, stored = folded_stats(read_entries(table, MetadataPartition.COLUMN_STATS, Wanted()), version)
     columns = pc.unique(stored.column("columnName")).to_pylist()
-    yield from _wrong_definitions(state, columns)
-    known = [(where, name) for where, name in files if name.endswith(_PARQUET)]
-    actual = _actual(state, known, columns)
+    schema = with_meta_fields(table_schema(state, timeline))
+    yield from _wrong_definitions(state, columns, schema)
+    yield from _wrong_value_types(state, table)
+    known = [(where, name) for where, name in files if name.endswith(_PARQUET) or _is_log_of_rows(name)]
+    actual = _actual(state, timeline, known, columns)
     if not actual.num_rows:
         return
-    schema = with_meta_fields(table_schema(state, timeline))
     own = _Keyed.of(actual, "columnName", "partition", "fileName")
     yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.COLUMN_STATISTICS)
     if MetadataPartition.PARTITION_STATS in table.partitions:
-        newest = pa.array(_newest_bases(state, timeline), pa.string())
+        newest = pa.array(_newest_files(state, timeline), pa.string())
         actual = partition_stats(actual.filter(pc.is_in(_paths(actual), newest)), version)
         keys, stored = folded_stats(read_entries(table, MetadataPartition.PARTITION_STATS, Wanted()), version)
         own = _Keyed.of(actual, "columnName", "partition")
         yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.PARTITION_STATISTICS)
 
 
-def _wrong_definitions(state: TableState, columns: Sequence[str]) -> Iterator[Problem]:
+def _wrong_definitions(state: TableState, columns: Sequence[str], schema: pa.Schema) -> Iterator[Problem]:
     """Find indexes that are defined and not there, and columns that have statistics and are not defined to."""
     if not state.layout.has_completion_times:
         return
     defined = read_definitions(state)
     fields = (defined.get(MetadataPartition.COLUMN_STATS.value) or {}).get("sourceFields") or []
-    undefined = sorted(set(columns) - set(fields))
+    # What is stored of a column that was dropped since decides nothing.
+    undefined = sorted((set(columns) - set(fields)) & set(schema.names))
     if undefined:
         yield _definition("the columns that have statistics", f"none of {', '.join(undefined)}")
     gone = sorted(set(defined) - set(state.config.metadata_partitions))
     if gone:
-        yield _definition("indexes that the table has", ", ".join(gone))
+        yield Problem(
+            kind=ProblemKind.DEFINITIONS,
+            path=DEFINITIONS_PATH,
+            expected="indexes that the table has",
+            found=", ".join(gone),
+            what_to_do="these were not built, or are gone: with Apache Hudi create them again, or drop them",
+        )
+
+
+def _wrong_value_types(state: TableState, table: MetadataTable) -> Iterator[Problem]:
+    """Find statistics whose values say their types where the index definitions say V1, or do not where they say V2.
+
+    Apache Hudi cannot merge both, so that it never writes the table again.
+    """
+    version, has_types = state.config.table_version, has_value_types(state)
+    for kind in (MetadataPartition.COLUMN_STATS, MetadataPartition.PARTITION_STATS):
+        if kind not in table.partitions or version < _WITH_VALUE_TYPES:
+            continue
+        stored = read_entries(table, kind, Wanted()).decoded(STATS_FIELD, version)
+        values = stored.column(STATS_FIELD).combine_chunks() if stored.num_rows else None
+        if values is None:
+            continue
+        is_bound = pc.or_(values.field("minValue").is_valid(), values.field("maxValue").is_valid())
+        is_wrong = pc.and_(is_bound, pc.not_equal(values.field("valueType").is_valid(), has_types))
+        if count := pc.sum(is_wrong).as_py():
+            expected = f"values of {'V2' if has_types else 'V1'}, as {DEFINITIONS_PATH} says"
+            found = (
+                f"{count} records of {'V1' if has_types else 'V2'}, which Apache Hudi does not merge with the others"
+            )
+            yield rebuilt(ProblemKind.DEFINITIONS, f"{METADATA_TABLE_PATH}/{kind}", expected, found, kind)
 
 
 def _definition(expected: str, found: str) -> Problem:
     return rebuilt(ProblemKind.DEFINITIONS, DEFINITIONS_PATH, expected, found, MetadataPartition.COLUMN_STATS)
 
 
-def _actual(state: TableState, files: Sequence[tuple[str, str]], columns: Sequence[str]) -> pa.Table:
-    """Read the statistics of base files from their footers, several at once."""
-    version = state.config.table_version
+def _is_log_of_rows(name: str) -> bool:
+    file = _parsed("", name)
+    return isinstance(file, LogFile) and not file.suffix
+
+
+def _parsed(where: str, name: str) -> BaseFile | LogFile | None:
+    return parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))
+
+
+def _actual(
+    state: TableState, timeline: Timeline, files: Sequence[tuple[str, str]], columns: Sequence[str]
+) -> pa.Table:
+    """Read the statistics of files from the footers in them, several at once."""
+    version, visible = state.config.table_version, VisibleInstants.of(timeline, {})
     tasks = {str(at): files[at : at + _FILES_A_TASK] for at in range(0, len(files), _FILES_A_TASK)}
-    read = partial(_read, state, tasks, columns)
+    read = partial(_read, state, visible, tasks, columns)
     return pa.concat_tables([column_stats_schema(version).empty_table(), *at_once(read, list(tasks)).values()])
 
 
 def _read(
-    state: TableState, tasks: Mapping[str, Sequence[tuple[str, str]]], columns: Sequence[str], task: str
+    state: TableState,
+    visible: VisibleInstants,
+    tasks: Mapping[str, Sequence[tuple[str, str]]],
+    columns: Sequence[str],
+    task: str,
 ) -> pa.Table:
     files = [(PartitionPath(where), name) for where, name in tasks[task]]
-    return read_column_stats(state.storage, files, columns, state.config.table_version)
+    of_log = partial(_log_stats, visible)
+    return read_column_stats(state.storage, files, columns, state.config.table_version, of_log=of_log)
 
 
-def _newest_bases(state: TableState, timeline: Timeline) -> list[str]:
+def _log_stats(
+    visible: VisibleInstants, storage: Storage, path: str, columns: Sequence[str], version: int
+) -> list[FileStats]:
+    """Read the statistics of what completed instants wrote: a log of layout 1 has other blocks, too."""
+    log = _parsed(*path.rpartition("/")[::2])
+    assert isinstance(log, LogFile), "base files have no blocks"
+    return footer_stats(storage, path, columns, version, counts=partial(visible.counts, log))
+
+
+def _newest_files(state: TableState, timeline: Timeline) -> list[str]:
     slices = slices_of_any_format(storage_index(state, timeline, is_checked=False))
-    return [one.base.path for one in slices if one.base is not None]
+    return [file.path for one in slices for file in (one.base, *one.logs) if file is not None]
 
 
 def _paths(stats: pa.Table) -> pa.ChunkedArray:
@@ -141,6 +209,7 @@ def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind:
         counts = [(one.column("valueCount"), one.column("nullCount")) for one in (told, own)]
         is_untold = pc.and_(pc.equal(*counts[0]), pc.greater_equal(told.column("totalUncompressedSize"), _LONG_BYTES))
         differs = pc.or_(*(pc.not_equal(*pair) for pair in zip(*counts, strict=True)))
+        differs = pc.and_(differs, pc.ends_with(own.column("fileName"), _PARQUET))
         is_wrong = pc.or_(is_wrong, pc.fill_null(pc.and_(differs, pc.invert(is_untold)), False).combine_chunks())
     rows = {"told": told, "own": own}
     for at in pc.indices_nonzero(is_wrong).to_pylist():

@@ -1,39 +1,47 @@
-"""Whether the files that commits say they wrote are there: what a listing lacks, nothing else would miss.
+"""Which files commits on the active timeline say they wrote: the newest base file of each file group, and every log.
 
-Only base files of commits on the active timeline are looked for. Start at `require_committed`.
+Read once a process. `queries.committed_checks` compares them with what is there. Start at `committed_files`.
 """
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptData, FileMissing, SnapshotExpired
-from pyhudi.filegroup.file_index import FileIndex
+from pyhudi.errors import FileMissing
 from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.names import BASE_EXTENSIONS, PARTITION_METADATA
-from pyhudi.options import boolean, option
-from pyhudi.queries.expired import ReadAmong
+from pyhudi.filegroup.names import BASE_EXTENSIONS, parse_log_file
+from pyhudi.options import Settings, boolean, option
 from pyhudi.state.model import TableState
-from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.cleans import cleaned_since
-from pyhudi.timeline.instant import Action, Instant, InstantTime
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.timeline.instant import Instant, InstantTime
+from pyhudi.timeline.metadata import CommitMetadata, WriteStat
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["CHECK_FILES", "CommittedFile", "committed_base_files", "require_committed"]
+__all__ = [
+    "CHECK_FILES",
+    "COMMITTED_LOGS",
+    "CommittedFile",
+    "CommittedFiles",
+    "Group",
+    "committed_files",
+    "visible_instants",
+]
 
 CHECK_FILES: Final = option(
     "pyhudi.check.files",
     True,
-    "Refuse to read or write past a base file that a commit names and that is missing or has another size, and past a"
-    " partition without its metadata file. Costs a read of each active commit's metadata, once a process.",
+    "Refuse to read or write past a base file or log that a commit names and that is missing or has another size, and"
+    " past a partition without its metadata file. Costs a read of each active commit's metadata, once a process.",
     parse=boolean,
+    is_kept=False,
 )
 _MOST_COMMITS: Final = 1_000
 _MOST_FILES: Final = 25_000
@@ -43,85 +51,78 @@ _FEW: Final = 8
 """So many commits are read one after another."""
 _AT_ONCE: Final = 64
 _ENDINGS: Final = tuple(BASE_EXTENSIONS)
-_Group = tuple[str, str]
+Group = tuple[str, str]
 """Partition path and file id."""
+_Log = tuple[str, str, str, int, str, str]
+"""A row of COMMITTED_LOGS."""
+COMMITTED_LOGS: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("path", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("instant", pa.string()),
+        ("slice", pa.string()),
+    ]
+)
+"""One row a log file. It belongs to the last slice whose base instant is not behind `slice`: in layout 2 the completion
+of its commit, in layout 1 the base instant in its name."""
 
 
 class CommittedFile(NamedTuple):
-    """A base file as its commit names it."""
+    """A file as its commit names it. Units: bytes."""
 
     instant: InstantTime
     path: str
     size_bytes: int
 
 
-_known: OrderedDict[tuple[str, tuple[InstantTime, ...]], dict[_Group, CommittedFile]] = OrderedDict()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedFiles:
+    """What commits say they wrote."""
+
+    bases: Mapping[Group, CommittedFile]
+    """The newest base file of each file group."""
+    logs: pa.Table
+    """COMMITTED_LOGS."""
+    partitions: frozenset[PartitionPath]
+    """Those of all these files."""
+    records: Mapping[str, int]
+    """Rows and deletes of logs by their paths: in layout 2, of what is its commit's only log of a file group. Where
+    logs roll over, Apache Hudi counts deletes in one and writes them into the next."""
+
+
+_known: OrderedDict[tuple[str, tuple[InstantTime, ...]], CommittedFiles] = OrderedDict()
 _known_lock = threading.Lock()
 
 
-def require_committed(
-    index: FileIndex,
-    slices: pa.Table,
-    replaced: Mapping[_Group, InstantTime],
-    read_among: ReadAmong,
-) -> None:
-    """Check that the newest base file which commits name for each file group is there, and its partition is one.
+def visible_instants(state: TableState, timeline: Timeline, settings: Settings) -> VisibleInstants:
+    """Return what tasks need to know of a reading of the timeline, to merge logs by it.
 
-    Shape:  slices: `filegroup.view.SLICES`, the newest of each file group.
-    Cost:   once a process a small read of each active commit, several at once where storage is remote; then less than
-            a microsecond a file group.
-    Raises: CorruptData naming the file; SnapshotExpired where it was taken away since the timeline was read.
+    Cost: where files are checked, as `committed_files`.
     """
-    committed = committed_base_files(index.state, index.timeline)
-    bases = _bases(slices, committed)
-    partitions = set(read_among(frozenset(PartitionPath(partition) for partition, _ in committed)))
-    for group, wanted in committed.items():
-        partition = PartitionPath(group[0])
-        if group in replaced or partition not in partitions:
-            continue
-        instant, path, size_bytes = bases.get(group, ("", "", 0))
-        if not path or instant < wanted.instant:
-            _refuse_missing(index, partition, wanted)
-        elif path == wanted.path and 0 < wanted.size_bytes != size_bytes:
-            raise CorruptData(
-                "a base file has another size than its commit says; it was cut or written over",
-                file=path,
-                size_bytes=size_bytes,
-                committed_bytes=wanted.size_bytes,
-            )
-        elif not index.is_partition(partition):
-            _refuse_partition(partition)
+    if not settings.get(CHECK_FILES):
+        return VisibleInstants.of(timeline, {})
+    committed = committed_files(state, timeline)
+    if timeline.layout > 1:
+        return VisibleInstants.of(timeline, {}, committed.records)
+    logs = committed.logs
+    lengths = dict(zip(logs["path"].to_pylist(), logs["size_bytes"].to_pylist(), strict=True))
+    return VisibleInstants.of(timeline, lengths)
 
 
-def _bases(slices: pa.Table, committed: Mapping[_Group, object]) -> dict[_Group, tuple[str, str, int]]:
-    """Return base instant, path and size of the base files of some file groups."""
-    wanted = pa.array({file_id for _, file_id in committed}, pa.string())
-    rows = slices.filter(pc.and_(pc.is_in(slices.column("file_id"), wanted), pc.is_valid(slices.column("base"))))
-    columns = (rows.column(name).to_pylist() for name in ("partition", "file_id", "base_instant", "base"))
-    sizes = rows.column("base_size_bytes").to_pylist()
-    return {
-        (where, file_id): (instant, f"{where}/{base}" if where else base, size)
-        for where, file_id, instant, base, size in zip(*columns, sizes, strict=True)
-    }
+def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
+    """Return what the commits of a timeline name; folded once for a timeline.
 
-
-def committed_base_files(state: TableState, timeline: Timeline) -> dict[_Group, CommittedFile]:
-    """Return for each file group the base file that the newest commit names; folded once for a timeline."""
+    Cost: once a process a small read of each active commit, several at once where storage is remote.
+    """
     newest_first = list(timeline.completed.values())[: -_MOST_COMMITS - 1 : -1]
     key = (state.storage.url, tuple(one.requested_time for one in newest_first))
     with _known_lock:
         if key in _known:
             _known.move_to_end(key)
             return _known[key]
-    found: dict[_Group, CommittedFile] = {}
-    left = _MOST_FILES
-    for time, metadata in _metadata(state, newest_first):
-        files = _files_of(metadata, time)
-        left -= len(files)
-        if left < 0:
-            break
-        for group, file in files:
-            found.setdefault(group, file)
+    found = _folded(state, newest_first, timeline.layout)
     if state.storage.traits.is_picklable:
         with _known_lock:
             _known[key] = found
@@ -130,10 +131,54 @@ def committed_base_files(state: TableState, timeline: Timeline) -> dict[_Group, 
     return found
 
 
-def _metadata(state: TableState, instants: Sequence[Instant]) -> Iterator[tuple[InstantTime, CommitMetadata]]:
+def _folded(state: TableState, newest_first: Sequence[Instant], layout: int) -> CommittedFiles:
+    bases: dict[Group, CommittedFile] = {}
+    logs: dict[str, _Log] = {}
+    records: dict[str, int] = {}
+    left = _MOST_FILES
+    by_time = {one.requested_time: one for one in newest_first}
+    for time, metadata in _metadata(state, by_time):
+        named = [(where, stat) for where, stats in metadata.stats.items() for stat in stats if stat.file_id]
+        left -= len(named)
+        if left < 0:
+            break
+        records |= _records(named, by_time[time]) if layout > 1 else {}
+        for where, stat in named:
+            base, log = _base(where, stat, time), _log(where, stat, by_time[time], layout)
+            if base is not None:
+                bases.setdefault((where, stat.file_id or ""), base)
+            if log is not None:
+                # In layout 1 commits may append to one file, the last of which has it all.
+                size_bytes = max(log[3], logs[log[2]][3] if log[2] in logs else 0)
+                logs[log[2]] = (*log[:3], size_bytes, *log[4:])
+    rows = pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(_columns(logs.values()), COMMITTED_LOGS, strict=True)],
+        schema=COMMITTED_LOGS,
+    )
+    partitions = {where for where, _ in bases} | {row[0] for row in logs.values()}
+    return CommittedFiles(bases=bases, logs=rows, partitions=frozenset(map(PartitionPath, partitions)), records=records)
+
+
+def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant) -> dict[str, int]:
+    """Return how many rows and deletes a commit of layout 2 says are in logs, where a file group has one of it."""
+    logs_of = Counter((where, stat.file_id) for where, stat in named if stat.is_log)
+    told = (
+        (_log(where, stat, commit, 2), (stat.num_writes or 0) + (stat.num_deletes or 0))
+        for where, stat in named
+        if logs_of[where, stat.file_id] == 1
+    )
+    return {log[2]: count for log, count in told if log is not None}
+
+
+def _columns(rows: Iterable[tuple[object, ...]]) -> Sequence[Sequence[object]]:
+    return list(zip(*rows, strict=True)) or [()] * len(COMMITTED_LOGS)
+
+
+def _metadata(
+    state: TableState, by_time: Mapping[InstantTime, Instant]
+) -> Iterator[tuple[InstantTime, CommitMetadata]]:
     """Read what commits say, several at once where storage is remote; not of those that were archived since."""
-    step = _AT_ONCE if state.storage.traits.is_shared and len(instants) > _FEW else 1
-    by_time = {one.requested_time: one for one in instants}
+    step = _AT_ONCE if state.storage.traits.is_shared and len(by_time) > _FEW else 1
 
     def read(time: InstantTime) -> CommitMetadata | None:
         with suppress(FileMissing):
@@ -146,43 +191,19 @@ def _metadata(state: TableState, instants: Sequence[Instant]) -> Iterator[tuple[
         yield from ((time, metadata) for time, metadata in read_now.items() if metadata is not None)
 
 
-def _files_of(metadata: CommitMetadata, time: InstantTime) -> list[tuple[_Group, CommittedFile]]:
-    """List the base files that a commit says it wrote."""
-    files = []
-    for partition, stats in metadata.stats.items():
-        for stat in stats:
-            name = (stat.path or "").rsplit("/", 1)[-1]
-            is_base = stat.file_id and not name.startswith(".") and name.endswith(_ENDINGS)
-            if is_base and f"_{time}." in name:
-                path = f"{partition}/{name}" if partition else name
-                files.append(((partition, stat.file_id or ""), CommittedFile(time, path, stat.file_size_in_bytes or 0)))
-    return files
+def _base(partition: str, stat: WriteStat, time: InstantTime) -> CommittedFile | None:
+    """Return the base file that a stat names; None where it names something else."""
+    name = (stat.path or "").rsplit("/", 1)[-1]
+    if name.startswith(".") or not name.endswith(_ENDINGS) or f"_{time}." not in name:
+        return None
+    return CommittedFile(time, f"{partition}/{name}" if partition else name, stat.file_size_in_bytes or 0)
 
 
-def _refuse_missing(index: FileIndex, partition: PartitionPath, wanted: CommittedFile) -> None:
-    """Raise what is wrong where a base file is not listed, unless a clean took it before the timeline was read."""
-    state, timeline = index.state, index.timeline
-    name = wanted.path.rsplit("/", 1)[-1]
-    files = index.files([partition])
-    if not index.is_partition(partition) and pc.any(pc.equal(files.column("name"), name)).as_py():
-        _refuse_partition(partition)
-    now = load_timeline(state)
-    is_gone = wanted.instant not in now.completed
-    is_cleaned = name in cleaned_since(state, timeline).get(partition, ())
-    if is_gone or (is_cleaned and not _cleans(now) <= _cleans(timeline)):
-        raise SnapshotExpired("a file was taken away since the timeline was read; read again", file=wanted.path)
-    if not is_cleaned:
-        raise CorruptData(
-            "a base file that a commit wrote is missing; restore it, or roll the commit back",
-            file=wanted.path,
-            instant=wanted.instant,
-        )
-
-
-def _cleans(timeline: Timeline) -> frozenset[InstantTime]:
-    return frozenset(one.requested_time for one in timeline.instants if one.action is Action.CLEAN)
-
-
-def _refuse_partition(partition: PartitionPath) -> None:
-    path = f"{partition}/{PARTITION_METADATA}" if partition else PARTITION_METADATA
-    raise CorruptData("the metadata file of a partition is missing, so no reader finds its rows; restore it", file=path)
+def _log(partition: str, stat: WriteStat, commit: Instant, layout: int) -> _Log | None:
+    """Return the log of rows that a stat names; None where it names something else, or its name another commit's."""
+    status = FileStatus(path=(stat.path or "").rsplit("/", 1)[-1], size_bytes=0, modified_ms=0)
+    log = parse_log_file(PartitionPath(partition), status)
+    if log is None or log.suffix or (layout > 1 and log.instant != commit.requested_time):
+        return None
+    at = log.instant if layout == 1 else commit.completion_time or ""
+    return partition, log.file_id, log.path, stat.file_size_in_bytes or 0, commit.requested_time, at

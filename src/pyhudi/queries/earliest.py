@@ -1,18 +1,19 @@
 """From when on a table can be read: the cleans have taken what older moments need. Start at `earliest_readable`."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, SnapshotExpired
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
-from pyhudi.queries.expired import cut_at, require_kept
+from pyhudi.queries.expired import archived_after, cut_at, require_kept
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
+from pyhudi.timeline.cleans import cleaned_since
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
 
@@ -24,25 +25,46 @@ def earliest_readable(state: TableState) -> InstantTime | None:
 
     What a savepoint keeps may be readable before.
 
-    Cost: a listing of all partitions; a few times the planning of a read in the past.
+    Cost: a listing of all partitions; where cleans took files, of the groups that these are of, the planning of a read
+          for each moment that can be read.
     """
     timeline = load_timeline(state)
     visible = sorted(completed_writes(timeline), key=lambda one: (timeline.point(one), one.requested_time))
     if not visible:
         return None
     index = file_index(state, timeline)
-    index.partitions()  # lists every file once
-    first = bisect_left(
-        range(len(visible) - 1), True, key=lambda at: _is_readable(index, cut_at(timeline, timeline.point(visible[at])))
-    )
-    return visible[first].requested_time
+    files = _touched(index, cut_at(timeline, timeline.point(visible[0])))
+    earliest = visible[-1]
+    for one in reversed(visible[:-1]):
+        point = timeline.point(one)
+        if archived_after(timeline, point) or not _is_readable(_At(index, cut_at(timeline, point)), files):
+            break
+        earliest = one
+    return earliest.requested_time
 
 
-def _is_readable(index: FileIndex, moment: Timeline) -> bool:
-    replaced = replaced_file_groups(moment, partial(read_commit_metadata, index.state))
+def _touched(index: FileIndex, moment: Timeline) -> pa.Table:
+    """List the files of the file groups of which cleans took some since a moment.   Shape: FILES."""
     files = index.files(index.partitions())
+    taken = cleaned_since(index.state, moment)
+    groups = {f"{where}/{_group(name)}" for where, names in taken.items() for name in names}
+    ids = pc.replace_substring_regex(files.column("name"), r"^\.?([^_]*).*$", r"\1")
+    return files.filter(
+        pc.is_in(
+            pc.binary_join_element_wise(files.column("partition"), ids, "/"), pa.array(sorted(groups), pa.string())
+        )
+    )
+
+
+def _group(name: str) -> str:
+    """Return the file id in the name of a base or log file."""
+    return name.removeprefix(".").partition("_")[0]
+
+
+def _is_readable(index: "_At", files: pa.Table) -> bool:
+    replaced = replaced_file_groups(index.timeline, partial(read_commit_metadata, index.state))
     try:
-        require_kept(_At(index, moment), files, replaced, list)
+        require_kept(index, files, replaced, list)
     except SnapshotExpired:
         return False
     return True
@@ -52,6 +74,7 @@ class _At:
     """The files of an index, at an earlier moment."""
 
     is_checked = False
+    is_listed = False
 
     def __init__(self, index: FileIndex, moment: Timeline) -> None:
         self.state, self.timeline, self._index = index.state, moment, index

@@ -53,13 +53,14 @@ def archived_after(timeline: Timeline, point: InstantTime) -> Mapping[InstantTim
 
 
 def require_unarchived(timeline: Timeline, time: InstantTime) -> None:
-    """Refuse a time whose own newest commit was archived: what is active is older, or later.
+    """Refuse a time whose own newest commit was archived, also one that names it: what is active is older, or later.
 
     Cost:   as `cut_at`.
     Raises: SnapshotExpired.
     """
     newest = _newest_at(timeline, time)
-    _refuse(newest, time, archived_after(timeline, newest))
+    archived = archived_after(timeline, newest)
+    _refuse(newest, time, [*archived.values(), *archived.keys() & {time}])
 
 
 def require_unarchived_requests(timeline: Timeline, time: InstantTime) -> None:
@@ -80,7 +81,8 @@ def require_kept(
     `files` were listed before; `read_among` tells which partitions, also of those that are gone, the read concerns.
 
     Shape:  files: `filegroup.file_index.FILES`.
-    Cost:   nothing for the newest moment; else what `cleaned_since` costs, and partitions with cleans sliced again.
+    Cost:   nothing for the newest moment; else what `cleaned_since` costs, and partitions with cleans sliced again;
+            where a file seems to be missing, once a process the history too.
     Raises: SnapshotExpired.
     """
     timeline = index.timeline
@@ -91,12 +93,25 @@ def require_kept(
     there = files.filter(pc.is_in(files.column("partition"), pa.array(concerned, pa.string())))
     listed = set(zip(there.column("partition").to_pylist(), there.column("name").to_pylist(), strict=True))
     gone = {(where, name) for where in concerned for name in cleaned[where]} - listed
-    for one in latest_file_slices(_with_gone(there, gone), timeline, replaced):
-        for file in (one.base, *one.logs):
-            if file is not None and (one.group.partition, file.path.rsplit("/", 1)[-1]) in gone:
-                raise SnapshotExpired(
-                    "files of this moment were cleaned; read a later one", until=timeline.until, file=file.path
-                )
+    lost = _first_lost(index, _with_gone(there, gone), gone, replaced)
+    if lost is not None:
+        # A replacecommit may be archived before the clean is that took what it replaced.
+        archived = timeline.archive.replaced_after(InstantTime(""))
+        lost = _first_lost(index, _with_gone(there, gone), gone, {**archived, **replaced})
+    if lost is not None:
+        raise SnapshotExpired("files of this moment were cleaned; read a later one", until=timeline.until, file=lost)
+
+
+def _first_lost(
+    index: FileIndex,
+    files: pa.Table,
+    gone: Collection[tuple[str, str]],
+    replaced: Mapping[tuple[str, str], InstantTime],
+) -> str | None:
+    """Return the first file that readers would open and that is gone; None where there is none."""
+    slices = latest_file_slices(files, index.timeline, replaced)
+    opened = ((one.group.partition, file.path) for one in slices for file in (one.base, *one.logs) if file is not None)
+    return next((path for partition, path in opened if (partition, path.rsplit("/", 1)[-1]) in gone), None)
 
 
 @contextmanager
@@ -141,8 +156,8 @@ def _newest_at(timeline: Timeline, time: InstantTime) -> InstantTime:
 
 
 def _refuse(newest: InstantTime, time: InstantTime, archived: Iterable[InstantTime]) -> None:
-    """Refuse a time up to which archived commits were requested."""
-    if any(requested <= time for requested in archived):
+    """Refuse a time up to which archived commits were completed, or requested: as the caller counts."""
+    if any(one <= time for one in archived):
         raise SnapshotExpired(
             "commits up to this time were archived; read a later moment, or name an instant that is active",
             time=time,

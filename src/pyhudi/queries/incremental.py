@@ -29,6 +29,7 @@ from pyhudi.timeline.view import (
     changed_between,
     changed_between_requested,
     find_instant,
+    require_not_taken_back,
     resolve_as_of,
 )
 
@@ -63,8 +64,8 @@ def plan_changes(
     Raises: InstantNotFound; what `plan_between` raises.
     """
     timeline, zone = load_timeline(state), timeline_zone(state)
-    begin = None if after is None else _bound(timeline, after, zone)
-    end = None if until is None else _bound(timeline, until, zone)
+    begin = None if after is None else _bound(timeline, after, zone, is_end=False)
+    end = None if until is None else _bound(timeline, until, zone, is_end=True)
     window = Window(after=begin, until=end, holes=HollowCommits(settings.get(HOLLOW_COMMITS)))
     return plan_between(state, timeline, window, columns=columns, predicate=predicate, settings=settings)
 
@@ -88,12 +89,15 @@ def plan_between(
     instants = _instants_in(timeline, window)
     plan_at = partial(plan_snapshot, state, columns=columns, predicate=predicate, settings=settings)
     if window.after is not None:
-        return _plan_of_instants(state, timeline, instants, _archived_in(timeline, window), plan_at)
-    if window.until is not None:
+        archived = _archived_in(timeline, window)
+        if instants or archived:
+            return _plan_of_instants(state, timeline, instants, archived, plan_at)
+    elif window.until is not None:
         require_unarchived(timeline, window.until)
-    if instants:
+    if window.after is None and instants:
         return plan_at(cut_at(timeline, max(timeline.point(one) for one in instants)))
-    return _plan_of_instants(state, timeline, instants, {}, plan_at)
+    _require_commit_times(state)
+    return plan_at(_at_end(timeline, window), partitions=())
 
 
 def _plan_of_instants(
@@ -108,15 +112,8 @@ def _plan_of_instants(
     `archived` has the points of archived ones, by requested time. Of logs only what these commits wrote is merged, as
     Apache Hudi has it: what an older row wins against is shown.
     """
-    if not state.config.populates_meta_fields:
-        raise InvalidInput(
-            "rows of a table with virtual keys do not say which commit wrote them; read and compare two snapshots",
-            table=state.config.name,
-        )
-    points = [*archived.values(), *map(timeline.point, instants)]
-    if not points:
-        return plan_at(timeline, partitions=())
-    seen = cut_at(timeline, max(points))
+    _require_commit_times(state)
+    seen = cut_at(timeline, max([*archived.values(), *map(timeline.point, instants)]))
     touched = None if archived else _touched(state, instants)
     plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
     times = [*archived, *(one.requested_time for one in instants)]
@@ -128,6 +125,25 @@ def _plan_of_instants(
         slices=tuple(one for one in plan.slices if touched is None or one.group in touched),
         predicate=ours if plan.predicate is None else all_of(ours, plan.predicate),
     )
+
+
+def _require_commit_times(state: TableState) -> None:
+    """Check that rows say which commit wrote them."""
+    if not state.config.populates_meta_fields:
+        raise InvalidInput(
+            "rows of a table with virtual keys do not say which commit wrote them; read and compare two snapshots",
+            table=state.config.name,
+        )
+
+
+def _at_end(timeline: Timeline, window: Window) -> Timeline:
+    """Cut a timeline to the end of a window in which nothing was committed: it has the columns of then."""
+    if window.until is None:
+        return timeline
+    if timeline.layout > 1 or window.holes is not HollowCommits.USE_TRANSITION_TIME:
+        return cut_at(timeline, window.until)
+    done = [one for one in timeline.completed.values() if (one.completion_time or "") <= window.until]
+    return cut_at(timeline, max(map(timeline.point, done), default=InstantTime("")))
 
 
 def _instants_in(timeline: Timeline, window: Window) -> Sequence[Instant]:
@@ -150,10 +166,15 @@ def _archived_in(timeline: Timeline, window: Window) -> Mapping[InstantTime, Ins
     return {time: point for time, point in found.items() if window.until is None or point <= window.until}
 
 
-def _bound(timeline: Timeline, moment: Moment, zone: tzinfo) -> InstantTime:
-    """Return a point in the readers' order: a named commit's own, also where it was archived, or wall time."""
+def _bound(timeline: Timeline, moment: Moment, zone: tzinfo, *, is_end: bool) -> InstantTime:
+    """Return a point in the readers' order: a named commit's own, also where it was archived, or wall time.
+
+    A commit that was taken back is no end. As the begin it is a time: a reader that has seen it goes on from there.
+    """
     if isinstance(moment, str) and find_instant(timeline, moment) is not None:
         return timeline.point(resolve_as_of(timeline, moment, zone))
+    if isinstance(moment, str) and is_end:
+        require_not_taken_back(timeline, moment)
     time = parse_time(moment, zone)
     if time != moment or timeline.layout == 1:
         return time

@@ -96,13 +96,18 @@ _PENDING: Final = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Inspect:
     """Questions about one table; each answer is read afresh."""
 
     state: TableState
     writer_of: Callable[[Instant], tuple[str, str, str]]
     """Tells of a pending instant whether its writer lives, which process that is, and what to do about it."""
+
+    def __repr__(self) -> str:
+        """Show the table, and what can be asked."""
+        asked = sorted(name for name in dir(self) if not name.startswith("_") and name not in {"state", "writer_of"})
+        return f"Inspect({self.state.config.name!r}: {', '.join(asked)})"
 
     def timeline(self) -> pa.Table:
         """List the instants of the active timeline, by requested time."""
@@ -195,7 +200,7 @@ class Inspect:
         if path is not None and not logs:
             raise FileMissing("the table has no log file of this path; inspect.files() lists them", path=path)
         blocks = log_blocks(self.state.storage, logs, has_torn=True)
-        merged = _merged(blocks, slices_of_any_format(index), VisibleInstants.of(timeline))
+        merged = _merged(blocks, slices_of_any_format(index), VisibleInstants.of(timeline, {}))
         return _table(_BLOCKS, (_block(log, block, is_merged=id(block) in merged) for log, block in blocks))
 
     def column_stats(self) -> NoReturn:

@@ -1,27 +1,72 @@
-"""Pin a moment, so that the cleaner leaves its files in place. Start at `pinned_instant`."""
+"""Pin a moment, so that the cleaner leaves its files in place. Start at `pinned_moment`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from pyhudi.arguments import as_count
-from pyhudi.errors import InstantNotFound
+from pyhudi.errors import InstantNotFound, SnapshotExpired
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.queries.expired import cut_at
 from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.queries.snapshot import Moment, pin
 from pyhudi.state.model import TableState
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.pins import put_pin, remove_pin
-from pyhudi.timeline.view import latest_write
+from pyhudi.timeline.view import Timeline, is_committed, latest_write, without
 from pyhudi.txn.locks import lock_for
 
-__all__ = ["pinned_instant"]
+__all__ = ["PinnedMoment", "pinned_moment"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedMoment:
+    """What was visible when a moment was pinned."""
+
+    instant: InstantTime
+    """Requested time of the commit that became visible last."""
+    point: InstantTime
+    seen: frozenset[InstantTime]
+    """Requested times of the commits that were active and visible."""
+    unseen: frozenset[InstantTime]
+    """Of those that were pending, or out of sight: they stay so, whenever they are completed."""
+
+    @staticmethod
+    def of(timeline: Timeline) -> "PinnedMoment | None":
+        """Return the moment that a timeline shows; None where nothing was committed."""
+        newest = latest_write(timeline)
+        if newest is None:
+            return None
+        return PinnedMoment(
+            instant=newest.requested_time,
+            point=timeline.point(newest),
+            seen=frozenset(timeline.completed),
+            unseen=timeline.pending_times,
+        )
+
+    def timeline(self, state: TableState) -> Timeline:
+        """Read the timeline, cut to what was visible when the moment was pinned; commits may be archived by now.
+
+        Raises: SnapshotExpired where a commit of the moment was rolled back or restored away.
+        """
+        now = load_timeline(state)
+        newest = now.completed.get(self.instant)
+        gone = [one for one in self.seen if not is_committed(now, one)]
+        if gone or (newest is not None and now.point(newest) != self.point):
+            raise SnapshotExpired(
+                "a commit of the pinned moment was taken back; pin another moment",
+                pinned=self.instant,
+                taken_back=min(gone, default=self.instant),
+            )
+        return without(cut_at(now, self.point), self.unseen)
 
 
 @contextmanager
-def pinned_instant(
+def pinned_moment(
     state: TableState, moment: Moment | None, expires_in_s: int, settings: Settings
-) -> Iterator[InstantTime]:
+) -> Iterator[PinnedMoment]:
     """Keep what is visible at a moment until the context is left, or for so many seconds.
 
     What is newest needs no lock: no clean takes it, whenever it was planned. An older moment is pinned under the table
@@ -33,10 +78,10 @@ def pinned_instant(
     seconds = as_count("expires_in_s", expires_in_s)
     with nullcontext() if moment is None else lock_for(state, settings).hold():
         timeline = pin(state, moment)
-        newest = latest_write(timeline)
-        if newest is None:
+        pinned = PinnedMoment.of(timeline)
+        if pinned is None:
             raise InstantNotFound("nothing was committed yet, so there is nothing to pin", table=state.storage.url)
-        path = put_pin(state, timeline.point(newest), seconds)
+        path = put_pin(state, pinned.point, seconds)
         try:
             if moment is not None:
                 slices_of_any_format(file_index(state, timeline))
@@ -44,6 +89,6 @@ def pinned_instant(
             remove_pin(state, path)
             raise
     try:
-        yield newest.requested_time
+        yield pinned
     finally:
         remove_pin(state, path)

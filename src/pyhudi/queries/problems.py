@@ -7,8 +7,10 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["Problem", "ProblemKind", "problems_table", "rebuilt"]
+__all__ = ["PLANNED", "Problem", "ProblemKind", "problems_table", "rebuilt"]
 
+PLANNED: Final = "planned"
+"""What is said of the writer of a plan that waits to be run, in the place of whether it lives."""
 _PROBLEMS: Final = pa.schema(
     [(name, pa.string()) for name in ("kind", "path", "expected", "found", "what_to_do", "repair")]
 )
@@ -26,7 +28,10 @@ class ProblemKind(StrEnum):
     METADATA_TABLE = "metadata table"
     COLUMN_STATISTICS = "column statistics"
     PARTITION_STATISTICS = "partition statistics"
+    UNREADABLE_FILE = "unreadable file"
     DEFINITIONS = "index definitions"
+    PROPERTIES = "table properties"
+    REPEATED_KEYS = "repeated keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,16 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import pyarrow as pa
 
 from pyhudi.arguments import as_count, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.engine.frames import select_and_cast
-from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, SnapshotExpired
+from pyhudi.errors import FileMissing, InvalidInput, PackageMissing
 from pyhudi.predicate import to_sql
+from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.snapshot import ReadPlan, run_read, slice_reader
 
@@ -39,7 +40,8 @@ class Scan:
 
     It is an Arrow stream: duckdb, polars and `pyarrow.table` take it as it is.
 
-    Raises: SnapshotExpired, from every `to_*`, where files of the snapshot were cleaned meanwhile.
+    Raises: from every `to_*`, SnapshotExpired where files of the snapshot were cleaned, or a commit was taken back,
+            meanwhile; CorruptData naming a file that is gone otherwise, or damaged.
     """
 
     plan: ReadPlan
@@ -90,6 +92,23 @@ class Scan:
                 if some.num_rows:
                     yield some
 
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Read batches, as `to_batches` does."""
+        return self.to_batches()
+
+    def __len__(self) -> int:
+        """Count the rows, as `count` does."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """Return True, whatever it would read: whether there are rows is a read of its own."""
+        return True
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Read into a list of dicts, one a row; for few rows."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
     def head(self, rows: int = 5) -> pa.Table:
         """Read the first rows that come, of as few file slices as hold them."""
         rows = as_count("rows", rows)
@@ -135,9 +154,18 @@ class Scan:
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
         return frame
 
-    def to_duckdb(self, connection: "duckdb.DuckDBPyConnection", name: str) -> "duckdb.DuckDBPyConnection":
-        """Register the rows as a view of a duckdb connection, and give the connection back."""
-        if not hasattr(connection, "register"):
+    @overload
+    def to_duckdb(self) -> "duckdb.DuckDBPyRelation": ...
+    @overload
+    def to_duckdb(self, connection: "duckdb.DuckDBPyConnection", name: str) -> "duckdb.DuckDBPyConnection": ...
+    def to_duckdb(
+        self, connection: "duckdb.DuckDBPyConnection | None" = None, name: str | None = None
+    ) -> "duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation":
+        """Read into a relation of duckdb; or register the rows as a view of a connection, and give that back."""
+        if connection is None and name is None:
+            relation: duckdb.DuckDBPyRelation = _import("duckdb", "duckdb").from_arrow(self.to_arrow())
+            return relation
+        if connection is None or not hasattr(connection, "register"):
             raise InvalidInput("give a connection of duckdb", connection=connection)
         if not as_text("name", name).strip("\0 "):
             raise InvalidInput("a view needs a name", name=name)
@@ -178,7 +206,7 @@ class Scan:
             with self.engine.describe("pyhudi read"):
                 yield
         except FileMissing as error:
-            raise SnapshotExpired("files of this snapshot were cleaned; scan again", instant=self.instant) from error
+            raise lost_file(self.plan.state, self.plan.timeline, self.plan.paths, error) from error
 
     def _facts(self) -> dict[str, object]:
         plan = self.plan

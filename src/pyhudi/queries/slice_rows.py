@@ -20,10 +20,12 @@ from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression
+from pyhudi.queries.committed_files import visible_instants
 from pyhudi.queries.path_values import rows_beside_path
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.state.config import TableConfig, key_spec
 from pyhudi.state.merging import merge_spec, require_merge_rules
+from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.view import Timeline
 
@@ -47,11 +49,12 @@ def _stored_keys(config: TableConfig) -> KeySpec:
     return KeySpec(generator=config.key_generator, record_key=config.record_key)
 
 
-def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, settings: Settings) -> Merging:
+def merging_of(state: TableState, schema: pa.Schema, timeline: Timeline, settings: Settings) -> Merging:
     """Return how rows of a table with these columns are merged.
 
     Raises: NotBuilt for merge rules that are not built; OptionError where keys that are not stored cannot be made.
     """
+    config = state.config
     require_merge_rules(config)
     fields = config.partition_fields if config.drops_partition_columns else ()
     layout = RowLayout(
@@ -63,7 +66,7 @@ def merging_of(config: TableConfig, schema: pa.Schema, timeline: Timeline, setti
     return Merging(
         layout=layout,
         merge=merge_spec(config, settings),
-        instants=VisibleInstants.of(timeline),
+        instants=visible_instants(state, timeline, settings),
         memory=MergeMemory.of(settings),
     )
 

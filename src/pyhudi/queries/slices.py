@@ -14,7 +14,7 @@ from pyhudi.errors import CorruptData, NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
-from pyhudi.queries.committed_files import require_committed
+from pyhudi.queries.committed_checks import require_committed
 from pyhudi.queries.expired import ReadAmong, require_kept
 from pyhudi.schema.evolution.column_ids import moved_columns
 from pyhudi.schema.meta_fields import without_meta_fields
@@ -23,17 +23,22 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_schema_history
-from pyhudi.timeline.view import (
-    Timeline,
-    completed_writes,
-    newest_schema,
-    replaced_file_groups,
-    schema_changes,
-)
+from pyhudi.timeline.columns import committed_schema, said_newest_first
+from pyhudi.timeline.view import Timeline, replaced_file_groups
 
-__all__ = ["listing_again", "slices_of_any_format", "slices_to_read", "table_schema", "visible_slices"]
+__all__ = [
+    "files_of_keys",
+    "listing_again",
+    "require_named_files",
+    "slices_of_any_format",
+    "slices_to_read",
+    "table_schema",
+    "visible_slices",
+]
 
 _PARQUET: Final = ".parquet"
+_BOOTSTRAP_OF_METADATA: Final = "00000000000001"
+"""The instant of every such bootstrap; one that copies rows has another."""
 _Found = TypeVar("_Found")
 
 
@@ -48,6 +53,19 @@ def listing_again(index: FileIndex, find: Callable[[], _Found]) -> _Found:
         if not index.ask_storage(error):
             raise
     return find()
+
+
+def require_named_files(index: FileIndex, partitions: Iterable[PartitionPath]) -> None:
+    """Check that what commits name of the newest slices of some partitions is there, where the index is checked.
+
+    An index that a metadata table answers for asks storage from then on, where it lacks any of it.
+
+    Cost:   as `slices_to_read`.
+    Raises: CorruptData naming the file; SnapshotExpired where it was taken away since the timeline was read.
+    """
+    wanted = list(partitions)
+    if index.is_checked:
+        listing_again(index, lambda: _newest(index, wanted, None, is_checked=True))
 
 
 def visible_slices(
@@ -74,8 +92,9 @@ def slices_to_read(
     Shape:  `filegroup.view.SLICES`.
     Cost:   what the index costs; of a moment in the past also one listing of the timeline, and reads of cleans since;
             where the index is checked, what `require_committed` costs.
-    Raises: SnapshotExpired for a moment of which a clean took files; NotBuilt for base files that are not parquet;
-            CorruptData naming a file that a commit wrote and that is missing or cut.
+    Raises: SnapshotExpired for a moment of which a clean took files; NotBuilt for base files that are not parquet, or
+            of which only the keys are in the table; CorruptData naming a base file or log that a commit wrote and that
+            is missing or cut.
     Spec:   Reader Expectations 2-4.
     """
     slices = _newest(index, partitions, read_among, is_checked=index.is_checked)
@@ -85,6 +104,13 @@ def slices_to_read(
         format_name = one.base.extension.removeprefix(".").upper()
         raise NotBuilt(
             f"pyhudi does not read base files in {format_name} yet; use Apache Hudi for this table", file=one.base.path
+        )
+    for path in _keys_only(index.state.config, slices)[:1]:
+        raise NotBuilt(
+            "pyhudi does not read bootstrapped tables whose columns are still in the files that they were made from; "
+            "use Apache Hudi for this table",
+            file=path,
+            bootstrapped_from=index.state.config.bootstrap_path,
         )
     return slices
 
@@ -96,6 +122,23 @@ def slices_of_any_format(index: FileIndex) -> list[FileSlice]:
     Raises: SnapshotExpired for a moment of which a clean took files.
     """
     return as_file_slices(_newest(index, None, None, is_checked=False))
+
+
+def files_of_keys(index: FileIndex) -> list[str]:
+    """Return the visible base files that have meta columns alone: a bootstrap of metadata left the others elsewhere.
+
+    Cost:   as `slices_to_read`.
+    Raises: SnapshotExpired for a moment of which a clean took files.
+    """
+    return _keys_only(index.state.config, _newest(index, None, None, is_checked=False))
+
+
+def _keys_only(config: TableConfig, slices: pa.Table) -> list[str]:
+    """Return the paths of base files without columns of rows.   Shape: `filegroup.view.SLICES`."""
+    if not config.bootstrap_path:
+        return []
+    is_one = pc.fill_null(pc.ends_with(slices.column("base"), f"_{_BOOTSTRAP_OF_METADATA}{_PARQUET}"), False)
+    return [one.base.path for one in as_file_slices(slices.filter(is_one)) if one.base is not None]
 
 
 def _newest(
@@ -119,16 +162,20 @@ def table_schema(state: TableState, timeline: Timeline) -> pa.Schema:
     Partition columns that base files do not have come last where the commit leaves them out, as Apache Hudi's do; they
     have the type the table was made with, else they are text.
 
-    A timeline cut to before the first commit of a table that does not say what it was made with has its later schema.
+    Where later commits than the active ones were archived, as of a moment before the active timeline begins, these say
+    it. A timeline cut to before the first commit of a table that does not say what it was made with has its later
+    schema.
 
+    Cost:   the newest commits, down to the first that may change columns; where savepoints are, and in the past, what
+            the history costs of the time since each of these.
     Raises: CorruptData for a table that says neither; NotBuilt where names do not tell its columns apart.
     """
     _require_columns_by_name(state, timeline)
-    stored, file = _committed_schema(state, timeline)
+    stored, file = committed_schema(state, timeline)
     if not stored:
         stored, file = state.config.create_schema, PROPERTIES_PATH
     if not stored and timeline.until is not None:
-        stored, file = _committed_schema(state, load_timeline(state))
+        stored, file = committed_schema(state, load_timeline(state))
     if stored:
         return _with_dropped(state.config, without_meta_fields(read_table_schema(stored, file)))
     raise CorruptData("neither a commit nor the table's properties tell its schema", table=state.storage.url)
@@ -139,8 +186,9 @@ def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
 
     Cost: nothing more than the newest write, unless it has column ids; then a listing and a read.
     """
-    newest = next(schema_changes(timeline, completed_writes(timeline), partial(read_commit_metadata, state)), None)
-    latest = newest[1].extra.get("latest_schema") if newest is not None else ""
+    changes = (said for said, _ in said_newest_first(state, timeline) if said.can_change_columns)
+    newest = next(changes, None)
+    latest = newest.extra.get("latest_schema") if newest is not None else ""
     if not latest:
         return
     history = read_schema_history(state)
@@ -157,17 +205,3 @@ def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
         if name not in schema.names:
             schema = schema.append(first.field(name) if name in first.names else pa.field(name, pa.string()))
     return schema
-
-
-def _committed_schema(state: TableState, timeline: Timeline) -> tuple[str, str]:
-    """Return the Avro schema of the newest commit that says one, and its file; a table service's only without writes.
-
-    Both are empty where no commit says one.
-    """
-    read, writes = partial(read_commit_metadata, state), completed_writes(timeline)
-    written, time = newest_schema(timeline, writes, read)
-    if time is not None:
-        return written, timeline.completed[time].file_name
-    newest_first = sorted(writes, key=timeline.point, reverse=True)
-    said = ((text, one.file_name) for one in newest_first if (text := read(one).extra.get("schema")))
-    return next(said, ("", ""))

@@ -61,11 +61,23 @@ class ReadPlan:
     """How many file slices these have, before statistics were looked at."""
     slices_left: int
     """How many statistics left."""
-    storage: Storage
+    state: TableState
+    timeline: Timeline
+    """As it was read, and cut to the moment."""
     merging: Merging | None = None
     """How logs are merged; None where no slice has logs."""
     path_values: pa.Table | None = None
     """Values of the columns that base files do not have, by partition; None where they have all."""
+
+    @property
+    def storage(self) -> Storage:
+        """Return where the table is."""
+        return self.state.storage
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the files that are opened."""
+        return tuple(file.path for one in self.slices for file in (one.base, *one.logs) if file is not None)
 
     @property
     def plain(self) -> tuple[FileSlice, ...]:
@@ -183,8 +195,9 @@ def _plan(
         partitions_read=len(chosen.partitions),
         slices_count=chosen.slices_count,
         slices_left=chosen.slices.num_rows,
-        storage=state.storage,
-        merging=merging_of(state.config, schema, timeline, settings) if any(one.logs for one in slices) else None,
+        state=state,
+        timeline=timeline,
+        merging=merging_of(state, schema, timeline, settings) if any(one.logs for one in slices) else None,
         path_values=values_in_paths(state.config, schema, chosen.partitions),
     )
 

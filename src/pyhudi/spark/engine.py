@@ -44,10 +44,10 @@ from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
-from pyhudi.spark.routing import route_as_decided, route_in_spark
+from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
-from pyhudi.spark.shaping import conformed, newest
+from pyhudi.spark.shaping import conformed, newest, with_values
 from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
 from pyhudi.spark.types import from_spark, nullable, to_spark
 from pyhudi.storage.api import Storage
@@ -214,6 +214,11 @@ class SparkEngine:
         with spark_errors():
             return conformed(frame, schema)
 
+    def require_values(self, frame: DataFrame, columns: Sequence[str], spec: MergeSpec) -> DataFrame:
+        """Fail when the rows are computed."""
+        with spark_errors():
+            return with_values(frame, columns, spec)
+
     def newest(self, frame: DataFrame, spec: MergeSpec) -> DataFrame:
         """Keep one row a KEY by a window; rows are shuffled once, within the JVM."""
         with spark_errors():
@@ -282,6 +287,13 @@ class SparkEngine:
         with spark_errors():
             found = stored.join(rows.frame.select(*on), on, "left_semi").select(*map(named, stored.columns))
             return found.dropDuplicates(LOCATED.names)
+
+    def settle(self, located: DataFrame | LocalFrame, dead: DataFrame | LocalFrame) -> DataFrame | LocalFrame:
+        """Mark deleted places by a join, and look at all places of a key in a window."""
+        if isinstance(located, LocalFrame):
+            return self._local.settle(located, LocalFrame.of(self.collect(dead)))
+        with spark_errors():
+            return settled_in_spark(located, self.frame(dead.table()) if isinstance(dead, LocalFrame) else dead)
 
     def route(self, rows: KeyedRows, located: DataFrame | LocalFrame | None, routes: Routes) -> DataFrame:
         """Compute buckets and tasks by expressions; here, for rows whose keys were looked up from here."""

@@ -41,6 +41,11 @@ _KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
     (r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException", FileMissing, "a file is not in storage"),
     (r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|not a Parquet file", CorruptData, "spark cannot read a base file"),
     (
+        r"USER_RAISED_EXCEPTION",
+        InvalidInput,
+        "the DataFrame raised an error of its own, by raise_error or assert_true; its text is under `spark`",
+    ),
+    (
         r"UNRESOLVED_COLUMN|DATATYPE_MISMATCH|CAST_INVALID_INPUT|DIVIDE_BY_ZERO|ARITHMETIC_OVERFLOW",
         ExpressionError,
         "fix the expression, spark refuses it",

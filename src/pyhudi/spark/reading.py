@@ -36,18 +36,27 @@ QUERY_TYPE: Final = option(
     "snapshot",
     "snapshot, read_optimized or incremental.",
     parse=one_of("snapshot", "read_optimized", "incremental"),
+    is_kept=False,
 )
-AS_OF: Final = option("as.of.instant", "", "Read the table as of this instant (requested time), time or date.")
+AS_OF: Final = option(
+    "as.of.instant", "", "Read the table as of this instant (requested time), time or date.", is_kept=False
+)
 BEGIN: Final = option(
     "hoodie.datasource.read.begin.instanttime",
     "",
     "incremental: read what came after this; completion time, at version 6 requested time; `earliest` for all.",
+    is_kept=False,
 )
-END: Final = option("hoodie.datasource.read.end.instanttime", "", "incremental: read what came until this, included.")
+END: Final = option(
+    "hoodie.datasource.read.end.instanttime", "", "incremental: read what came until this, included.", is_kept=False
+)
 FILTER: Final = option(
-    "pyhudi.filter", "", "A condition on the rows; unlike a later `where` it leaves out partitions, unopened."
+    "pyhudi.filter",
+    "",
+    "A condition on the rows; unlike a later `where` it leaves out partitions, unopened.",
+    is_kept=False,
 )
-COLUMNS: Final = option("pyhudi.columns", "", "Columns to read, separated by commas; all by default.")
+COLUMNS: Final = option("pyhudi.columns", "", "Columns to read, separated by commas; all by default.", is_kept=False)
 
 _EARLIEST: Final = "earliest"
 

@@ -10,28 +10,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.kernels.bucket import bucket_of
-from pyhudi.predicate import Expression, to_sql
-from pyhudi.predicate.model import Column as Named
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.spark.keys import named
+from pyhudi.spark.ordering import comparable_columns
+from pyhudi.spark.shaping import unordered_deletes
 from pyhudi.spark.types import to_spark
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["route_as_decided", "route_in_spark"]
+__all__ = ["route_as_decided", "route_in_spark", "settled_in_spark"]
 
 _FOUND = "_pyhudi_found"
 _FILE = "_pyhudi_found_file"
 _HOME = "_pyhudi_found_partition"
+_IS_LOST = "_pyhudi_is_lost"
 _FIRST = "_pyhudi_first"
 _COUNT = "_pyhudi_count"
 _GROUP = "_pyhudi_group"
+_IS_DEAD = "_pyhudi_is_dead"
+_RANK = "_pyhudi_rank"
 _NEIGHBOURS_OF = "_pyhudi_neighbours_of"
 _NEIGHBOURS_BITS = 6
 _NEIGHBOURS = 1 << _NEIGHBOURS_BITS
@@ -81,6 +85,14 @@ def route_as_decided(frame: DataFrame, routed: LocalFrame, routes: Routes) -> Da
     )
 
 
+def settled_in_spark(located: DataFrame, dead: DataFrame) -> DataFrame:
+    """Leave out places in which a key is deleted, but the first one of a key that is alive nowhere in its partition."""
+    columns, places = located.columns, Window.partitionBy(KEY, PARTITION)
+    marked = located.join(dead.select(KEY, FILE_INDEX, F.lit(True).alias(_IS_DEAD)), [KEY, FILE_INDEX], "left")
+    ranked = marked.withColumn(_RANK, F.row_number().over(places.orderBy(F.col(_IS_DEAD).isNotNull(), FILE_INDEX)))
+    return ranked.where(F.col(_IS_DEAD).isNull() | (F.col(_RANK) == 1)).select(*map(named, columns))
+
+
 def _sent(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return spark.createDataFrame(rows, to_spark(rows.schema))
 
@@ -93,7 +105,7 @@ def _targeted(frame: DataFrame, located: DataFrame, routes: Routes) -> DataFrame
     """Return a row once for each place it goes to: _FILE (null: a new file), PARTITION, IS_MOVED."""
     key = F.col(KEY).alias("_pyhudi_key")
     if routes.moves is Moves.DELETE_AND_INSERT:
-        return _with_deletes(frame, located.withColumnRenamed(KEY, "_pyhudi_key"), routes.loses)
+        return _with_deletes(frame, located.withColumnRenamed(KEY, "_pyhudi_key"), routes.beaten_by)
     found = located.select(key, F.col(PARTITION).alias(_HOME), F.col(FILE_INDEX).alias(_FILE))
     is_same = F.col(KEY) == F.col("_pyhudi_key")
     if routes.moves is Moves.IMPOSSIBLE:
@@ -103,17 +115,18 @@ def _targeted(frame: DataFrame, located: DataFrame, routes: Routes) -> DataFrame
     return joined.withColumns({PARTITION: home, IS_MOVED: F.lit(False)})
 
 
-def _with_deletes(frame: DataFrame, located: DataFrame, loses: Expression | None) -> DataFrame:
+def _with_deletes(frame: DataFrame, located: DataFrame, beaten_by: MergeSpec | None) -> DataFrame:
     stored = [name for name in located.columns if name.startswith(STORED)]
     one = F.struct(F.col(FILE_INDEX).alias("f"), F.col(PARTITION).alias("p"), *map(named, stored))
     homes = located.groupBy("_pyhudi_key").agg(F.collect_list(one).alias(_FOUND))
     joined = frame.join(homes, F.col(KEY) == F.col("_pyhudi_key"), "left")
-    condition = "false" if loses is None else _inside(loses, "_pyhudi_one")
+    if beaten_by is not None:
+        joined = joined.withColumn(_IS_LOST, _is_lost(frame, beaten_by))
+    is_lost = "false" if beaten_by is None else _IS_LOST
     here = f"struct(cast(null as int) as f, {PARTITION} as p, false as m)"
     targets = f"""
         case when {_FOUND} is null then array({here})
-             when exists({_FOUND}, _pyhudi_one -> not (_pyhudi_one.p <=> {PARTITION}) and coalesce({condition}, false))
-             then cast(array() as array<struct<f: int, p: string, m: boolean>>)
+             when {is_lost} then cast(array() as array<struct<f: int, p: string, m: boolean>>)
              else concat(
                  transform({_FOUND}, x -> struct(x.f as f, x.p as p, not (x.p <=> {PARTITION}) as m)),
                  case when exists({_FOUND}, x -> x.p <=> {PARTITION})
@@ -125,11 +138,17 @@ def _with_deletes(frame: DataFrame, located: DataFrame, loses: Expression | None
     )
 
 
-def _inside(loses: Expression, variable: str) -> str:
-    """Format a condition whose stored columns are fields of a lambda's variable."""
-    return to_sql(
-        loses, lambda column: Named(parts=(variable, *column.parts)) if column.parts[0].startswith(STORED) else column
-    )
+def _is_lost(frame: DataFrame, rules: MergeSpec) -> Column:
+    """Return which rows a record of their key beats that is stored in another partition."""
+    kinds = {name: frame.schema[name].dataType for name in rules.ordering}
+    given = F.struct(*(one for name, kind in kinds.items() for one in comparable_columns(named(name), kind)))
+
+    def beats(one: Column) -> Column:
+        values = ((one.getField(STORED + name).cast(kind), kind) for name, kind in kinds.items())
+        stored = F.struct(*(part for value, kind in values for part in comparable_columns(value, kind)))
+        return ~one.getField("p").eqNullSafe(F.col(PARTITION)) & (stored > given)
+
+    return F.exists(F.col(_FOUND), beats) & ~unordered_deletes(frame, rules)
 
 
 def _with_slots(frame: DataFrame, routes: Routes) -> DataFrame:

@@ -3,6 +3,8 @@
 Start at `conformed` and `newest`.
 """
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -11,11 +13,13 @@ from pyspark.sql import types as spark
 from pyhudi.engine.api import KEY, ORDER
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec
+from pyhudi.kernels.ordering import lacking_value
 from pyhudi.schema.evolution import conform
 from pyhudi.spark.keys import fail_if, named
+from pyhudi.spark.ordering import comparable_columns
 from pyhudi.spark.types import from_spark, to_spark
 
-__all__ = ["conformed", "newest"]
+__all__ = ["conformed", "newest", "unordered_deletes", "with_values"]
 
 _IS_DELETED, _OPERATION = DELETE_COLUMNS
 _LAST_DELETE = "_pyhudi_last_delete"
@@ -54,11 +58,10 @@ def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
     columns = frame.columns
     placed = frame.withColumn(_PLACE, named(ORDER) if ORDER in columns else F.monotonically_increasing_id())
     by_key = Window.partitionBy(named(KEY))
-    ordering = [_filled(named(name), frame.schema[name].dataType) for name in spec.ordering]
+    ordering = [one for name in spec.ordering for one in comparable_columns(named(name), frame.schema[name].dataType)]
     is_final = F.lit(False)
     if ordering:
-        unordered = _is_delete(frame, spec) & _has_no_value(frame, spec)
-        last_delete = F.max(F.when(unordered, F.col(_PLACE))).over(by_key)
+        last_delete = F.max(F.when(unordered_deletes(frame, spec), F.col(_PLACE))).over(by_key)
         placed = placed.withColumns({_LAST_DELETE: last_delete, _LAST: F.max(_PLACE).over(by_key)})
         is_final = F.col(_LAST) == F.col(_LAST_DELETE)
         is_beaten = F.when(is_final, F.col(_PLACE) < F.col(_LAST)).otherwise(F.col(_PLACE) <= F.col(_LAST_DELETE))
@@ -66,6 +69,21 @@ def newest(frame: DataFrame, spec: MergeSpec) -> DataFrame:
     place = F.col(_PLACE).asc() if spec.keeps_first else F.col(_PLACE).desc()
     order = by_key.orderBy(*(value.desc() for value in ordering), place)
     return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).select(*map(named, columns))
+
+
+def with_values(frame: DataFrame, columns: Sequence[str], spec: MergeSpec) -> DataFrame:
+    """Return rows that fail where one that is no delete has null in one of these columns.
+
+    Raises: when it runs, InvalidInput.
+    """
+    is_stored = ~_is_delete(frame, spec)
+    checked = {name: fail_if(named(name).isNull() & is_stored, lacking_value(name), named(name)) for name in columns}
+    return frame.select(*(checked.get(name, named(name)).alias(name) for name in frame.columns))
+
+
+def unordered_deletes(frame: DataFrame, spec: MergeSpec) -> Column:
+    """Return which rows are deletes without ordering value, where a table has ordering columns."""
+    return _is_delete(frame, spec) & _has_no_value(frame, spec)
 
 
 def _fitted(value: Column, source: spark.DataType, target: spark.DataType, path: str) -> Column:
@@ -128,18 +146,3 @@ def _has_no_value(frame: DataFrame, spec: MergeSpec) -> Column:
     value = named(spec.ordering[0])
     is_int = isinstance(frame.schema[spec.ordering[0]].dataType, spark.IntegerType)
     return value.isNull() | (value == 0) if is_int else value.isNull()
-
-
-def _filled(value: Column, kind: spark.DataType) -> Column:
-    """Put the smallest natural value in place of null, as Hudi's default ordering value is 0."""
-    if isinstance(kind, spark.StringType | spark.BinaryType):
-        return F.coalesce(value, F.lit("").cast(kind))
-    if isinstance(kind, spark.BooleanType):
-        return F.coalesce(value, F.lit(False))
-    if isinstance(kind, spark.DateType):
-        return F.coalesce(value, F.date_from_unix_date(F.lit(0)))
-    if isinstance(kind, spark.TimestampType):
-        return F.coalesce(value, F.timestamp_micros(F.lit(0)))
-    if isinstance(kind, spark.TimestampNTZType):
-        return F.coalesce(value, F.lit("1970-01-01 00:00:00").cast(kind))
-    return F.coalesce(value, F.lit(0).cast(kind))

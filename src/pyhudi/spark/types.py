@@ -52,7 +52,6 @@ _FROM_SPARK: dict[type[spark.DataType], pa.DataType] = {
     spark.TimestampType: pa.timestamp("us", "UTC"),
     spark.TimestampNTZType: pa.timestamp("us"),
     spark.DayTimeIntervalType: pa.duration("us"),
-    spark.VariantType: pa.struct([pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]),
 }
 
 
@@ -119,7 +118,12 @@ def _nested_to_spark(kind: pa.DataType, name: str) -> spark.DataType:
 
 
 def _field_from_spark(field: spark.StructField) -> pa.Field:
-    return pa.field(field.name, _from_spark(field.dataType, field.name), field.nullable)
+    return _field(field.name, field.dataType, field.name, is_nullable=field.nullable)
+
+
+def _field(name: str, kind: spark.DataType, column: str, *, is_nullable: bool) -> pa.Field:
+    """Make a field; of the type of `array()` and of null, which have no values, it is nullable whatever Spark says."""
+    return pa.field(name, _from_spark(kind, column), is_nullable or isinstance(kind, spark.NullType))
 
 
 def _from_spark(kind: spark.DataType, name: str) -> pa.DataType:
@@ -129,10 +133,15 @@ def _from_spark(kind: spark.DataType, name: str) -> pa.DataType:
         case spark.StructType():
             return pa.struct([_field_from_spark(field) for field in kind.fields])
         case spark.ArrayType():
-            return pa.list_(pa.field("element", _from_spark(kind.elementType, name), kind.containsNull))
+            return pa.list_(_field("element", kind.elementType, name, is_nullable=kind.containsNull))
         case spark.MapType():
-            item = pa.field("value", _from_spark(kind.valueType, name), kind.valueContainsNull)
+            item = _field("value", kind.valueType, name, is_nullable=kind.valueContainsNull)
             return pa.map_(_from_spark(kind.keyType, name), item)
+        case spark.VariantType():
+            raise Unsupported(
+                "tables have no variants; write the text that to_json makes of it, or what variant_get takes out",
+                column=name,
+            )
     for known, arrow in _FROM_SPARK.items():
         if isinstance(kind, known):
             return arrow

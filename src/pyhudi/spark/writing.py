@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.call import OPERATION, WriteResult, require_operation
+from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table
 from pyhudi.arguments import as_mapping, as_option_text, as_switch, as_text, as_texts
 from pyhudi.engine.api import KEY, ORDER, PARTITION
@@ -31,7 +32,7 @@ from pyhudi.state.refusals import require_writable
 from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import Table
-from pyhudi.table.creating import plan_table
+from pyhudi.table.creating import TableArguments, plan_table
 from pyhudi.txn.locks import lock_for
 
 __all__ = ["write"]
@@ -40,11 +41,13 @@ PARTITIONS_TO_DELETE: Final = option(
     "hoodie.datasource.write.partitions.to.delete",
     "",
     "delete_partition: partition paths or patterns with `*`, separated by commas.",
+    is_kept=False,
 )
 COMMIT_KEY_PREFIX: Final = option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     "_",
     "Spark: options whose names begin so go into the commit's extraMetadata as they are.",
+    is_kept=False,
 )
 
 _MODES: Final = {
@@ -57,7 +60,6 @@ _MODES: Final = {
 }
 _NEED_A_TABLE: Final = ("delete", "delete_partition")
 _REPLACING: Final = ("insert_overwrite", "insert_overwrite_table")
-_META: Final = ".hoodie"
 
 
 def write(
@@ -106,7 +108,7 @@ def write(
     planned = _planned(engine, storage, rows, settings, needs_name=as_switch("needs_name", needs_name))
     with _kept(engine, rows, planned, settings) if exists else nullcontext(rows) as kept:
         if exists:
-            _drop(storage)
+            drop_files(storage)
         return _run(Table(planned), kept, chosen, settings, said)
 
 
@@ -164,7 +166,8 @@ def _planned(
     """Plan the new table, of the options and the rows' columns."""
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    planned = plan_table(storage, SystemEnv(), columns_of_new_table(engine.schema(df)), settings)
+    columns = columns_of_new_table(engine.schema(df), TableArguments().key_fields(settings))
+    planned = plan_table(storage, SystemEnv(), columns, settings)
     require_agreement(settings, planned.config)
     require_writable(planned.config, planned.layout)
     lock_for(planned, settings)
@@ -204,17 +207,6 @@ def _require_elsewhere(df: DataFrame, storage: Storage) -> None:
 def _place(url: str) -> str:
     """Leave out the scheme, which has several names for one store, and the escapes."""
     return unquote(re.sub(r"^[a-z0-9]+:(//)?", "", url))
-
-
-def _drop(storage: Storage) -> None:
-    """Delete the table: data before `.hoodie`, since data that outlive their timeline would show in a new table."""
-    top = storage.list_directory("")
-    for directory in top.directories:
-        if directory != _META:
-            storage.delete_tree(directory)
-    for file in top.files:
-        storage.delete(file.path)
-    storage.delete_tree(_META)
 
 
 def _run(

@@ -40,6 +40,7 @@ from pyhudi.state.creation import (
     table_type_of,
 )
 from pyhudi.state.merging import merger_name
+from pyhudi.state.payloads import PAYLOAD_CLASS, is_meant_by
 
 __all__ = ["is_table_option", "require_agreement", "require_same_arguments"]
 
@@ -99,6 +100,13 @@ def _is_strategy(value: object, config: TableConfig) -> bool:
     return str(value).lower() in {"", merger_name(config).lower(), STRATEGIES.get(config.merge_mode)}
 
 
+def _is_same_payload(value: object, config: TableConfig) -> bool:
+    """Compare payload classes by name; a table that names none is compared with what the class means."""
+    if not value or value == config.payload_class:
+        return True
+    return not config.payload_class and is_meant_by(str(value), config.merge_mode, config.partial_update_mode)
+
+
 def _names(of: Callable[[TableConfig], tuple[str, ...]]) -> Same:
     return lambda value, config: names_of(str(value)) == of(config)
 
@@ -152,6 +160,7 @@ _PAIRS: Final[tuple[tuple[Option[Any], Callable[[TableConfig], object], Same], .
         lambda value, config: str(value) in {"", str(config.merge_mode)},
     ),
     (MERGE_STRATEGY, merger_name, _is_strategy),
+    (PAYLOAD_CLASS, lambda config: config.payload_class or str(config.merge_mode), _is_same_payload),
     (TIMELINE_ZONE, lambda config: config.timeline_zone, _text(lambda config: config.timeline_zone)),
 )
 _ARGUMENTS: Final[Mapping[str, Option[Any]]] = {

@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT_PAYLOAD",
     "FENCE_KEY",
     "INDEX_KEYS",
+    "KEPT_PREFIX",
     "KEYGEN_PACKAGE",
     "LOCK_KEYS",
     "NEW_KEY_ENCODING",
@@ -80,6 +81,11 @@ INDEX_KEYS: Final = (
 
 FENCE_KEY: Final = "pyhudi.fence"
 
+KEPT_PREFIX: Final = "pyhudi.option."
+"""What stands before the key of an option that a table keeps for its writes. Apache Hudi refuses a write whose option
+differs from a property of the same name, so the properties do not have that name.
+"""
+
 _KEYGEN_CLASSES: Final = {
     "SimpleKeyGenerator": KeyGenerator.SIMPLE,
     "ComplexKeyGenerator": KeyGenerator.COMPLEX,
@@ -136,7 +142,7 @@ STRATEGIES: Final[Mapping[MergeMode, str]] = {
 """The ids of the merge modes that Apache Hudi has.   Spec: format/files 6.1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TableConfig:
     """What a table is.   Spec: format/timeline 1.4-1.6."""
 
@@ -176,8 +182,21 @@ class TableConfig:
     """Commits are decided by claimed slots."""
     metadata_partitions: tuple[str, ...]
     base_file_format: str
+    bootstrap_path: str
+    """Where the files are that the table was made from; empty where it was not bootstrapped."""
     complex_key_encoding: str
     """`hoodie.table.complex.keygen.encoding`: FIELD_PREFIXED, VALUE_ONLY, or empty where the table does not say."""
+
+    def __repr__(self) -> str:
+        """Show what tells tables apart; `properties` has the rest."""
+        shown = f"{self.name!r}, {self.table_type}, version={self.table_version}"
+        fields = {
+            "record_key": self.record_key,
+            "partitioned_by": self.partition_fields,
+            "ordering": self.ordering_fields,
+        }
+        named = "".join(f", {name}={','.join(found)}" for name, found in fields.items() if found)
+        return f"TableConfig({shown}{named})"
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> "TableConfig":
@@ -218,6 +237,7 @@ class TableConfig:
             index={key: properties[key] for key in INDEX_KEYS if properties.get(key)},
             is_fenced=properties.get(FENCE_KEY) == "on",
             metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
+            bootstrap_path=properties.get("hoodie.bootstrap.base.path", ""),
             base_file_format=_first(
                 properties, "hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET"
             ).upper(),

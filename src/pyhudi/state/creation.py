@@ -12,6 +12,7 @@ from typing import Final
 from pyhudi.arguments import as_texts
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.kernels.rules import IS_DELETED
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import (
     PARTITION_FIELDS,
@@ -23,6 +24,7 @@ from pyhudi.state.config import (
     names_of,
 )
 from pyhudi.state.layout import layout_of
+from pyhudi.state.payloads import PAYLOAD_CLASS, PAYLOAD_STRATEGY, Payload, payload_of
 
 __all__ = [
     "DATABASE",
@@ -121,6 +123,8 @@ TIMELINE_ZONE: Final = option(
 )
 
 _MADE_AGAIN: Final = frozenset({KeyGenerator.SIMPLE, KeyGenerator.COMPLEX, KeyGenerator.NON_PARTITION})
+_BY_CLASS: Final = 8
+"""The table version whose merge mode CUSTOM stands for payload classes too."""
 TIMEBASED_PREFIX: Final = TIMEBASED.key.removesuffix("*")
 
 
@@ -152,7 +156,9 @@ class NewTable:
     populates_meta_fields: bool = True
     merge_mode: MergeMode = MergeMode.COMMIT_TIME_ORDERING
     merge_strategy: str = ""
-    """For CUSTOM: the name of the merger."""
+    """For CUSTOM: the name of the merger, or the strategy that says: by payload class."""
+    payload_class: str = ""
+    """The class whose rules are asked for; empty: those of the merge mode."""
     timeline_zone: str = "UTC"
 
     def __post_init__(self) -> None:
@@ -167,7 +173,7 @@ class NewTable:
             raise InvalidInput("new tables have version 9, 8 or 6", table_version=self.table_version)
         for role, names in (("record key", self.record_key), ("ordering", self.ordering), ("partition", self._paths())):
             _require_columns(role, names, self.columns)
-        reserved = [name for name in self.columns if name.startswith("_hoodie_")]
+        reserved = [name for name in self.columns if name.startswith("_hoodie_") and name != IS_DELETED]
         if reserved:
             raise InvalidInput("columns named _hoodie_* belong to Hudi; leave them out of the schema", columns=reserved)
         _require_generator(self)
@@ -197,18 +203,18 @@ def new_table(
     """
     fields = _both("partition_by", partition_by, settings, PARTITION_FIELDS.key)
     generator, generator_class = _generator(settings, fields, _both("record_key", record_key, settings, RECORD_KEY.key))
-    order = _both("ordering", ordering, settings, ORDERING_FIELDS.key)
-    inferred = MergeMode.EVENT_TIME_ORDERING if order else MergeMode.COMMIT_TIME_ORDERING
+    version = _table_version(table_version, settings)
+    merging = _merging(settings, version, _both("ordering", ordering, settings, ORDERING_FIELDS.key))
     return NewTable(
         name="".join(_both("name", None if name is None else [name], settings, NAME.key)),
         columns=tuple(columns),
         create_schema=create_schema,
         database=settings.get(DATABASE),
         table_type=_table_type(table_type, settings),
-        table_version=_table_version(table_version, settings),
+        table_version=version,
         record_key=_both("record_key", record_key, settings, RECORD_KEY.key),
         partition_by=fields,
-        ordering=order,
+        ordering=merging.ordering,
         key_generator=generator,
         key_generator_class=generator_class,
         timebased={key: text for key, text in settings.values.items() if key.startswith(TIMEBASED_PREFIX)},
@@ -217,8 +223,9 @@ def new_table(
         has_slash_dates=settings.get(SLASH_DATES),
         drops_partition_columns=settings.get(DROP_PARTITION_COLUMNS),
         populates_meta_fields=settings.get(META_FIELDS_POPULATED),
-        merge_mode=MergeMode(settings.get(MERGE_MODE) or inferred),
-        merge_strategy=settings.get(MERGE_STRATEGY),
+        merge_mode=merging.mode,
+        merge_strategy=merging.strategy,
+        payload_class=settings.get(PAYLOAD_CLASS),
         timeline_zone=settings.get(TIMELINE_ZONE),
     )
 
@@ -267,6 +274,51 @@ def _table_version(given: int | None, settings: Settings) -> int:
             "argument and option contradict each other", table_version=given, key=TABLE_VERSION.key, value=said
         )
     return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Merging:
+    """How rows of one key are to merge."""
+
+    mode: MergeMode
+    strategy: str
+    ordering: tuple[str, ...]
+
+
+def _merging(settings: Settings, version: int, ordering: tuple[str, ...]) -> _Merging:
+    """Choose the merge rules: what a payload class means, else the merge mode, else what the ordering fields ask for.
+
+    Raises: OptionError where they contradict each other; NotBuilt for a payload class that is not known.
+    """
+    said = settings.get(MERGE_MODE)
+    if not settings.get(PAYLOAD_CLASS):
+        inferred = MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING
+        return _Merging(mode=MergeMode(said or inferred), strategy=settings.get(MERGE_STRATEGY), ordering=ordering)
+    known = payload_of(settings.get(PAYLOAD_CLASS))
+    found = _of_payload(known, version, ordering)
+    strategies = {found.strategy, STRATEGIES.get(found.mode, PAYLOAD_STRATEGY), ""}
+    differ = {
+        MERGE_MODE.key: said if said not in {"", found.mode, known.mode} else "",
+        MERGE_STRATEGY.key: settings.get(MERGE_STRATEGY) if settings.get(MERGE_STRATEGY) not in strategies else "",
+        ORDERING_FIELDS.key: ",".join(ordering) if ordering not in {(), found.ordering} else "",
+    }
+    if any(differ.values()):
+        raise OptionError(
+            "the payload class means other merge rules; leave one of them out",
+            **{PAYLOAD_CLASS.key: settings.get(PAYLOAD_CLASS)},
+            **{key: value for key, value in differ.items() if value},
+        )
+    return found
+
+
+def _of_payload(known: Payload, version: int, ordering: tuple[str, ...]) -> _Merging:
+    """Return what a table of this version says of a payload class."""
+    is_by_class = version == _BY_CLASS and not known.is_mode_alone
+    return _Merging(
+        mode=MergeMode.CUSTOM if is_by_class else known.mode,
+        strategy=PAYLOAD_STRATEGY if is_by_class else "",
+        ordering=known.ordering if known.ordering and version > _BY_CLASS else ordering,
+    )
 
 
 def _generator(settings: Settings, fields: tuple[str, ...], record_key: tuple[str, ...]) -> tuple[KeyGenerator, str]:

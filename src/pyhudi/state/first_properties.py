@@ -18,6 +18,7 @@ from pyhudi.state.config import (
 )
 from pyhudi.state.creation import NewTable
 from pyhudi.state.layout import layout_of
+from pyhudi.state.payloads import Payload, payload_of
 
 __all__ = ["new_properties"]
 
@@ -36,6 +37,8 @@ _ORDER: Final = (
     "hoodie.archivelog.folder",
     "hoodie.populate.meta.fields",
     "hoodie.compaction.payload.class",
+    "hoodie.table.legacy.payload.class",
+    "hoodie.table.partial.update.mode",
     "hoodie.record.merge.mode",
     "hoodie.record.merge.strategy.id",
     "hoodie.timeline.layout.version",
@@ -70,8 +73,9 @@ def new_properties(new: NewTable) -> dict[str, str]:
     """
     spelled = _shared(new)
     spelled |= _of_version_6(new) if new.table_version == 6 else _of_layout_2(new)
+    more = {**new.timebased, **(_payload(new).kept if new.table_version >= 9 else {})}
     return {key: spelled[key] for key in _ORDER if spelled.get(key)} | {
-        key: text for key, text in sorted(new.timebased.items()) if text
+        key: text for key, text in sorted(more.items()) if text
     }
 
 
@@ -104,7 +108,7 @@ def _of_version_6(new: NewTable) -> dict[str, str]:
         "hoodie.table.partition.fields": ",".join(element.partition(":")[0] for element in new.partition_by),
         "hoodie.table.precombine.field": ",".join(new.ordering),
         "hoodie.table.keygenerator.class": _class_of(new),
-        "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
+        "hoodie.compaction.payload.class": _class_of_rules(new),
     }
 
 
@@ -127,16 +131,13 @@ def _of_layout_2(new: NewTable) -> dict[str, str]:
         return spelled | {
             "hoodie.table.ordering.fields": ",".join(new.ordering),
             "hoodie.table.format": "native",
+            "hoodie.table.legacy.payload.class": new.payload_class,
+            "hoodie.table.partial.update.mode": _payload(new).partial_update_mode,
             "hoodie.datasource.write.slash.separated.date.partitioning": slashes,
         }
-    named = (
-        {}
-        if is_custom
-        else {
-            "hoodie.compaction.payload.class": _payload_of(new.merge_mode),
-            "hoodie.record.merge.strategy.id": STRATEGIES[new.merge_mode],
-        }
-    )
+    named = {} if is_custom else {"hoodie.record.merge.strategy.id": STRATEGIES[new.merge_mode]}
+    if new.payload_class or not is_custom:
+        named["hoodie.compaction.payload.class"] = _class_of_rules(new)
     return spelled | named | {"hoodie.table.precombine.field": ",".join(new.ordering)}
 
 
@@ -146,8 +147,14 @@ def _typed_fields(new: NewTable) -> str:
     return ",".join(f"{name}:{kind}" for name, kind in custom_fields(",".join(new.partition_by)).items())
 
 
-def _payload_of(mode: MergeMode) -> str:
-    return DEFAULT_PAYLOAD if mode is MergeMode.EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
+def _class_of_rules(new: NewTable) -> str:
+    is_event_time = new.merge_mode is MergeMode.EVENT_TIME_ORDERING
+    return new.payload_class or (DEFAULT_PAYLOAD if is_event_time else OVERWRITE_PAYLOAD)
+
+
+def _payload(new: NewTable) -> Payload:
+    """Return what the payload class stands for; of none, what the merge mode says."""
+    return payload_of(new.payload_class) if new.payload_class else Payload(mode=new.merge_mode)
 
 
 def _class_of(new: NewTable) -> str:

@@ -10,8 +10,9 @@ from pyhudi.errors import NotBuilt
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.kernels.mergers import registered_merger
 from pyhudi.kernels.rules import Fill, LogRule
-from pyhudi.options import Option, Settings, option
-from pyhudi.state.config import STRATEGIES, MergeMode, TableConfig
+from pyhudi.options import Option, Settings, one_of, option
+from pyhudi.state.config import STRATEGIES, MergeMode, TableConfig, TableType
+from pyhudi.state.payloads import PAYLOAD_PACKAGE, PAYLOAD_STRATEGY
 
 __all__ = [
     "DELETE_FIELD",
@@ -20,17 +21,20 @@ __all__ = [
     "merge_spec",
     "merger_name",
     "require_merge_rules",
+    "required_columns",
     "unknown_rules",
 ]
 
-_PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
-"""The strategy id that says: by payload class.   Spec: format/files 6.1."""
-
 DELETE_FIELD: Final = option("hoodie.payload.delete.field", "", "Column that marks a row as a delete.")
 DELETE_MARKER: Final = option("hoodie.payload.delete.marker", "", "Value of that column in rows which are deletes.")
+ORDERING_NULLS: Final = option(
+    "pyhudi.ordering.nulls",
+    "refuse",
+    "allow: rows may have null in an ordering field, which counts as 0; Apache Hudi then fails to read or upsert them.",
+    parse=one_of("refuse", "allow"),
+)
 _FIRST_WITH_MODES: Final = 8
 _FIRST_WITH_FILLS: Final = 9
-_PACKAGE: Final = "org.apache.hudi.common.model."
 _KEPT: Final = "hoodie.record.merge.property."
 """Before the keys of merge properties that a table keeps."""
 _MARKER_KEYS: Final = (
@@ -89,6 +93,13 @@ def merge_spec(config: TableConfig, settings: Settings | None = None) -> MergeSp
     )
 
 
+def required_columns(config: TableConfig, settings: Settings) -> tuple[str, ...]:
+    """Return the ordering columns in which a write may not store null: where they decide, and nulls are not allowed."""
+    rules = merge_spec(config, settings)
+    decides = rules.orders_stored or (rules.orders_log and config.table_type is TableType.MERGE_ON_READ)
+    return rules.ordering if decides and settings.get(ORDERING_NULLS) == "refuse" else ()
+
+
 def require_merge_rules(config: TableConfig) -> None:
     """Check that rows of this table can be merged.
 
@@ -122,14 +133,14 @@ def is_custom(config: TableConfig) -> bool:
 def merger_name(config: TableConfig) -> str:
     """Return the strategy id of a user's own merger, else the payload class; empty if there is neither."""
     strategy = config.properties.get("hoodie.record.merge.strategy.id", "")
-    is_own = strategy.lower() not in {"", _PAYLOAD_STRATEGY, *STRATEGIES.values()}
+    is_own = strategy.lower() not in {"", PAYLOAD_STRATEGY, *STRATEGIES.values()}
     return strategy if is_own else config.payload_class
 
 
 def _payload_rules(config: TableConfig) -> MergeSpec | None:
     """Return what a payload class means, by its name only; None where a merge mode says it, or it is not known."""
     known = _PAYLOADS.get(config.payload_class.rpartition(".")[-1])
-    if known is None or not config.payload_class.startswith(_PACKAGE):
+    if known is None or not config.payload_class.startswith(PAYLOAD_PACKAGE):
         return None
     if config.table_version < _FIRST_WITH_MODES:
         return replace(known, log_rule=LogRule.PRECOMBINED)

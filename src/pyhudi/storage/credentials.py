@@ -61,6 +61,9 @@ _XML = re.compile(
 _USER = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s@\"']+@", re.IGNORECASE)
 
 
+_NEVER_EMPTY = frozenset({"region", "default_region", "endpoint", "base_url"})
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
     """What a store is opened with besides its address, by obstore's own names."""
@@ -119,6 +122,8 @@ def _read_one(kind: StoreKind, key: str, value: object) -> dict[str, str]:
     if name not in known:
         nearest = get_close_matches(name, known, n=1, cutoff=0.6)
         raise OptionError(f"unknown storage option{f'; did you mean {nearest[0]}?' if nearest else ''}", key=key)
+    if not text and name in _NEVER_EMPTY:
+        raise OptionError("give the storage option a value, or leave it out", key=key)
     return {name: text}
 
 

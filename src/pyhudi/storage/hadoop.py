@@ -60,7 +60,7 @@ class HadoopStorage:
 
     def get(self, path: str) -> bytes:
         """Read a whole file."""
-        with self.open_input(path) as file, storage_errors(path):
+        with self.open_input(path) as file, storage_errors(path, table=self._url):
             require_readable(path, file.size())
             data: bytes = file.read()
             return data
@@ -75,12 +75,12 @@ class HadoopStorage:
     def get_range(self, path: str, offset: int, length: int) -> bytes:
         """Read exactly `length` bytes."""
         check_range(path, offset, length)
-        with self.open_input(path) as file, storage_errors(path):
+        with self.open_input(path) as file, storage_errors(path, table=self._url):
             return require_length(file.read_at(length, offset) if length else b"", path, offset, length)
 
     def head(self, path: str) -> FileStatus:
         """Describe one file."""
-        with storage_errors(path):
+        with storage_errors(path, table=self._url):
             found = self._filesystem.get_file_info(self._at(check_file(path)))
         if found.type != fs.FileType.File:
             raise FileMissing("no such file", path=path)
@@ -118,23 +118,23 @@ class HadoopStorage:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        with suppress(FileMissing), storage_errors(path):
+        with suppress(FileMissing), storage_errors(path, table=self._url):
             self._filesystem.delete_file(self._at(check_file(path)))
 
     def delete_tree(self, prefix: str) -> None:
         """Remove a directory and everything below it."""
-        with suppress(FileMissing), storage_errors(prefix):
+        with suppress(FileMissing), storage_errors(prefix, table=self._url):
             self._filesystem.delete_dir(self._at(check_path(prefix)))
 
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it."""
-        with storage_errors(path, is_write=True):
+        with storage_errors(path, is_write=True, table=self._url):
             self._filesystem.create_dir(self._at(check_file(path)), recursive=True)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open a file for random reads."""
         self.head(path)  # says plainly what Arrow says in a text: that this is a directory
-        with storage_errors(path):
+        with storage_errors(path, table=self._url):
             return self._filesystem.open_input_file(self._at(path))
 
     @contextmanager
@@ -144,14 +144,14 @@ class HadoopStorage:
         A file that is replaced is missing for a moment: HDFS renames onto nothing.
         """
         target, temporary = self._at(check_file(path)), self._at(f"{_TEMPORARY}/{self._env.uuid().hex}")
-        with storage_errors(path, is_write=True):
+        with storage_errors(path, is_write=True, table=self._url):
             for directory in (self._at(_TEMPORARY), target.rpartition("/")[0]):
                 self._filesystem.create_dir(directory, recursive=True)
             sink = self._filesystem.open_output_stream(temporary)
         try:
             with sink:
                 yield sink
-            with storage_errors(path, is_write=True):
+            with storage_errors(path, is_write=True, table=self._url):
                 self._publish(temporary, target, path, mode)
         finally:
             with suppress(OSError, HudiError):
@@ -174,7 +174,7 @@ class HadoopStorage:
 
     def _found(self, prefix: str, *, is_deep: bool) -> Sequence[fs.FileInfo]:
         base = self._at(check_path(prefix)) if prefix else self._root
-        with storage_errors(prefix):
+        with storage_errors(prefix, table=self._url):
             found = self._filesystem.get_file_info(fs.FileSelector(base, recursive=is_deep, allow_not_found=True))
         hidden = self._at(_TEMPORARY)
         return [info for info in found if info.path != hidden and not info.path.startswith(f"{hidden}/")]

@@ -17,7 +17,7 @@ from pyhudi.errors import (
     StorageUnavailable,
 )
 
-__all__ = ["error_of_system", "storage_errors"]
+__all__ = ["error_of_system", "naming_table", "storage_errors"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -53,12 +53,17 @@ def error_of_system(error: OSError, path: str, *, is_write: bool = False) -> Hud
     )
 
 
+def naming_table(error: HudiError, table: str) -> HudiError:
+    """Return an error that says of which table its path is; it may be one of many that a process has open."""
+    return type(error)(error.message, **error.values, table=table) if table else error
+
+
 @contextmanager
-def storage_errors(path: str, *, is_write: bool = False) -> Iterator[None]:
-    """Turn any `OSError` inside into ours; ours pass through."""
+def storage_errors(path: str, *, is_write: bool = False, table: str = "") -> Iterator[None]:
+    """Turn any `OSError` inside into ours, which name the table; ours pass through."""
     try:
         yield
     except HudiError:
         raise
     except OSError as error:
-        raise error_of_system(error, path, is_write=is_write) from error
+        raise naming_table(error_of_system(error, path, is_write=is_write), table) from error

@@ -4,7 +4,7 @@ from pyhudi.actions.call import WriteResult
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.kernels.mergers import register_merger
 from pyhudi.queries.scan import Scan
-from pyhudi.table.opening import create_table, locks, open_table, pending, table_exists, write_table
+from pyhudi.table.opening import create_table, drop_table, locks, open_table, pending, table_exists, write_table
 from pyhudi.table.table import Table
 from pyhudi.table.types import Filter, Records
 from pyhudi.table.unbuilt import import_table
@@ -16,6 +16,7 @@ __all__ = [
     "Table",
     "WriteResult",
     "create_table",
+    "drop_table",
     "import_table",
     "locks",
     "open_table",

@@ -15,15 +15,19 @@ from pyhudi.arguments import as_text, as_texts
 from pyhudi.env import Env
 from pyhudi.errors import InvalidInput, OptionError, SchemaMismatch
 from pyhudi.index.choice import INDEX_TYPE, index_declaration
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.kernels.rules import IS_DELETED
 from pyhudi.metadata.upkeep import METADATA_TABLE
 from pyhudi.options import DECLARED, Settings
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import evolve, require_names_apart
+from pyhudi.schema.fields import field_type
 from pyhudi.schema.types import arrow_to_avro, record_name, to_table_schema
 from pyhudi.state.agreement import is_table_option, require_agreement, require_same_arguments
-from pyhudi.state.config import FENCE_KEY, INDEX_KEYS, LOCK_KEYS
-from pyhudi.state.creation import NAME, TIMEBASED_PREFIX, new_table
+from pyhudi.state.config import FENCE_KEY, INDEX_KEYS, KEPT_PREFIX, LOCK_KEYS, TableType, names_of
+from pyhudi.state.creation import NAME, RECORD_KEY, TIMEBASED_PREFIX, NewTable, new_table
 from pyhudi.state.first_properties import new_properties
+from pyhudi.state.kept_options import is_same_value, kept_properties, may_be_kept
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import plan_state
 from pyhudi.storage.api import Storage
@@ -70,13 +74,24 @@ class TableArguments:
         named = (self.record_key, self.partition_by, self.ordering)
         return {name.partition(":")[0] for names in named for name in _names(names) or ()}
 
+    def key_fields(self, settings: Settings) -> tuple[str, ...]:
+        """Return the fields of the record key: the argument's, else the option's."""
+        return tuple(_names(self.record_key) or names_of(settings.get(RECORD_KEY)))
+
 
 def plan_table(
-    storage: Storage, env: Env, schema: pa.Schema, settings: Settings, arguments: TableArguments | None = None
+    storage: Storage,
+    env: Env,
+    schema: pa.Schema,
+    settings: Settings,
+    arguments: TableArguments | None = None,
+    *,
+    keeps_options: bool = False,
 ) -> TableState:
     """Return the table that these columns, options and arguments ask for, which is not there yet.
 
-    Options that act on writes are passed over. A table without a name is called like the last part of its path.
+    Options that act on writes are passed over, unless the table `keeps_options`. A table without a name is called like
+    the last part of its path.
 
     Raises: InvalidInput, OptionError, NotBuilt, Unsupported.
     """
@@ -95,7 +110,43 @@ def plan_table(
         table_type=said.table_type,
         table_version=said.table_version,
     )
-    return plan_state(storage, env, new_properties(new) | _declared(settings, new.record_key))
+    _require_comparable(new, columns)
+    _require_plain(new, columns)
+    kept = {key: text for key, text in settings.values.items() if keeps_options and may_be_kept(key)}
+    properties = {key: text for key, text in kept_properties(kept).items() if text is not None}
+    return plan_state(storage, env, new_properties(new) | _declared(settings, new.record_key) | properties)
+
+
+def _require_comparable(new: NewTable, columns: pa.Schema) -> None:
+    """Refuse ordering fields by whose values Apache Hudi cannot merge logs."""
+    known = [columns.field(name) for name in new.ordering if name in columns.names]
+    of_bytes = [one.name for one in known if pa.types.is_binary(one.type)]
+    if of_bytes and new.table_type is TableType.MERGE_ON_READ:
+        raise InvalidInput(
+            "Apache Hudi cannot read merge-on-read tables that bytes order; order by another column, or make the table"
+            " copy-on-write",
+            ordering=of_bytes,
+        )
+
+
+def _require_plain(new: NewTable, columns: pa.Schema) -> None:
+    """Refuse columns that are no single value where one is needed, and a delete marker that says neither yes nor no."""
+    own_keys = new.key_generator is KeyGenerator.USER_PROVIDED
+    roles = {"ordering": new.ordering}
+    if not own_keys:
+        roles |= {"record_key": new.record_key, "partition_by": tuple(name.split(":")[0] for name in new.partition_by)}
+    for role, names in roles.items():
+        for name in names:
+            kind = field_type(columns, name)
+            if kind is not None and pa.types.is_nested(kind):
+                raise InvalidInput(
+                    f"{role} names columns of single values; name a field of a struct by its path, `column.field`",
+                    column=name,
+                    type=str(kind),
+                )
+    if IS_DELETED in columns.names and not pa.types.is_boolean(columns.field(IS_DELETED).type):
+        kind = columns.field(IS_DELETED).type
+        raise InvalidInput("a delete marker is true or false", column=IS_DELETED, type=str(kind))
 
 
 def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key: Sequence[str]) -> None:
@@ -105,12 +156,14 @@ def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key
     """
     declared = _declared(settings, record_key)
     for key, text in settings.values.items():
-        if key == METADATA_TABLE.key:
+        if key == METADATA_TABLE.key and KEPT_PREFIX + key not in kept:
             continue  # told by what the table has
         if LOCK_KEYS[0] in declared and key.startswith(_OF_LOCKS) and key not in LOCK_KEYS:
             continue  # the metadata table is built under the lock that is named, which this reaches
         if is_table_option(key):
             wanted = text if key.startswith(TIMEBASED_PREFIX) else kept.get(key)  # what else there is was compared
+        elif may_be_kept(key):
+            wanted = text if not is_same_value(key, text, kept.get(KEPT_PREFIX + key)) else ""
         elif key not in {*LOCK_KEYS, *INDEX_KEYS, FENCE_KEY} or _is_own_lock(key, declared):
             raise OptionError("a table does not keep this option, which acts on writes; give it to each write", key=key)
         elif key not in declared and settings.get(DECLARED[key]) != DECLARED[key].default:
@@ -120,10 +173,10 @@ def require_kept_options(settings: Settings, kept: Mapping[str, str], record_key
             wanted = declared.get(key)
         if wanted and kept.get(key) != wanted:
             raise OptionError(
-                "option contradicts the table's properties; leave it out, or give it to a write, which may add it",
+                "option contradicts what the table keeps; leave it out, or give it to a write or to set_options",
                 key=key,
                 value=text,
-                table=kept.get(key),
+                table=kept.get(key, kept.get(KEPT_PREFIX + key)),
             )
 
 

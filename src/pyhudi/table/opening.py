@@ -9,15 +9,17 @@ import pyarrow as pa
 
 from pyhudi.actions.call import WriteResult
 from pyhudi.actions.create import make_table
+from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
-from pyhudi.arguments import as_choice
+from pyhudi.arguments import as_choice, as_switch
 from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
-from pyhudi.errors import InvalidInput, TableExists
+from pyhudi.errors import InvalidInput, TableExists, TableNotFound
 from pyhudi.options import Settings
 from pyhudi.state.agreement import require_same_arguments
 from pyhudi.state.config import PARTITION_FIELDS, names_of
 from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY
+from pyhudi.state.kept_options import settings_of
 from pyhudi.state.properties_file import has_properties, open_state
 from pyhudi.storage.opening import open_storage
 from pyhudi.table.creating import TableArguments, plan_table, require_as_asked, require_kept_options
@@ -26,7 +28,7 @@ from pyhudi.table.types import Names, Options, Records, Schema
 from pyhudi.table.writes import commit_entries
 from pyhudi.txn.locks import lock_report
 
-__all__ = ["create_table", "locks", "open_table", "pending", "table_exists", "write_table"]
+__all__ = ["create_table", "drop_table", "locks", "open_table", "pending", "table_exists", "write_table"]
 
 
 def open_table(path: str, *, storage_options: Mapping[str, str] | None = None, env: Env | None = None) -> Table:
@@ -87,8 +89,8 @@ def create_table(
         ordering: the columns of which the greatest value wins among rows of one key; the later commit wins, without it.
         table_type: `cow` or `mor`.
         table_version: 9, 8 or 6: which releases of Apache Hudi read it; 9 is the newest.
-        options: options of Apache Hudi by their keys that say what the table is, which its properties keep. One that
-            acts on writes is refused: give it to each write.
+        options: options of Apache Hudi by their keys, which the table keeps: those that say what it is, and those of
+            its writes and services, for which a write's own win. One that acts on a single call is refused.
         storage_options: as in `open_table`.
         if_exists: `error`, or `open` to take the table that is there, if it is what the arguments and options say.
         env: as in `open_table`.
@@ -113,7 +115,7 @@ def create_table(
         table_version=table_version,
     )
     if not has_properties(storage):
-        planned = plan_table(storage, world, columns, settings, arguments)
+        planned = plan_table(storage, world, columns, settings, arguments, keeps_options=True)
         require_kept_options(settings, planned.config.properties, planned.config.record_key)
         with suppress(TableExists):  # another writer was quicker
             return Table(make_table(planned, settings, engine_for(columns, storage).run))
@@ -168,11 +170,45 @@ def write_table(
     else:
         engine = engine_for(records, storage)
         records = rows_for_new_table(engine, records, arguments.fields | _fields(settings))
-        columns = columns_of_new_table(engine.schema(records))
+        columns = columns_of_new_table(engine.schema(records), arguments.key_fields(settings))
         table = Table(plan_table(storage, world, columns, settings, arguments))
     if mode == "append":
         return table.upsert(records, options=options, commit_metadata=said)
     return table.insert_overwrite_table(records, options=options, commit_metadata=said)
+
+
+def drop_table(
+    path: str, *, storage_options: Mapping[str, str] | None = None, missing_ok: bool = False, dry_run: bool = False
+) -> tuple[str, ...]:
+    """Delete the table at a path with all its files, also those that are not Hudi's; returns them, relative to it.
+
+    Nothing brings them back, and no writer is waited for: let none be at work.
+
+    Args:
+        path: as in `open_table`.
+        storage_options: as in `open_table`.
+        missing_ok: do nothing where there is no table.
+        dry_run: return the files and delete none.
+
+    Example:
+        >>> len(pyhudi.drop_table(path, dry_run=True)) > 3
+        True
+        >>> _ = pyhudi.drop_table(path)
+        >>> pyhudi.table_exists(path)
+        False
+
+    Raises: TableNotFound: a directory without a table is never deleted.
+    """
+    is_dry_run, is_fine = as_switch("dry_run", dry_run), as_switch("missing_ok", missing_ok)
+    storage = open_storage(path, storage_options, SystemEnv())
+    if not has_properties(storage):
+        if is_fine:
+            return ()
+        raise TableNotFound("there is no Hudi table at this path; nothing was deleted", path=storage.url)
+    files = tuple(status.path for status in storage.list(""))
+    if not is_dry_run:
+        drop_files(storage)
+    return files
 
 
 def pending(path: str, *, storage_options: Mapping[str, str] | None = None) -> pa.Table:
@@ -201,7 +237,8 @@ def locks(path: str, *, options: Options | None = None, storage_options: Mapping
         >>> pyhudi.locks(path).num_rows
         1
     """
-    return lock_report(open_table(path, storage_options=storage_options).state, Settings.of(options))
+    state = open_table(path, storage_options=storage_options).state
+    return lock_report(state, settings_of(state.config, options))
 
 
 def _fields(settings: Settings) -> set[str]:

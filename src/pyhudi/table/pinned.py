@@ -5,9 +5,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from pyhudi.queries.pinning import PinnedMoment
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
-from pyhudi.queries.snapshot import pin
 from pyhudi.state.model import TableState
 from pyhudi.table.types import Filter, Names
 
@@ -17,22 +17,22 @@ __all__ = ["PinnedTable"]
 class PinnedTable:
     """What `Table.pin` gives: reads of one moment."""
 
-    def __init__(self, state: TableState, scan: Callable[..., Scan], instant: str) -> None:
-        self._state, self._scan, self._instant = state, scan, instant
+    def __init__(self, state: TableState, scan_at: Callable[..., Scan], moment: PinnedMoment) -> None:
+        self._state, self._scan_at, self._moment = state, scan_at, moment
 
     def __repr__(self) -> str:
         """Show which table and when."""
-        return f"PinnedTable({self._state.config.name!r}, as_of={self._instant!r})"
+        return f"PinnedTable({self._state.config.name!r}, as_of={str(self.instant)!r})"
 
     @property
     def instant(self) -> str:
         """Return the commit that the moment ends with."""
-        return self._instant
+        return self._moment.instant
 
     @property
     def schema(self) -> pa.Schema:
         """Return the table's columns as of the moment."""
-        return table_schema(self._state, pin(self._state, self._instant))
+        return table_schema(self._state, self._moment.timeline(self._state))
 
     def scan(
         self,
@@ -43,8 +43,11 @@ class PinnedTable:
         limit: int | None = None,
         meta: bool = False,
     ) -> Scan:
-        """Describe a read, as `Table.scan` does, as of the pinned moment."""
-        return self._scan(columns, filter, self._instant, mode, limit=limit, meta=meta)
+        """Describe a read, as `Table.scan` does, as of the pinned moment.
+
+        Raises: as `Table.scan`; SnapshotExpired where a commit of the moment was rolled back or restored away.
+        """
+        return self._scan_at(self._moment.timeline(self._state), columns, filter, mode, limit=limit, meta=meta)
 
     def count(self) -> int:
         """Count the rows."""

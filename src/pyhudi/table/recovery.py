@@ -4,7 +4,7 @@ from pyhudi.actions.restore import PlannedRestore, restore
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.actions.savepoint import Savepoint, delete_savepoint, savepoint
 from pyhudi.arguments import as_switch, as_text
-from pyhudi.options import Settings
+from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Moment, Options
@@ -19,30 +19,38 @@ class RecoveryVerbs:
 
     _state: TableState
 
-    def rollback(self, instant: str, *, options: Options | None = None, dry_run: bool = False) -> RollbackPlan:
-        """Take a pending write back, whichever writer it belongs to, or the newest completed commit.
+    def rollback(
+        self, instant: str, *, completed: bool = False, options: Options | None = None, dry_run: bool = False
+    ) -> RollbackPlan:
+        """Take a pending write back, whichever writer it belongs to; with `completed`, the newest commit.
+
+        A write that is committed is left as it is, also where that happens while this call is on its way: its writer
+        may have been told so.
 
         Args:
             instant: its requested time, as `inspect.pending()` or `history()` lists it.
+            completed: true: it may be a completed commit, which has to be the newest.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and change nothing.
 
         Example:
             >>> last = trips.upsert([{"uuid": "c", "city": "oslo", "ts": 3, "fare": 1.0}])
-            >>> trips.rollback(last.instant).action.value
+            >>> trips.rollback(last.instant, completed=True).action.value
             'commit'
             >>> trips.count()
             2
 
-        Raises: InstantNotFound; InvalidInput for a commit that others build upon, or that has a savepoint;
-                SnapshotExpired where files of the moment before it were cleaned; WriteConflict while the table is
-                restored; LockNotAcquired.
+        Raises: InstantNotFound; InvalidInput for a commit without `completed`, one that others build upon, or that has
+                a savepoint; SnapshotExpired where files of the moment before it were cleaned; WriteConflict while the
+                table is restored; LockNotAcquired.
         """
+        state = self._current()
         return rollback_instant(
-            self._current(),
+            state,
             InstantTime(as_text("instant", instant)),
-            Settings.of(options),
+            settings_of(state.config, options),
             is_dry_run=as_switch("dry_run", dry_run),
+            takes_completed=as_switch("completed", completed),
         )
 
     def savepoint(
@@ -63,10 +71,11 @@ class RecoveryVerbs:
         Raises: InstantNotFound; InvalidInput for what is no completed commit, or has a savepoint; SnapshotExpired where
                 files of that moment were cleaned; LockNotAcquired.
         """
+        state = self._current()
         return savepoint(
-            self._current(),
+            state,
             InstantTime(as_text("instant", instant)),
-            Settings.of(options),
+            settings_of(state.config, options),
             comment=as_text("comment", comment),
             is_dry_run=as_switch("dry_run", dry_run),
         )
@@ -85,10 +94,11 @@ class RecoveryVerbs:
 
         Raises: InstantNotFound; LockNotAcquired.
         """
+        state = self._current()
         delete_savepoint(
-            self._current(),
+            state,
             InstantTime(as_text("instant", instant)),
-            Settings.of(options),
+            settings_of(state.config, options),
             is_dry_run=as_switch("dry_run", dry_run),
         )
 
@@ -115,7 +125,9 @@ class RecoveryVerbs:
         Raises: InstantNotFound; InvalidInput where a savepoint keeps a later commit; SnapshotExpired where files of the
                 moment were cleaned, or commits since were archived; Conflict; NotBuilt.
         """
-        return restore(self._current(), instant, Settings.of(options), is_dry_run=as_switch("dry_run", dry_run))
+        state = self._current()
+        settings = settings_of(state.config, options)
+        return restore(state, instant, settings, is_dry_run=as_switch("dry_run", dry_run))
 
     def _current(self) -> TableState:
         """Open the table as it is now: a write may have put its index or lock into the properties."""

@@ -3,19 +3,28 @@
 Each is one call of an action. Start at `ServiceVerbs.clean`.
 """
 
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
 from pyhudi.actions.archive import ArchiveResult, archive_table
+from pyhudi.actions.call import with_argument
 from pyhudi.actions.clean import CleanResult, clean_table
+from pyhudi.actions.cluster import ClusteringResult, cluster_table
+from pyhudi.actions.clustering_strategy import LAYOUT, SORT_COLUMNS
 from pyhudi.actions.compact import compact_table
 from pyhudi.actions.compacted import CompactionResult
 from pyhudi.actions.log_compact import compact_logs_of_table
 from pyhudi.actions.repair import RepairResult, repair_table
 from pyhudi.actions.service import ServiceCall, service_call
 from pyhudi.actions.services import run_due_services
+from pyhudi.actions.set_options import set_options
 from pyhudi.actions.unfinished import writer_of
-from pyhudi.arguments import as_switch, as_text
+from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.engine.api import engine_on
-from pyhudi.options import Settings
 from pyhudi.queries.check import CheckReport, check_table
+from pyhudi.queries.options import options_in_force
+from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Options
@@ -45,7 +54,7 @@ class ServiceVerbs:
 
         Raises: NotBuilt for a table that pyhudi does not write; LockNotAcquired; StorageUnavailable.
         """
-        call = service_call(self._fresh(), Settings.of(options))
+        call = self._call_on(None, options)
         return clean_table(
             call, is_dry_run=as_switch("dry_run", dry_run), is_only_planned=as_switch("schedule", schedule)
         )
@@ -104,6 +113,48 @@ class ServiceVerbs:
             is_only_planned=as_switch("schedule", schedule),
         )
 
+    def cluster(
+        self,
+        order_by: Sequence[str] | None = None,
+        layout: str | None = None,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        schedule: bool = False,
+        spark: object = None,
+    ) -> ClusteringResult:
+        """Write rows anew into files of a good size, in an order that lets queries leave files out.
+
+        Small base files of a partition are put together, `hoodie.clustering.plan.strategy.*` says which. Without an
+        order rows stay as they come. What is planned already, also by Apache Hudi, is run first. Writes do this by
+        themselves when it is due, if `hoodie.clustering.inline` is true. Rows keep their commits: `changes` shows
+        nothing. Under the bucket index each file group is sorted for itself.
+
+        Args:
+            order_by: columns by which rows are ordered, or `hoodie.clustering.plan.strategy.sort.columns`.
+            layout: `linear` (by the first column, then the next), `zorder` or `hilbert` (all columns have a say), or
+                `hoodie.layout.optimize.strategy`.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return which files would be written anew and how many bytes they have, and change nothing.
+            schedule: only store the plan; the next clustering of any process runs it.
+            spark: a session that does the work; else it is done in this process.
+
+        Example:
+            >>> trips.cluster(order_by=["city", "ts"], layout="hilbert", dry_run=True).file_groups
+            2
+
+        Raises: NotBuilt for a table that pyhudi does not write; InvalidInput for a column that the table does not have;
+                WriteConflict where others have changed all that was planned; LockNotAcquired; StorageUnavailable.
+        """
+        columns = None if order_by is None else ",".join(as_texts("order_by", order_by))
+        chosen = with_argument(options, "order_by", columns, SORT_COLUMNS.key)
+        chosen = with_argument(chosen, "layout", layout, LAYOUT.key)
+        return cluster_table(
+            self._call_on(spark, chosen),
+            is_dry_run=as_switch("dry_run", dry_run),
+            is_only_planned=as_switch("schedule", schedule),
+        )
+
     def archive(self, *, options: Options | None = None, dry_run: bool = False) -> ArchiveResult:
         """Move the oldest instants from the active timeline to the history, as far as none is needed there.
 
@@ -120,9 +171,7 @@ class ServiceVerbs:
         Raises: NotBuilt for a table of version 6, and one that pyhudi does not write; LockNotAcquired;
                 StorageUnavailable.
         """
-        return archive_table(
-            service_call(self._fresh(), Settings.of(options)), is_dry_run=as_switch("dry_run", dry_run)
-        )
+        return archive_table(self._call_on(None, options), is_dry_run=as_switch("dry_run", dry_run))
 
     def run_due_services(self, *, options: Options | None = None) -> dict[str, tuple[str, ...]]:
         """Run the table services that are due, in this process; returns by name the instants that were completed.
@@ -140,19 +189,27 @@ class ServiceVerbs:
 
         Raises: as `clean`.
         """
-        return run_due_services(service_call(self._fresh(), Settings.of(options)))
+        return run_due_services(self._call_on(None, options))
 
-    def check(self) -> CheckReport:
+    def check(self, *, all_keys: bool = False) -> CheckReport:
         """Compare what timeline, storage and metadata table say of each other, and statistics with footers.
 
         Changes nothing: `report.ok`, and `report.problems` says of each what is expected, what was found and what to
         do. Reads every active commit, every listing and, where statistics are kept, the footer of each base file.
 
+        Args:
+            all_keys: look for keys with several rows in all file groups, and not in a few of the newest; only where
+                upserts alone wrote them, as inserts may put a key in twice.
+
         Example:
             >>> trips.check().ok
             True
         """
-        return check_table(self._state, lambda instant: writer_of(self._state, instant, Settings()))
+        return check_table(
+            self._state,
+            lambda instant: writer_of(self._state, instant, settings_of(self._state.config, None)),
+            all_keys=as_switch("all_keys", all_keys),
+        )
 
     def repair(
         self, partition: str | None = None, *, options: Options | None = None, dry_run: bool = False
@@ -173,15 +230,45 @@ class ServiceVerbs:
 
         Raises: InvalidInput for a partition that the table cannot have; WriteConflict; LockNotAcquired.
         """
-        call = service_call(self._fresh(), Settings.of(options))
+        call = self._call_on(None, options)
         named = "" if partition is None else as_text("partition", partition)
         return repair_table(call, named, is_dry_run=as_switch("dry_run", dry_run))
+
+    def options(self) -> pa.Table:
+        """List the options that hold where a write or a service says nothing itself, those that the table keeps first.
+
+        Columns: key, value, and where_from: `table`, or `default`.
+
+        Example:
+            >>> trips.options().slice(0, 1).column_names
+            ['key', 'value', 'where_from']
+        """
+        return options_in_force(self._fresh().config)
+
+    def set_options(self, kept: Mapping[str, object], *, options: Options | None = None) -> None:
+        """Keep options of Apache Hudi for all writes and services of the table, of whichever process.
+
+        A write's own options and a session's win. Apache Hudi does not read what is kept, nor does it mind.
+
+        Args:
+            kept: by key, values, or None for what the table is to keep no longer. What is not named stays.
+            options: options of Apache Hudi by their keys, for this call: those of its lock.
+
+        Example:
+            >>> trips.set_options({"hoodie.clean.commits.retained": 20})
+            >>> trips.options()["value"][0].as_py()
+            '20'
+
+        Raises: OptionError for a value that cannot be, and for an option that no table keeps; LockNotAcquired.
+        """
+        state = self._fresh()
+        self._state = set_options(state, as_mapping("kept", kept), settings_of(state.config, options))
 
     def _call_on(self, spark: object, options: Options | None) -> ServiceCall:
         """Return the call of a service whose work a session does, or this process without one."""
         state = self._fresh()
         engine = None if spark is None else engine_on(spark, state.storage)
-        return service_call(state, Settings.of(options), engine)
+        return service_call(state, settings_of(state.config, options), engine)
 
     def _fresh(self) -> TableState:
         self._state = open_state(self._state.storage, self._state.env)

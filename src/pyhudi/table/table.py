@@ -4,9 +4,9 @@
 `services` those that keep a table in order, `unbuilt` what is not built. Start at `Table`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -23,11 +23,12 @@ from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
 from pyhudi.queries.lookup import plan_lookup
-from pyhudi.queries.pinning import pinned_instant
+from pyhudi.queries.pinning import pinned_moment
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
+from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.table.pinned import PinnedTable
 from pyhudi.table.recovery import RecoveryVerbs
@@ -117,7 +118,9 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     @property
     def inspect(self) -> Inspect:
         """Return what answers questions about files and commits, each as an Arrow table."""
-        return Inspect(self._state, lambda instant: writer_of(self._state, instant, Settings()))
+        return Inspect(
+            self._state, lambda instant: writer_of(self._state, instant, settings_of(self._state.config, None))
+        )
 
     def history(self, limit: int | None = None) -> pa.Table:
         """Return the commits of the active timeline with what they did, newest first.
@@ -167,7 +170,8 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             filter: a predicate: SQL text, an expression of pyhudi or pyarrow, or tuples in disjunctive normal form. It
                 leaves out partitions and row groups too.
             as_of: a moment in the past: an instant's text, which means that commit's completion, or a time as text,
-                datetime or date in the timeline's zone, which means the latest commit completed by then.
+                datetime or date in the timeline's zone, which means the latest commit completed by then. The text of an
+                instant that was taken back is an error.
             mode: `snapshot`, or `read_optimized`, which reads base files and no logs.
             limit: how many rows at most; which ones is not said.
             meta: put Hudi's five `_hoodie_*` columns first. They also come where `columns` names them.
@@ -179,24 +183,16 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
 
         Raises: InvalidInput, ExpressionError, InstantNotFound, SnapshotExpired, NotBuilt.
         """
-        as_choice("mode", mode, ("snapshot", "read_optimized"))
-        predicate = None if filter is None else to_expression(filter)
         timeline = pin(self._state, as_of)
-        plan = plan_snapshot(
-            self._state,
-            timeline,
-            columns=columns,
-            predicate=predicate,
-            is_read_optimized=mode == "read_optimized",
-            settings=Settings.of(options),
-        )
-        return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
+        return self._scan_at(timeline, columns, filter, mode, limit=limit, meta=meta, options=options)
 
     @contextmanager
     def pin(
         self, as_of: Moment | None = None, *, expires_in_s: int = 3_600, options: Options | None = None
     ) -> Iterator[PinnedTable]:
         """Keep a moment's files from pyhudi's cleaner while the context is open, at most until the pin expires.
+
+        Its reads see this one moment, or are SnapshotExpired: where a commit of it is rolled back or restored away.
 
         Args:
             as_of: the moment, as in `scan`; without it the newest.
@@ -210,8 +206,9 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
 
         Raises: InstantNotFound; SnapshotExpired where a clean took files of that moment.
         """
-        with pinned_instant(self._state, as_of, expires_in_s, Settings.of(options)) as instant:
-            yield PinnedTable(self._state, self.scan, instant)
+        settings = settings_of(self._state.config, options)
+        with pinned_moment(self._state, as_of, expires_in_s, settings) as moment:
+            yield PinnedTable(self._state, self._scan_at, moment)
 
     def changes(
         self,
@@ -258,22 +255,28 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         )
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
-    def lookup(self, keys: Sequence[str], *, columns: Names | None = None, meta: bool = False) -> pa.Table:
+    def lookup(
+        self, keys: Iterable[Any], *, as_of: Moment | None = None, columns: Names | None = None, meta: bool = False
+    ) -> pa.Table:
         """Read the rows that have one of these record keys, in whatever partition.
 
         Args:
-            keys: record keys as they are stored: the text of the key column, or `field:value,field:value` of several.
+            keys: values of the key column, `(1, "a")` or `{"id": 1, "region": "a"}` where several columns make the
+                key, or record keys as they are stored, such as `id:1,region:a`.
+            as_of: as in `scan`.
             columns: as in `scan`.
             meta: as in `scan`.
 
         Example:
             >>> trips.lookup(["b"])["city"].to_pylist()
             ['lima']
+            >>> trips.lookup(["b"], as_of=first.instant).num_rows
+            0
 
-        Raises: InvalidInput; what `scan` raises.
+        Raises: InvalidInput, SchemaMismatch for a value of another type; what `scan` raises.
         """
         engine = LocalEngine(self._state.storage)
-        plan = plan_lookup(self._state, self.timeline, keys, engine, columns=columns)
+        plan = plan_lookup(self._state, pin(self._state, as_of), keys, engine, columns=columns)
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), None).to_arrow()
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
@@ -293,7 +296,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     blame = unbuilt_method("blame")
     schema_history = unbuilt_method("schema_history")
     evolve = unbuilt_method("evolve")
-    cluster = unbuilt_method("cluster")
     create_index = unbuilt_method("create_index")
     drop_index = unbuilt_method("drop_index")
     expire_partitions = unbuilt_method("expire_partitions")
@@ -302,6 +304,29 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     export = unbuilt_method("export")
     upgrade = unbuilt_method("upgrade")
     downgrade = unbuilt_method("downgrade")
+
+    def _scan_at(
+        self,
+        timeline: Timeline,
+        columns: Names | None,
+        filter: Filter,
+        mode: str,
+        *,
+        limit: int | None,
+        meta: bool,
+        options: Options | None = None,
+    ) -> Scan:
+        """Describe a read of what a timeline shows; see `scan`."""
+        as_choice("mode", mode, ("snapshot", "read_optimized"))
+        plan = plan_snapshot(
+            self._state,
+            timeline,
+            columns=columns,
+            predicate=to_expression(filter),
+            is_read_optimized=mode == "read_optimized",
+            settings=Settings.of(options),
+        )
+        return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
     def _scan(self, plan: ReadPlan, limit: int | None) -> Scan:
         limit = None if limit is None else as_count("limit", limit)

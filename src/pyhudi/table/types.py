@@ -1,6 +1,6 @@
 """The types of what a user gives to a table and gets back, for type checkers. Start at `Records`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 from pyhudi.predicate import Filter
@@ -9,10 +9,12 @@ from pyhudi.queries.snapshot import Moment
 __all__ = [
     "ArrowColumns",
     "ArrowRows",
+    "DatasetRows",
     "Filter",
     "Isolated",
     "IsolatedPlan",
     "Isolation",
+    "LazyRows",
     "Moment",
     "Names",
     "Options",
@@ -49,8 +51,26 @@ class SparkRows(Protocol):
         ...
 
 
-Records: TypeAlias = ArrowRows | SparkRows | list[dict[str, Any]]
-"""Arrow data, a DataFrame of any library, a list of dicts; a Spark DataFrame makes Spark do the work."""
+class LazyRows(Protocol):
+    """Rows that a query of polars computes when it is asked: a LazyFrame."""
+
+    def collect(self) -> Any:  # noqa: ANN401 - polars need not be installed
+        """Compute them."""
+        ...
+
+
+class DatasetRows(Protocol):
+    """Rows of a dataset of pyarrow, or of its scanner."""
+
+    def to_table(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """Read them."""
+        ...
+
+
+Records: TypeAlias = ArrowRows | SparkRows | LazyRows | DatasetRows | Iterable[dict[str, Any]] | Iterable[ArrowRows]
+"""Arrow data, a DataFrame of any library, lazy ones and datasets of pyarrow, or a list or generator of batches or of
+dicts, which is read to its end; a Spark DataFrame makes Spark do the work.
+"""
 Schema: TypeAlias = ArrowColumns
 Names: TypeAlias = Sequence[str]
 Options: TypeAlias = Mapping[str, object]

@@ -16,8 +16,7 @@ _BY_HUDI: Final = "let Apache Hudi do it on this table"
 WAYS_ROUND: Final[Mapping[str, str]] = {
     "blame": "read table.scan(filter=..., as_of=instant, meta=True) at the instants of table.history()",
     "schema_history": "table.scan(as_of=instant).schema is what a commit saw, and table.history() lists commits",
-    "evolve": "a write adds the columns its rows have; to drop or rename one, write a new table",
-    "cluster": "table.insert_overwrite(rows) writes partitions again, in the order of the rows",
+    "evolve": "table.add_columns({...}) adds columns; to drop or rename one, write a new table",
     "create_index": _INDEX,
     "drop_index": _BY_HUDI,
     "index": _INDEX,

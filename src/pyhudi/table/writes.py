@@ -3,9 +3,12 @@
 They stand here so that either half of the class can be read at one sitting. Start at `WriteVerbs.upsert`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Unpack, overload
 
+import pyarrow as pa
+
+from pyhudi.actions.add_columns import add_columns, new_columns
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.actions.merge import MergeBuilder
@@ -17,11 +20,11 @@ from pyhudi.arguments import as_mapping, as_switch, as_text
 from pyhudi.engine.api import Engine, Frame, engine_for
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput
-from pyhudi.options import Settings
 from pyhudi.predicate import Expression, to_expression, to_value
+from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
-from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Written
+from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Schema, Written
 from pyhudi.timeline.codec import NONCE_KEY
 
 __all__ = ["WriteVerbs", "commit_entries"]
@@ -53,8 +56,11 @@ class WriteVerbs:
         one; without ordering columns the last one wins.
 
         Args:
-            records: rows as Arrow data, a DataFrame of any library, a list of dicts, or a Spark DataFrame, which makes
-                Spark do the work. Columns that the table has and the rows lack are null.
+            records: rows as Arrow data, a DataFrame of any library, a LazyFrame of polars, a dataset of pyarrow, a list
+                or generator of batches or of dicts, which is read to its end, or a Spark DataFrame, which makes Spark
+                do the work. A column that only the rows have is added to the table, said in the log, and
+                `result.added` names it. One that the rows lack is refused, unless
+                `hoodie.write.set.null.for.missing.columns` stores nulls; dicts lack a column only if all of them do.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and write nothing.
             commit_metadata: entries of your own for the commit; `history()` shows them.
@@ -64,7 +70,7 @@ class WriteVerbs:
             >>> result.inserted, result.updated
             (1, 0)
 
-        Raises: SchemaMismatch, KeyMissing, Conflict, CommitUnknown.
+        Raises: SchemaMismatch also for types that do not fit the table's; KeyMissing, Conflict, CommitUnknown.
         """
         require_operation(options, "upsert")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
@@ -151,7 +157,7 @@ class WriteVerbs:
         self,
         records: Records | str | None = None,
         *,
-        keys: Sequence[str] | None = None,
+        keys: Iterable[Any] | None = None,
         where: Filter = None,
         **how: Unpack[Isolated],
     ) -> WriteResult: ...
@@ -160,7 +166,7 @@ class WriteVerbs:
         self,
         records: Records | str | None = None,
         *,
-        keys: Sequence[str] | None = None,
+        keys: Iterable[Any] | None = None,
         where: Filter = None,
         **how: Unpack[IsolatedPlan],
     ) -> PlannedWrite: ...
@@ -168,7 +174,7 @@ class WriteVerbs:
         self,
         records: Records | str | None = None,
         *,
-        keys: Sequence[str] | None = None,
+        keys: Iterable[Any] | None = None,
         where: Filter = None,
         options: Options | None = None,
         dry_run: bool = False,
@@ -179,7 +185,9 @@ class WriteVerbs:
 
         Args:
             records: rows of which only the key and partition columns matter; a text is taken as `where`.
-            keys: record keys as they are stored: the text of the key column, or `field:value,field:value` of several.
+            keys: values of the key column, `(1, "a")` or `{"id": 1, "region": "a"}` where several columns make the
+                key, or record keys as they are stored, such as `id:1,region:a`. The result's `not_stored` says how
+                many of them no row has.
             where: a predicate. Exactly one of the three is given.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and write nothing.
@@ -205,7 +213,7 @@ class WriteVerbs:
             return delete_where(call, _condition(where))
         if keys is not None:
             call = self._call(options, dry_run, commit_metadata, isolation=isolation)
-            return delete_keys(call, key_rows(call, keys))
+            return delete_keys(call, key_rows(call, keys), is_told=True)
         call, rows = self._call_with(records, options, dry_run, commit_metadata, isolation=isolation)
         return delete_keys(call, keyed_rows(call, rows))
 
@@ -301,6 +309,34 @@ class WriteVerbs:
         return delete_partitions(call, partitions)
 
     @overload
+    def add_columns(self, columns: Mapping[str, pa.DataType] | Schema, **how: Unpack[Written]) -> WriteResult: ...
+    @overload
+    def add_columns(self, columns: Mapping[str, pa.DataType] | Schema, **how: Unpack[Planned]) -> PlannedWrite: ...
+    def add_columns(
+        self,
+        columns: Mapping[str, pa.DataType] | Schema,
+        *,
+        options: Options | None = None,
+        dry_run: bool = False,
+        commit_metadata: Mapping[str, str] | None = None,
+    ) -> WriteResult | PlannedWrite:
+        """Add columns behind those that the table has, by a commit without rows; rows that are stored have nulls there.
+
+        Args:
+            columns: types by name, or a schema. They are nullable, whatever it says.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return the plan and write nothing.
+            commit_metadata: entries of your own for the commit.
+
+        Example:
+            >>> trips.add_columns({"tip": pa.float64()}).added
+            {'tip': 'double'}
+
+        Raises: SchemaMismatch for a column that the table has; InvalidInput, Conflict, CommitUnknown.
+        """
+        return add_columns(self._call(options, dry_run, commit_metadata), new_columns(columns))
+
+    @overload
     def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[Isolated]) -> WriteResult: ...
     @overload
     def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[IsolatedPlan]) -> PlannedWrite: ...
@@ -335,6 +371,10 @@ class WriteVerbs:
         changes = {name: to_value(value) for name, value in as_mapping("set", set).items()}
         return update_where(call, changes, None if where is None else _condition(where))
 
+    @overload
+    def merge(self, source: Records, on: str, **how: Unpack[Isolated]) -> MergeBuilder[WriteResult]: ...
+    @overload
+    def merge(self, source: Records, on: str, **how: Unpack[IsolatedPlan]) -> MergeBuilder[PlannedWrite]: ...
     def merge(
         self,
         source: Records,
@@ -344,7 +384,7 @@ class WriteVerbs:
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         isolation: Isolation | None = None,
-    ) -> MergeBuilder:
+    ) -> MergeBuilder[WriteResult] | MergeBuilder[PlannedWrite]:
         """Begin a merge: add clauses to it, and run it by `execute()`. Rows of the table are `t`, source rows `s`.
 
         Args:
@@ -358,7 +398,7 @@ class WriteVerbs:
         Example:
             >>> source = [{"uuid": "a", "op": "d"}, {"uuid": "g", "op": "i"}]
             >>> merge = trips.merge(source, on="t.uuid = s.uuid").when_matched_delete(condition="s.op = 'd'")
-            >>> merge.when_not_matched_insert({"uuid": "s.uuid", "city": "'oslo'"}).execute().deleted
+            >>> merge.when_not_matched_insert({"uuid": "s.uuid", "city": "'oslo'", "ts": "1"}).execute().deleted
             1
 
         Raises: InvalidInput, ExpressionError; what `execute()` raises.
@@ -378,7 +418,9 @@ class WriteVerbs:
         isolation: Isolation | None = None,
     ) -> tuple[WriteCall, Frame]:
         if records is None:
-            raise InvalidInput("give rows: Arrow, a DataFrame of any library, or a list of dicts", records=records)
+            raise InvalidInput(
+                "give rows: Arrow, a DataFrame of any library, or a list of batches or dicts", records=records
+            )
         call = self._call(options, dry_run, commit_metadata, isolation=isolation, records=records)
         return call, take_records(call, records, is_as_it_is=is_as_it_is)
 
@@ -396,7 +438,7 @@ class WriteVerbs:
             self._state = open_state(self._state.storage, self._state.env)
         said = commit_entries(commit_metadata)
         engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
-        settings = Settings.of(given, engine.session_options)
+        settings = settings_of(self._state.config, given, engine.session_options)
         return WriteCall(
             state=self._state,
             settings=settings,

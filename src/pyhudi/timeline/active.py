@@ -8,8 +8,8 @@ Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Container, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import tzinfo
 from functools import lru_cache
@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from pyhudi.errors import (
     CommitUnknown,
+    CorruptData,
     FileMissing,
     HudiError,
     InstantNotFound,
+    InvalidInput,
     PreconditionFailed,
     PutUnknown,
     StorageUnavailable,
@@ -39,14 +41,17 @@ from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime,
 from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.restore import RestorePlan
+from pyhudi.timeline.rollback import RollbackPlan
 from pyhudi.timeline.view import Timeline, timeline_of, without
 
 __all__ = [
     "complete",
+    "damaged_rollback_plan",
     "load_timeline",
     "read_commit_metadata",
     "read_completed",
     "read_plan",
+    "read_rollback_plan",
     "read_schema_history",
     "read_service_metadata",
     "remove_completed",
@@ -161,10 +166,35 @@ def read_plan(state: TableState, instant: Instant) -> bytes:
     return state.storage.get(_path(state, file_name(requested, state.layout.timeline_layout)))
 
 
+def read_rollback_plan(state: TableState, rollback: Instant) -> RollbackPlan:
+    """Read the plan of a rollback in whatever state.
+
+    Raises: CorruptData that names the file and says how to go on; FileMissing.
+    """
+    data = read_plan(state, rollback)
+    with damaged_rollback_plan(state, rollback):
+        return _rollback_plan(data, rollback.file_name)
+
+
+@contextmanager
+def damaged_rollback_plan(state: TableState, rollback: Instant) -> Iterator[None]:
+    """Raise what is wrong with a stored plan as damage, with its file and the way on: it is no fault of the caller."""
+    try:
+        yield
+    except (CorruptData, InvalidInput) as error:
+        time = rollback.requested_time
+        raise CorruptData(
+            f"the plan of a rollback is damaged, and every write needs it: {error.message}; restore the file, or,"
+            f" where no process is at this rollback, delete {time}.rollback.requested and {time}.rollback.inflight:"
+            " what the next write finds unfinished it plans to take back anew",
+            **{**error.values, "file": _path(state, f"{time}.{Action.ROLLBACK}.{State.REQUESTED}")},
+        ) from error
+
+
 def rollback_target(state: TableState, rollback: Instant) -> InstantTime | None:
     """Read which instant a rollback takes back; None where its plan is gone.   Cost: a read; decoded once a process."""
     try:
-        return _target_of(read_plan(state, rollback), rollback.file_name)
+        return InstantTime(read_rollback_plan(state, rollback).instant)
     except FileMissing:
         return None
 
@@ -179,8 +209,12 @@ def restore_plan(state: TableState, restore: Instant) -> RestorePlan | None:
 
 
 @lru_cache(maxsize=4_096)
-def _target_of(plan: bytes, name: str) -> InstantTime:
-    return InstantTime(decode_rollback_plan(plan, name).instant)
+def _rollback_plan(plan: bytes, name: str) -> RollbackPlan:
+    decoded = decode_rollback_plan(plan, name)
+    is_time = isinstance(decoded.instant, str) and decoded.instant.isascii() and decoded.instant.isdigit()
+    if decoded.action not in [*Action] or not is_time:
+        raise CorruptData("this is no instant to roll back", instant=decoded.instant, action=decoded.action)
+    return decoded
 
 
 def read_service_metadata(state: TableState, instant: Instant) -> dict[str, Any]:

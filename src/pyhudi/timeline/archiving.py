@@ -92,7 +92,8 @@ def _files_of(state: TableState, instants: Iterable[Instant]) -> dict[tuple[Inst
 
 def _stored(state: TableState, files: Iterable[_Files]) -> list[FileStatus]:
     """Return the files that are there, those of an instant one behind the other."""
-    there = {status.name: status for status in state.storage.list(state.layout.timeline_path)}
+    # The directory alone: the metadata table below it has instants of the same names.
+    there = {status.name: status for status in state.storage.list_directory(state.layout.timeline_path).files}
     names = (name for one in files for name in (one.requested, one.inflight, *sorted(one.completed)))
     return [there[name] for name in names if name in there]
 

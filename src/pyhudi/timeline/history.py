@@ -24,6 +24,7 @@ from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 from pyhudi.timeline.lsm import HistoryFile, read_history_columns, read_manifest
+from pyhudi.timeline.metadata import CommitMetadata
 
 __all__ = ["Past", "find_archived", "said_once"]
 
@@ -73,6 +74,32 @@ class Past:
         if not actions <= _RUN_AGAIN:
             return False
         return not actions or self._is_logged or self.completion_of(time) is not None
+
+    def was_taken_back(self, time: InstantTime) -> bool:
+        """Return whether a rollback or restore names an instant, also an archived one, and it was not committed since.
+
+        Cost: as `was_committed`; at version 6, where an active one does not name it, the whole archive.
+        """
+        if not self.was_committed(time):
+            return True
+        if not self._is_logged:
+            return False
+        return any(undone == time for path in self.files() for undone, _ in self._undone_in(path))
+
+    def commit(self, time: InstantTime) -> CommitMetadata | None:
+        """Return what an archived write said; None where the history has none of this time, or nothing of what it said.
+
+        Cost: two small reads, and the files of the history whose names say that the instant may be in them.
+        """
+        found = (
+            (data, path)
+            for path in self.files(time, time)
+            for batch in self.rows(path, WRITE_ACTIONS, "instantTime", "metadata")
+            for at, data in _pairs(batch, "instantTime", "metadata")
+            if at == time and data
+        )
+        first = next(found, None)
+        return None if first is None else decode_commit(*first)
 
     def completion_of(self, time: InstantTime) -> InstantTime | None:
         """Return when an archived write was completed; None where the history does not say.

@@ -154,10 +154,11 @@ def collapse(instants: Iterable[Instant]) -> list[Instant]:
 def _is_date(time: str) -> bool:
     """Return whether digits are a date that a clock may show.
 
-    Those of a bootstrap are in the year 0, and shorter ones are what a caller of Apache Hudi chose instead of a time.
+    Those of a bootstrap, and the first ones of a metadata table, are in the year 0, and shorter ones are what a caller
+    of Apache Hudi chose instead of a time.
     """
     if len(time) < 14 or time.startswith("0000"):
-        return len(time) <= 17
+        return len(time) <= 17 or len(time) in _LENGTHS
     try:
         month, day, hour, minute, second = (int(time[at : at + 2]) for at in range(4, 14, 2))
         return len(time) in _LENGTHS and datetime(int(time[:4]), month, day, hour, minute, second).year < 9999

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from pyhudi.errors import InstantNotFound, OptionError
 from pyhudi.options import one_of, option
 from pyhudi.timeline.clock import parse_time
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.metadata import CommitMetadata
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "newest_time",
     "pending_instants",
     "replaced_file_groups",
+    "require_not_taken_back",
     "resolve_as_of",
     "schema_changes",
     "timeline_of",
@@ -67,6 +68,7 @@ HOLLOW_COMMITS: Final = option(
     "FAIL",
     "version 6: what an incremental read does when a pending instant lies before completed ones",
     parse=one_of(*HollowCommits),
+    is_kept=False,
 )
 
 
@@ -89,6 +91,14 @@ class Archive(Protocol):
         """Return (partition path, file id) of what was replaced since a time, and the replacecommit that did it."""
         ...
 
+    def was_taken_back(self, time: InstantTime) -> bool:
+        """Return whether a rollback or restore names it, also an archived one, and nothing of it stands."""
+        ...
+
+    def commit(self, time: InstantTime) -> CommitMetadata | None:
+        """Return what an archived write said; None where the history has none of this time."""
+        ...
+
 
 class _NoArchive:
     """Takes every older instant for an archived one, whose completion is not known."""
@@ -104,6 +114,12 @@ class _NoArchive:
 
     def replaced_after(self, time: InstantTime) -> Mapping[tuple[str, str], InstantTime]:
         return {}
+
+    def was_taken_back(self, time: InstantTime) -> bool:
+        return False
+
+    def commit(self, time: InstantTime) -> CommitMetadata | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +359,9 @@ def resolve_as_of(timeline: Timeline, given: str | datetime | date, zone: tzinfo
     Text that is an instant means that instant. Anything else is wall time in the timeline's zone, and means the write
     that became visible last at or before it. In layout 1 requested times stand for completion.
 
-    Raises: InstantNotFound where the instant is pending, or nothing was visible yet; InvalidInput for other text.
+    Cost:   what `require_not_taken_back` costs.
+    Raises: InstantNotFound where the instant is pending, or was taken back, or nothing was visible yet; InvalidInput
+            for other text.
     """
     if isinstance(given, str):
         named = find_instant(timeline, given)
@@ -351,11 +369,28 @@ def resolve_as_of(timeline: Timeline, given: str | datetime | date, zone: tzinfo
             return timeline.completed[named.requested_time]
         if named is not None and named.action in _PENDING_WRITES:
             raise InstantNotFound("this instant is not completed", instant=given, state=str(named.state))
+        require_not_taken_back(timeline, given)
     time = parse_time(given, zone)
     visible = [one for one in _writes(timeline) if timeline.point(one) <= time]
     if not visible:
         raise InstantNotFound("nothing was committed at or before this time", time=time, given=str(given))
     return max(visible, key=lambda one: (timeline.point(one), one.requested_time))
+
+
+def require_not_taken_back(timeline: Timeline, given: str) -> None:
+    """Refuse the name of a write that a rollback or restore has taken back: it is no time.
+
+    Cost:   nothing for text that is no instant, or that the timeline shows; else that of `Archive.was_taken_back`.
+    Raises: InstantNotFound.
+    """
+    time = InstantTime(given)
+    if not is_instant_time(given) or time in timeline.completed:
+        return
+    is_being_restored = time in timeline.pending_times and find_instant(timeline, given) is None
+    if is_being_restored or timeline.archive.was_taken_back(time):
+        raise InstantNotFound(
+            "this instant was taken back by a rollback or restore; name another, or give a time in words", instant=given
+        )
 
 
 def _writes(timeline: Timeline) -> list[Instant]:

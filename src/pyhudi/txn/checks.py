@@ -194,6 +194,8 @@ def require_no_service(
     Raises: WriteConflict.
     """
     services = [one for one in pending_instants(now) if one.action in _SERVICES]
+    if rules.allows_clustered:
+        services = [one for one in services if one.action is not Action.CLUSTERING]
     if not services:
         return
     plans = {}

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
 from pyhudi.index.choice import IndexKind, index_plan
-from pyhudi.options import Settings, option
+from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
@@ -63,6 +63,23 @@ RESOLUTION: Final = option(
     "Class name of the conflict resolution; empty: by bucket under the bucket index, else by file group.",
     parse=_resolution,
 )
+
+
+def _updates_strategy(text: str) -> str:
+    """Take a class name, with its package or without."""
+    return one_of(*_UPDATES)(text.strip().rsplit(".", 1)[-1])
+
+
+_REJECT: Final = "SparkRejectUpdateStrategy"
+_ALLOW: Final = "SparkAllowUpdateStrategy"
+_UPDATES: Final = (_REJECT, _ALLOW)
+UPDATES_STRATEGY: Final = option(
+    "hoodie.clustering.updates.strategy",
+    _REJECT,
+    "Class name of what a write does that changes file groups of a planned clustering: it fails "
+    "(SparkRejectUpdateStrategy), or the clustering leaves them as they are (SparkAllowUpdateStrategy).",
+    parse=_updates_strategy,
+)
 _OVERWRITES: Final = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})
 """They take partitions over also where nothing was stored yet."""
 _MOVES: Final = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT})
@@ -85,6 +102,8 @@ class ConflictRules:
     resolution: Resolution = Resolution.SIMPLE
     has_completion_slicing: bool = True
     """A log belongs to the file slice that its completion says; in layout 1 to the one that its name says."""
+    allows_clustered: bool = False
+    """A write may change file groups of a planned clustering, which then leaves them."""
     is_non_blocking: bool = False
     """Two writes may append to one file group: readers merge both."""
 
@@ -94,6 +113,7 @@ def rules_for(settings: Settings, state: TableState) -> ConflictRules:
     return ConflictRules(
         resolution=resolution_for(settings, state.config),
         has_completion_slicing=state.layout.has_completion_times,
+        allows_clustered=settings.get(UPDATES_STRATEGY) == _ALLOW,
         is_non_blocking=is_non_blocking(settings),
     )
 

@@ -147,15 +147,15 @@ def decide_rollback(
 ) -> Verdict:
     """Claim that an instant is rolled back by this rollback, before anything of it is deleted.
 
-    Always ours where the table has no fence. A target that is committed is left alone, unless it is to be taken back
-    all the same, or was claimed for that.
+    A target that is committed is left alone, unless it is to be taken back all the same, or was claimed for that. Where
+    the table has no fence, what the timeline shows now decides, and nothing is claimed.
 
-    Cost: what `fence_of` costs, a listing and a put; a read for each slot if others roll the same instant back.
+    Cost: what `fence_of` costs, a listing and a put; a read for each slot if others roll the same instant back. A
+          listing where the table has no fence.
     """
     while (fence := fence_of(state)) is not None:
         timeline = load_timeline(state)
-        found = find_instant(timeline, target)
-        is_committed = found is not None and found.is_completed
+        is_committed = _is_completed(timeline, target)
         is_asked = is_committed or _has_rival(state, timeline, target, rollback)
         decided = _decided_by(state, fence, target) if is_asked else None
         if is_committed and decided != rollback and not takes_completed:
@@ -163,8 +163,14 @@ def decide_rollback(
         if decided is not None:
             return Verdict.OURS if decided == rollback else Verdict.ANOTHERS
         if fence.claim_rollback(target, rollback):
-            break
-    return Verdict.OURS
+            return Verdict.OURS
+    is_kept = not takes_completed and _is_completed(load_timeline(state), target)
+    return Verdict.COMMITTED if is_kept else Verdict.OURS
+
+
+def _is_completed(timeline: Timeline, time: InstantTime) -> bool:
+    found = find_instant(timeline, time)
+    return found is not None and found.is_completed
 
 
 def claim_restore(state: TableState, restore: InstantTime) -> None:

@@ -13,6 +13,7 @@ from tests.formats.log.samples import Counted, golden_logs
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, Unsupported
 from pyhudi.formats.log import BlockKind, join_rows, read_blocks, read_rows, split_rows
+from pyhudi.formats.log.rows import bytes_of
 
 
 @pytest.mark.parametrize("name", ["mor_logs-v9", "mor_late-v8", "mor_types-v9", "mor_cdc_data_before_after-v6"])
@@ -109,3 +110,10 @@ def test_damaged_rows_raise_the_same_in_parts_as_at_once(tail, part_bytes):
 
     parts = outcome(lambda: read_rows(lambda at, size: content[at : at + size], len(content), part_bytes)[1])
     assert parts == outcome(lambda: [split_rows(content)])
+
+
+def test_values_behind_one_another_are_the_bytes_of_their_buffer():
+    values = pa.array([b"ab", b"", b"c", b"def"])
+    assert bytes(bytes_of(values)) == b"abcdef"
+    assert bytes(bytes_of(values.slice(1, 2))) == b"c"
+    assert bytes(bytes_of(values.slice(4))) == bytes(bytes_of(pa.array([], pa.binary()))) == b""

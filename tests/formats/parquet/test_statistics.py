@@ -22,7 +22,11 @@ EVERYTHING = pa.table(
         "s": ["b", "a", None, "\u00e9"],
         "y": [b"\xff", b"\x00", None, b"a"],
         "m": pa.array([Decimal("-1.25"), Decimal("2.50"), None, Decimal(0)], pa.decimal128(10, 2)),
-        "wide": pa.array([Decimal(-(10**30)), None, Decimal(10**30), Decimal(0)], pa.decimal128(38, 0)),
+        "wide": pa.array([Decimal(-(10**38) + 1), None, Decimal(10**38 - 1), Decimal(0)], pa.decimal128(38, 0)),
+        "fine": pa.array(
+            [Decimal("12345678901234567890.123456789012345678"), None, Decimal("-0.000000000000000001"), Decimal(0)],
+            pa.decimal128(38, 18),
+        ),
         "day": pa.array([dt.date(1900, 1, 1), None, dt.date(2020, 2, 29), dt.date(1970, 1, 1)]),
         "at": pa.array([0, -1, 10**15, None], pa.timestamp("us", "UTC")),
         "local": pa.array([0, -1, 10**12, None], pa.timestamp("ms")),
@@ -82,7 +86,9 @@ def test_bounds_of_old_writers_count_for_numbers_only():
     assert stats_of(data, "s") == [(None, None, None)]
 
 
-@pytest.mark.parametrize("name", [name for name in EVERYTHING.column_names if name not in {"s", "y", "m", "wide"}])
+@pytest.mark.parametrize(
+    "name", [name for name in EVERYTHING.column_names if name not in {"s", "y", "m", "wide", "fine"}]
+)
 @pytest.mark.parametrize("size", [0, 3, 9])
 def test_a_bound_of_another_length_is_damage(name, size):
     bound = Value(Kind.BINARY, b"\x01" * size)
@@ -103,3 +109,9 @@ def test_a_bound_that_python_has_no_value_for_is_unknown():
     assert stats_of(changed(stored(EVERYTHING), at, {5: far, 6: far}), "at") == [(None, None, None)]
     text = Value(Kind.BINARY, b"\xff")
     assert stats_of(changed(stored(EVERYTHING), 5, {5: text, 6: text}), "s") == [(None, None, None)]
+
+
+def test_a_decimal_bound_of_more_digits_than_its_column_is_unknown():
+    at = EVERYTHING.column_names.index("wide")
+    far = Value(Kind.BINARY, (10**38).to_bytes(16, "big"))
+    assert stats_of(changed(stored(EVERYTHING), at, {5: far, 6: far}), "wide") == [(None, None, None)]

@@ -18,7 +18,7 @@ from tests.building import trip
 from tests.simulation.explorer.scenario import BYSTANDERS, ONE_ATTEMPT, TOKEN, Play, Rows, Scenario, trust
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
-from pyhudi.errors import HudiError, SnapshotExpired
+from pyhudi.errors import HudiError, SnapshotExpired, WriteConflict
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.log import BlockKind, read_blocks
@@ -192,7 +192,7 @@ def i3_the_table_is_what_committed_writes_made_one_after_the_other(end: End) -> 
 
 def i4_no_update_is_lost(end: End) -> Iterator[str]:
     """No call counts twice, and no row was written before the last commit that changed it."""
-    for token, times in Counter(token for _, token in end.commits).items():
+    for token, times in Counter(token for _, token in end.commits if token).items():  # services have none
         if times > 1:
             yield f"{token} is committed {times} times"
     if not end.scenario.is_serializable:
@@ -244,9 +244,15 @@ def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
         if restore not in done:
             later.table().restore(plan.target or "")
     left = {one.action for one in load_timeline(later.table().state).instants if not one.is_completed}
-    for action, run in ((Action.COMPACTION, Table.compact), (Action.LOGCOMPACTION, Table.log_compact)):
+    services = (
+        (Action.COMPACTION, Table.compact),
+        (Action.LOGCOMPACTION, Table.log_compact),
+        (Action.CLUSTERING, Table.cluster),
+    )
+    for action, run in services:
         if action in left:  # so is a plan whose process died
-            run(later.table())
+            with suppress(WriteConflict):  # of which others have left nothing: it is removed
+                run(later.table())
     state = later.table().state
     recover_failed_writes(state, load_timeline(state), Settings(), ProcessLease())
     once = later.files()

@@ -11,8 +11,6 @@ import pyarrow as pa
 from tests.building import trip
 from tests.simulation.explorer.scenario import Rows, Seat, Verb
 
-from pyhudi.actions.rollback import rollback_instant
-from pyhudi.options import Settings
 from pyhudi.table import Table
 
 Keys = dict[tuple[str, str], float]
@@ -168,6 +166,15 @@ def compact() -> Verb:
     return Verb(about="compact", do=do, means=lambda rows: rows)
 
 
+def cluster() -> Verb:
+    """Write the rows of all file groups anew, in the order of their fares."""
+
+    def do(seat: Seat) -> Any:
+        return seat.table().cluster(order_by=["fare"], options=seat.options)
+
+    return Verb(about="cluster", do=do, means=lambda rows: rows)
+
+
 def log_compact() -> Verb:
     """Put the log files of each file group together, from two blocks on."""
     few = {"hoodie.log.compaction.enable": True, "hoodie.log.compaction.blocks.threshold": 2}
@@ -204,7 +211,7 @@ def roll_back_pending() -> Verb:
     def do(seat: Seat) -> Any:
         table = seat.table()
         for one in [one for one in table.timeline.instants if not one.is_completed]:
-            rollback_instant(table.state, one.requested_time, Settings.of(seat.options), takes_completed=False)
+            table.rollback(one.requested_time, options=seat.options)
 
     return Verb(about="roll back what is pending", do=do)
 

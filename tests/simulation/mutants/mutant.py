@@ -46,11 +46,12 @@ class Mutant:
             prepared(scenarios()[self.scenario])
         with ExitStack() as stack:
             for target, make in self.changes:
-                stack.enter_context(patch(target, make(_found(target))))
+                stack.enter_context(patch(target, make(found_at(target))))
             yield
 
 
-def _found(target: str) -> Any:
+def found_at(target: str) -> Any:
+    """Return what a dotted name stands for."""
     owner, _, name = target.rpartition(".")
     try:
         return getattr(sys.modules[owner], name)

@@ -35,6 +35,11 @@ def unmarked(_: object) -> Callable[..., str]:
     return lambda instant, path, kind: f".hoodie/.temp/{instant}/{path.rsplit('/', 1)[-1]}"
 
 
+def takes_commits(rollback_instant: Callable[..., Any]) -> Callable[..., Any]:
+    """Take back whatever the name stands for."""
+    return lambda *given, **more: rollback_instant(*given, **{**more, "takes_completed": True})
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("every writer is taken for dead", "update-apart", ((f"{ROLLBACK}.is_abandoned", always(True)),)),
     Mutant("no writer is taken for dead", "crash", ((f"{ROLLBACK}.is_abandoned", always(False)),)),
@@ -50,6 +55,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "roll-back-live",
         ((f"{MARKERS}.named_files", always(set())),),
         seed=9,
+    ),
+    Mutant(
+        "a rollback of what is pending takes a commit",
+        "roll-back-live",
+        (("pyhudi.table.recovery.rollback_instant", takes_commits),),
     ),
     Mutant("rolled back once more", "roll-back-live", ((f"{ROLLBACK}.is_rolled_back", always(False)),), ("bound1",)),
     Mutant("files have no markers", "in-place", (("pyhudi.filegroup.writer.marker_path", unmarked),)),

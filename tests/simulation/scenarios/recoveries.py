@@ -51,6 +51,17 @@ SCENARIOS = {
         about="another process rolls back by name what is pending while the writer works",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},
     ),
+    "roll-back-live-v6": Scenario(
+        about="another process rolls back by name what is pending while the writer works, table version 6",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+        version=6,
+    ),
+    "roll-back-live-metadata": Scenario(
+        about="another rolls back by name what is pending while the writer appends; with a metadata table",
+        actors={"w1": (ONE,), "r": (roll_back_pending(),)},
+        index={"hoodie.metadata.enable": True},
+        table_type="mor",
+    ),
     "roll-back-live-crash": Scenario(
         about="another process rolls back by name what is pending; the writer may die with a file on its way",
         actors={"w1": (ONE,), "r": (roll_back_pending(),)},

@@ -559,3 +559,12 @@ def test_what_replaces_or_removes_a_file_waits_for_a_swap(storage, base: Path, m
     else:
         storage.delete("a")
     assert seen[0]
+
+
+def test_errors_of_the_file_system_name_the_table(tmp_path):
+    storage = LocalStorage(str(tmp_path / "trips"))
+    (tmp_path / "trips" / "a").mkdir(parents=True)
+    for call in (lambda: storage.get("gone"), lambda: storage.put("a", b"data")):
+        with pytest.raises(HudiError) as told:
+            call()
+        assert told.value.values["table"] == storage.url

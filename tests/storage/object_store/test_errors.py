@@ -52,3 +52,9 @@ def test_each_error_says_what_to_do_and_shows_no_secret(lower: Exception, ours: 
 @pytest.mark.parametrize("lower", [exceptions.AlreadyExistsError("x"), exceptions.PreconditionError("x")])
 def test_no_condition_has_failed_where_there_was_none(lower: Exception):
     assert type(error_of_store(lower, "p", SECRET)) is errors.StorageUnavailable
+
+
+def test_the_table_is_named():
+    told = error_of_store(OSError("no answer"), "a/b", Credentials(), table="s3://bucket/trips")
+    assert told.values["table"] == "s3://bucket/trips"
+    assert type(told.__cause__) is OSError

@@ -41,3 +41,27 @@ def test_an_azure_store_without_an_account_says_what_is_missing(monkeypatch):
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
     with pytest.raises(OptionError, match="account_name"):
         open_storage("az://c/t", env=FixedEnv())
+
+
+KEYS = {"access_key_id": "a", "secret_access_key": "hushhush"}
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("s3://bucket/t", {**KEYS, "timeout": "soon"}),
+        ("s3://bucket/t", {**KEYS, "allow_http": "maybe"}),
+        ("s3://bucket/t", {**KEYS, "conditional_put": "never"}),
+        ("s3://bucket/t", {**KEYS, "root_certificate": "x"}),
+        ("s3://bucket/t", {**KEYS, "endpoint": "::::"}),
+        ("s3://bucket/t", {**KEYS, "endpoint": "https://host:port"}),
+        ("s3://bucket/t", {**KEYS, "region": ""}),
+        ("gs://bucket/t", {"service_account_key": "{bad"}),
+        ("abfss://c@account.dfs.core.windows.net/t", {"account_key": "%%%"}),
+    ],
+)
+def test_a_value_that_a_storage_option_cannot_have_is_the_callers_to_mend(url, options):
+    with pytest.raises(OptionError) as told:
+        open_storage(url, options)
+    assert "hushhush" not in str(told.value)
+    assert "{bad" not in str(told.value)

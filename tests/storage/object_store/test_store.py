@@ -120,6 +120,7 @@ def test_a_created_stream_beyond_the_limit_is_refused(storage: ObjectStorage, mo
     assert storage.list("") == []
 
 
+@pytest.mark.everyday
 def test_the_server_keeps_the_promises_of_several_writers(storage: ObjectStorage):
     found = probe_writes(storage, FixedEnv())
     assert (found.has_many_writers, found.has_cas, found.reason) == (True, True, "")
@@ -230,6 +231,7 @@ def near(far: ObjectStorage, s3_server: str) -> ObjectStorage:
     return ObjectStorage(address, read_options(address.kind, s3_options(s3_server)))
 
 
+@pytest.mark.everyday
 @pytest.mark.parametrize("fault", ["500 after", "drop after"])
 def test_our_own_success_is_recognised_when_the_reply_is_lost(proxy, far, near, fault: str):
     proxy.decide = lambda number: fault

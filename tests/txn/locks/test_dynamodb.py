@@ -73,6 +73,7 @@ def test_the_item_is_the_lock_clients(client, key, world):
     assert item(client, key) is None
 
 
+@pytest.mark.everyday
 def test_a_dead_holder_is_followed_once_it_was_watched_for_its_own_lease(client, key, world):
     """Not before, and whatever the clocks say: only the watcher's own patience counts."""
     put(client, key)

@@ -10,6 +10,7 @@ from tests.txn.clocks import World
 
 from pyhudi.errors import PreconditionFailed
 from pyhudi.options import Settings
+from pyhudi.storage.api import PutMode
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.process import process_name
@@ -207,3 +208,28 @@ def test_another_process_is_alive_until_it_is_killed(tmp_path, env, time):
     finally:
         process.kill()
         process.join()
+
+
+def test_a_beat_counts_from_when_it_was_sent(world, env, time):
+    """Storage dates it by then at the earliest: others may take us for dead while a slow answer is on its way."""
+
+    class Slow(MemoryStorage):
+        """Answers late, and knows no locks of this host."""
+
+        @property
+        def traits(self):
+            return replace(super().traits, has_guard=False)
+
+        def put(self, path, data, mode=PutMode.OVERWRITE):
+            super().put(path, data, mode)
+            if mode is PutMode.OVERWRITE:
+                world.now_ms += 50_000
+
+    state, begun_s = new_state(storage=Slow(env=env), env=env), env.monotonic_s()
+    with run_heartbeat(state, time, SETTINGS) as heartbeat:
+        world.pass_ms(60_000)
+        assert heartbeat.last_s == begun_s + 60
+        world.now_ms = int((begun_s + 60) * 1000) + 120_000
+        assert not heartbeat.is_expired()
+        world.now_ms += 1
+        assert heartbeat.is_expired()

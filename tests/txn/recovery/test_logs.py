@@ -8,7 +8,7 @@ from tests.new_states import new_state
 from tests.txn.writing import begun, leftovers, metadata_of, states_of
 
 from pyhudi.actions.rollback import rollback_instant
-from pyhudi.errors import CorruptData
+from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.log_commands import slice_logs
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileId, LogFile, PartitionPath
@@ -87,7 +87,7 @@ def left_behind(state, *logs):
 def visible(state, group="g-0"):
     """Return the instants whose blocks of a slice count."""
     every = slice_logs(state.storage, log(BASE, group=group))
-    return [block.instant for block in blocks_to_merge(state.storage, every, lambda *_: True)]
+    return [block.instant for block in blocks_to_merge(state.storage, every, lambda *_: True, lambda log: 0)]
 
 
 def commands(state):
@@ -140,7 +140,7 @@ def test_the_log_that_begins_a_slice_is_deleted(state):
 
 def test_a_completed_delta_commit_is_taken_back_by_its_blocks(state):
     first, second = committed(state), committed(state, 2)
-    rollback_instant(state, second, SETTINGS)
+    rollback_instant(state, second, SETTINGS, takes_completed=True)
     assert visible(state) == [first]
     assert commands(state) == [f"sf/.g-0_{BASE}.log.3_1-0-1"]
 
@@ -224,3 +224,19 @@ def test_the_metadata_table_is_told_what_a_rollback_leaves_of_logs():
 
 def files_of(state):
     return [name for _, name, _ in files_by(file_index(state, load_timeline(state)))]
+
+
+@pytest.mark.parametrize("partition", ["../outside", "/etc", "sf/../.."])
+def test_a_plan_that_names_a_log_outside_the_table_is_not_carried_out(partition):
+    request = RollbackRequest(
+        partition_path=partition, file_id="g-0", latest_base_instant=BASE, log_blocks_to_delete={log(BASE).name: 1}
+    )
+    with pytest.raises((CorruptData, InvalidInput)):
+        logs_of_request(request)
+
+
+def test_only_markers_of_logs_name_logs(state):
+    time = "20260202000000000"
+    for name in (f"{log(time).path}.marker.APPEND", f"sf/g-0_0-0-0_{time}.parquet.marker.CREATE"):
+        state.storage.put(f".hoodie/.temp/{time}/{name}", b"")
+    assert [one.path for one in marked_logs(state, InstantTime(time))] == [log(time).path]

@@ -3,7 +3,7 @@ from tests.new_states import new_state
 
 from pyhudi.errors import CorruptData
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
-from pyhudi.txn.recovery.markers import delete_markers, is_file_of, marked_files, reconcile, remove_marked
+from pyhudi.txn.recovery.markers import delete_markers, is_file_of, marked_files, named_files, reconcile, remove_marked
 
 T, OTHER = "20260101000000001", "20260101000000002"
 TEMP = f".hoodie/.temp/{T}"
@@ -88,3 +88,13 @@ def test_markers_are_removed_whole(state):
 )
 def test_a_data_file_carries_its_instant_in_its_name(path, is_ours):
     assert is_file_of(path, T) is is_ours
+
+
+@pytest.mark.parametrize(("version", "has_logs", "is_found"), [(6, True, True), (6, False, False), (9, False, True)])
+def test_files_are_found_by_their_names_beside_whatever_else_is_there(version, has_logs, is_found):
+    """At version 6 a log carries the instant of its slice, and may be of a write after a compaction."""
+    state = new_state(version)
+    log = f"sf/.g-0_{T}.log.1_0-0-0"
+    for path in (file("a"), file("b", instant=OTHER), log, "sf/readme.txt", "sf/.hoodie_partition_metadata"):
+        state.storage.put(path, b"data")
+    assert named_files(state, T, has_logs=has_logs) == {file("a"), *([log] if is_found else [])}

@@ -2,6 +2,7 @@
 
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
@@ -20,8 +21,9 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.active import load_timeline, request, start
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
-from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.instant import Action, Instant, State, file_name
 from pyhudi.timeline.rollback import RollbackPlan, RollbackRequest
+from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import remember_lock
 from pyhudi.txn.locks.api import ProcessLease
 from pyhudi.txn.locks.guard import UnsharedLock
@@ -256,6 +258,25 @@ def test_a_rollback_that_died_is_finished_under_its_own_instant(version, path, o
     assert done.requested_time == pending.requested_time
     assert len(rollback_files(state)) == 3
     assert data_files(state) == leftovers(state) == []
+
+
+@VERSIONS
+@pytest.mark.parametrize("is_fenced", [False, True])
+def test_a_rollback_that_died_before_it_started_leaves_what_was_committed_since(version, is_fenced):
+    """Nothing of it is gone yet; the writer that commits does not look at rollbacks."""
+    state = new_state(version)
+    if is_fenced:
+        state = remember_fence(state, Settings({"pyhudi.fence": "on"}))
+    instant = left_behind(state, "a")
+    die_rolling_back(state, instant, "*.rollback.requested", "put")
+    done = format_instant(state.env.now_ms() + 5, UTC)
+    named = replace(instant, state=State.COMPLETED, completion_time=done)
+    name = file_name(named, state.layout.timeline_layout)
+    state.storage.put(f"{state.layout.timeline_path}/{name}", b"{}")
+    state.env.sleep(121)
+    recovered(state)
+    assert states_of(state) == [("commit", "completed")]
+    assert data_files(state) == [path_of(instant.requested_time, "a")]
 
 
 def test_a_stored_plan_is_carried_out_and_files_written_after_it_go_too(state):
@@ -502,3 +523,38 @@ def test_of_many_who_roll_one_instant_back_one_does(tmp_path):
         assert sum(pool.map(roll_back, range(6))) == 1
     assert states_of(state) == [("rollback", "completed")]
     assert data_files(state) == leftovers(state) == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "says"),
+    [
+        (b"no plan", "neither JSON nor Avro"),
+        ({"requests": (RollbackRequest(partition_path="../x", files_to_delete=("f",)),)}, "below the table"),
+        (
+            {"requests": (RollbackRequest(partition_path="sf", files_to_delete=(path_of("20200101000000000"),)),)},
+            "file",
+        ),
+        ({"action": "bommit"}, "no instant to roll back"),
+        ({"instant": "2026p101000000004"}, "no instant to roll back"),
+    ],
+)
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_damaged_plan_is_named_with_the_way_on(version, plan, says):
+    state = new_state(version)
+    dead = foreign(state).requested_time
+    state.env.sleep(2 * HOUR_S)
+    if not isinstance(plan, bytes):
+        said = {"instant": dead, "action": Action.COMMIT, **plan}
+        plan = encode_rollback_plan(RollbackPlan(**said), b"n" * 16)
+    time = format_instant(state.env.now_ms(), state.env.zone())
+    rollback = Instant(requested_time=time, action=Action.ROLLBACK, state=State.REQUESTED)
+    path = f"{state.layout.timeline_path}/{file_name(rollback, state.layout.timeline_layout)}"
+    state.storage.put(path, plan)
+    state.env.sleep(2 * HOUR_S)
+    for _ in range(2):
+        with pytest.raises(CorruptData, match=f"every write needs it: .*{says}.*delete {time}.rollback") as told:
+            committed(state, group="h")
+        assert told.value.values["file"] == path
+    state.storage.delete(path)
+    committed(state, group="i")
+    assert path_of(dead, "java") not in data_files(state)

@@ -7,6 +7,7 @@ Start at `compact_logs`.
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.actions.tasks.compact import SliceTask
@@ -17,6 +18,7 @@ from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import Sink, WriteSpec, WriteStatus
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
+from pyhudi.kernels.merge import Burials
 from pyhudi.kernels.rules import deleted_rows
 from pyhudi.storage.api import Storage
 
@@ -28,7 +30,7 @@ def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes:
 
     Cost: the rows of the logs in memory.
     """
-    blocks = blocks_to_merge(storage, task.slice.logs, reads.counts)
+    blocks = blocks_to_merge(storage, task.slice.logs, reads.counts, reads.instants.committed_bytes)
     wanted = ReadSpec(
         schema=reads.merged,
         key_spec=reads.layout.key_spec,
@@ -48,10 +50,32 @@ def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes:
         compacted=tuple(dict.fromkeys(block.instant for block in blocks)),
     )
     merged = RowChanges(
-        keys=pa.chunked_array([folded.keys]) if isinstance(folded.keys, pa.Array) else folded.keys,
+        keys=pa.chunked_array([folded.keys]),
         rows=folded.rows,
         is_delete=folded.is_delete & ~deleted_rows(folded.rows, reads.merge),
         is_unordered=folded.wins_always,
         positions=folded.positions,
     )
-    return append_stored(storage, writes, file, merged)
+    if folded.buried is None or not folded.ordering:
+        return append_stored(storage, writes, file, merged)
+    merged, before = _with_burials(merged, folded.buried)
+    return append_stored(storage, writes, file, merged, before=before)
+
+
+def _with_burials(merged: RowChanges, buried: Burials) -> tuple[RowChanges, RowChanges]:
+    """Return the changes, and the deletes that rows among them follow.
+
+    What these deleted has to stay so where it is no more to be seen how one change followed the other. A delete that
+    follows another deletes what that did.
+    """
+    is_unordered = merged.is_unordered.copy()
+    is_unordered[buried.updates] |= buried.wins_always
+    before = RowChanges(
+        keys=merged.keys.take(pa.array(buried.updates)),
+        rows=buried.deletes,
+        is_delete=np.ones(len(buried.updates), dtype=np.bool_),
+        is_unordered=buried.wins_always,
+        is_by_key=True,
+        positions=None if merged.positions is None else merged.positions[buried.updates],
+    )
+    return replace(merged, is_unordered=is_unordered), before.filter(~merged.is_delete[buried.updates])

@@ -23,6 +23,7 @@ from pyhudi.filegroup.rows import decoded, record_keys_of
 from pyhudi.filegroup.writer import FileTask, Rewritten, Sink, WriteSpec, WriteStatus, unwritten
 from pyhudi.kernels.keys import partition_paths, record_keys
 from pyhudi.kernels.merge import replace_rows
+from pyhudi.kernels.ordering import require_values
 from pyhudi.predicate import Expression, evaluate, fields_of, mask
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_FIELDS, RECORD_KEY, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
@@ -221,6 +222,7 @@ class _Matcher:
             name: in_type_of(schema.field(name), evaluate(expression, ordered))
             for name, expression in (clause.assignments or {}).items()
         }
+        require_values(pa.table(fresh), [name for name in self._spec.required if name in fresh])
         if self._spec.layout.has_meta_values:
             count, instant = len(rows), self._spec.instant
             fresh[COMMIT_TIME] = pa.repeat(pa.scalar(instant, pa.string()), count)
@@ -249,6 +251,7 @@ class _Matcher:
         keys, paths = record_keys(self._spec.layout.key_spec, rows), partition_paths(self._spec.layout.key_spec, rows)
         if not keys.equals(source.column(KEY)) or pc.any(pc.not_equal(paths, self._file.partition)).as_py():
             raise InvalidInput("an inserted row's key and partition must be those that `on` and the source say")
+        require_values(rows, self._spec.required)
         return rows.append_column(KEY, keys).append_column(PARTITION, paths)
 
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from pyhudi.engine.api import KEY, PARTITION
 from pyhudi.filegroup.appender import append_changes
+from pyhudi.filegroup.graves import are_buried
+from pyhudi.filegroup.log_ordering import are_storable
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, decoded, record_keys_of
@@ -33,7 +35,7 @@ from pyhudi.kernels.merge import MergeSpec, merge_batch, probe
 from pyhudi.kernels.rules import Fill, LogRule, empty_cells
 from pyhudi.storage.api import Storage
 
-__all__ = ["Change", "change_stored", "slice_of", "with_inserts", "write_changes"]
+__all__ = ["Change", "change_stored", "gives_ordering", "slice_of", "with_inserts", "write_changes"]
 
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -67,8 +69,8 @@ def change_stored(
     """Change the stored rows of a file group, and add some.
 
     Nothing is written when nothing changes: a status without a path says so. `begin` is asked for the change each time
-    that the rows are gone over. Where a change gives a row a smaller ordering value, which readers of a log would leave
-    out, the slice is written anew as a base file.
+    that the rows are gone over. Where a change gives a row a smaller ordering value, or adds a row of a key that the
+    log deletes with a greater one, which readers of a log would leave out, the slice is written anew as a base file.
 
     Cost: of a log, the rows that change in memory.
     """
@@ -83,9 +85,11 @@ def change_stored(
         rewritten = change(batch)
         if _is_undone(batch, rewritten, spec.merge):
             return [_written_anew(storage, spec, reads, file, begin())]
-        parts += _changes(rewritten, file, spec.layout, first_row)
+        parts += _changes(rewritten, file, spec, first_row)
         first_row = None if first_row is None else first_row + batch.num_rows
     rest = change.rest()
+    if rest.num_rows and file.logs and are_buried(slice_of(file), rest, rest.column(KEY), storage=storage, spec=reads):
+        return [_written_anew(storage, spec, reads, file, begin())]
     if rest.num_rows:
         parts.append(RowChanges.of_rows(rest.select(_columns(spec.layout)), rest.column(KEY)))
     statuses = append_changes(storage, spec, file, _together(parts)) if parts else [unwritten(file)]
@@ -164,11 +168,12 @@ def slice_of(file: FileTask) -> FileSlice:
     return FileSlice(group=group, base_instant=file.base_instant, base=file.base, logs=file.logs)
 
 
-def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout, first_row: int | None) -> Iterator[RowChanges]:
+def _changes(rewritten: Rewritten, file: FileTask, spec: WriteSpec, first_row: int | None) -> Iterator[RowChanges]:
     """Take out of a batch what became of it: rows with new values, and keys that go.
 
     `first_row` is the row of the base file with which the batch begins, where it is the rows of one.
     """
+    layout = spec.layout
     for flags, is_delete in ((rewritten.is_updated, False), (rewritten.is_deleted, True)):
         if flags is None or not flags.any():
             continue
@@ -177,14 +182,24 @@ def _changes(rewritten: Rewritten, file: FileTask, layout: RowLayout, first_row:
         columns = [keys, pa.repeat(pa.scalar(file.partition, pa.string()), len(keys))]
         named = dict(zip((KEY, PARTITION), columns, strict=True))
         table = pa.table({name: named[name] if name in named else rows[name] for name in _columns(layout)})
-        all_of_them = np.full(len(keys), is_delete)
         yield RowChanges(
             keys=pa.chunked_array([keys]),
             rows=table,
-            is_delete=all_of_them,
-            is_unordered=all_of_them,
+            is_delete=np.full(len(keys), is_delete),
+            is_unordered=np.full(len(keys), is_delete and not gives_ordering(table, spec.merge)),
             positions=None if first_row is None else first_row + np.flatnonzero(flags),
         )
+
+
+def gives_ordering(rows: pa.Table, merge: MergeSpec) -> bool:
+    """Return whether deletes of stored rows say these rows' ordering values.
+
+    They do where these decide what is newer. A delete without a value loses its place to a later row, which in Apache
+    Hudi then meets the deleted row once more.
+
+    Shape: the ordering columns of stored rows.
+    """
+    return merge.is_event_time and are_storable([rows.column(name).combine_chunks() for name in merge.ordering])
 
 
 def _columns(layout: RowLayout) -> list[str]:

@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.tasks.sink import with_inserts, write_changes
+from pyhudi.actions.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, KEY, Attempt
 from pyhudi.errors import CorruptData
+from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import (
     WRITE_STATUS,
     FileTask,
@@ -26,6 +27,7 @@ from pyhudi.filegroup.writer import (
     create_base_file,
     rewrite_base_file,
 )
+from pyhudi.index.merged_keys import stored_rows
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
@@ -59,8 +61,9 @@ def write_buckets(
     kind: RowsKind,
     sort_columns: tuple[str, ...] = (),
     only: frozenset[int] | None = None,
+    reads: SliceSpec | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Write every bucket of one task, or those of `only`.
+    """Write every bucket of one task, or those of `only`; `reads` says how stored rows are read that are deleted.
 
     Shape: batches with the table's columns, KEY, PARTITION, ORDER, BUCKET, IS_MOVED, ordered by BUCKET and ORDER
            -> one WRITE_STATUS row a file.
@@ -70,13 +73,15 @@ def write_buckets(
         if only is not None and bucket not in only:
             continue
         rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
-        yield status_batch(*write_bucket(storage, spec, files[bucket], rows, kind))
+        yield status_batch(*write_bucket(storage, spec, files[bucket], rows, kind, reads=reads))
 
 
 def write_bucket(
-    storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: RowsKind
+    storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, kind: RowsKind, *, reads: SliceSpec | None = None
 ) -> list[WriteStatus]:
     """Write one bucket's rows to its file group: one status a file."""
+    if kind is RowsKind.DELETE and reads is not None and _looks_at_rows(spec, file):
+        return _delete_stored(storage, spec, file, rows, reads)
     moved = rows.column(IS_MOVED).to_numpy().astype(np.bool_)
     deletes = deleted_rows(rows, spec.merge) | moved | (kind is RowsKind.DELETE)
     is_folded = kind is RowsKind.UPSERT and spec.merge.fill is not Fill.NOTHING
@@ -99,6 +104,38 @@ def write_bucket(
         is_delete=deletes,
         is_unordered=unordered,
         positions=_base_rows(rows) if file.is_as_tagged else None,
+    )
+    return write_changes(storage, spec, file, changes)
+
+
+def _looks_at_rows(spec: WriteSpec, file: FileTask) -> bool:
+    """Return whether a delete looks at the rows that go: for their ordering values, or where logs may delete them."""
+    is_stored = file.sink is Sink.LOG and file.base_instant is not None
+    return is_stored and (spec.merge.is_event_time or bool(file.logs))
+
+
+def _delete_stored(
+    storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table, reads: SliceSpec
+) -> list[WriteStatus]:
+    """Delete the stored rows of keys with their own ordering values; other keys are left out.
+
+    Cost: the keys and the ordering columns of the row groups around the keys, and of the logs.
+    """
+    merge, wanted = spec.merge, rows.column(KEY)
+    ordering = pa.schema([field for field in spec.layout.file_schema if field.name in merge.ordering])
+    keys = pc.unique(wanted)
+    stored = stored_rows(slice_of(file), keys=keys, storage=storage, spec=reads, stored=ordering)
+    named = rows.take(pc.index_in(stored[KEY], value_set=wanted))
+    for field in ordering if merge.is_event_time else ():
+        named = named.drop_columns([name for name in [field.name] if name in named.column_names])
+        named = named.append_column(field, stored[field.name])
+    deletes = np.ones(stored.num_rows, dtype=np.bool_)
+    changes = RowChanges(
+        keys=named.column(KEY),
+        rows=_widen(named, spec),
+        is_delete=deletes,
+        is_unordered=deletes & (not gives_ordering(stored, merge)),
+        positions=_base_rows(named) if file.is_as_tagged else None,
     )
     return write_changes(storage, spec, file, changes)
 

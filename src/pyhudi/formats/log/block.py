@@ -73,6 +73,8 @@ class LogBlock:
     content_bytes: int
     source: ReadAt = field(repr=False, compare=False)
     """Reads the file it is from."""
+    path: str = field(default="", compare=False)
+    """Where that file is, for errors; empty where its reader was not told."""
 
     @property
     def end(self) -> int:

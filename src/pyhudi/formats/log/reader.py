@@ -31,10 +31,10 @@ _KINDS: Final = {int(kind): kind for kind in BlockKind if kind is not BlockKind.
 _KEYS: Final = {int(key): key for key in HeaderKey}
 
 
-def read_blocks(read_at: ReadAt, size: int) -> Iterator[LogBlock]:
+def read_blocks(read_at: ReadAt, size: int, path: str = "") -> Iterator[LogBlock]:
     """Read the blocks of a log file one after the other, without their contents.
 
-    Fewer than six bytes behind the last block are passed over, as Apache Hudi does.
+    Fewer than six bytes behind the last block are passed over, as Apache Hudi does. `path` is for errors.
 
     Units:  `size` in bytes, as the listing says.
     Cost:   a file up to 1 MiB is one request; else one for each block's head and end, and a look ahead of 64 KiB. What
@@ -44,7 +44,7 @@ def read_blocks(read_at: ReadAt, size: int) -> Iterator[LogBlock]:
             versions of the log format and for kinds that are not known. What comes before is given first.
     Spec:   Log Format; format/files 1.3-1.7.
     """
-    file = _File(source := small_file_at_once(read_at, size), FileRanges(source, size), size)
+    file = _File(source := small_file_at_once(read_at, size), FileRanges(source, size), size, path)
     position, corrupt_count = 0, 0
     if size >= len(MAGIC):
         _require_log_file(file.ranges.read(0, len(MAGIC)))
@@ -66,6 +66,7 @@ class _File:
     source: ReadAt
     ranges: FileRanges
     size: int
+    path: str
 
 
 def _require_log_file(begins: bytes) -> None:
@@ -110,6 +111,7 @@ def _corrupt_block(file: _File, position: int) -> LogBlock:
         content_at=content_at,
         content_bytes=end - content_at,
         source=file.source,
+        path=file.path,
     )
 
 
@@ -141,6 +143,7 @@ def _whole_block(file: _File, position: int, end: int) -> LogBlock:
         content_at=content_at,
         content_bytes=content_bytes,
         source=file.source,
+        path=file.path,
     )
 
 

@@ -14,6 +14,7 @@ from pyhudi.formats.parquet.footer import (
 from pyhudi.formats.parquet.old_calendar import find_old_calendar
 from pyhudi.formats.parquet.reader import iter_batches, rows_of_part
 from pyhudi.formats.parquet.statistics import ColumnStats
+from pyhudi.formats.parquet.stitching import StitchedFile, are_stitchable, stitch
 from pyhudi.formats.parquet.writer import ParquetOptions, parquet_options, write_base_file
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "ColumnStats",
     "Footer",
     "ParquetOptions",
+    "StitchedFile",
+    "are_stitchable",
     "base_file_footer",
     "base_file_key_values",
     "find_old_calendar",
@@ -29,5 +32,6 @@ __all__ = [
     "read_footer",
     "row_group_stats",
     "rows_of_part",
+    "stitch",
     "write_base_file",
 ]

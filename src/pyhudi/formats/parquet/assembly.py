@@ -11,12 +11,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode, encode
 
-__all__ = ["AssemblingWriter"]
+__all__ = ["AssemblingWriter", "Chunk", "Copied", "footer_of"]
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
@@ -25,7 +26,7 @@ _TAIL_BYTES: Final = 8
 _FILE_ROWS, _FILE_GROUPS = 3, 4
 _GROUP_CHUNKS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_START, _GROUP_STORED_BYTES = 1, 2, 3, 5, 6
 _CHUNK_META = 3
-_META_PATH = 3
+_META_PATH, _META_BYTES, _META_STORED_BYTES = 3, 6, 7
 _OFFSETS_START, _OFFSETS_BYTES, _BOUNDS_START, _BOUNDS_BYTES = 4, 5, 6, 7
 _META_STARTS = (9, 10, 11)
 """Of data pages, index pages and the dictionary."""
@@ -41,12 +42,23 @@ class _Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
+class Chunk:
     """One leaf column of one row group, with its part of the page index."""
 
     about: Struct
-    offsets: Struct
+    offsets: Struct | None
+    """None where the file has no page index."""
     bounds: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """One leaf column of one row group, as it lies in another file."""
+
+    pages: bytes | memoryview
+    start: int
+    """Where they begin in that file."""
+    chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ class _Encoded:
     pages: memoryview
     """All of them; in that file they begin behind the magic bytes."""
     group: Struct
-    chunks: list[_Chunk]
+    chunks: list[Chunk]
     """One a leaf."""
 
 
@@ -72,7 +84,7 @@ class AssemblingWriter:
         """Begin a file; `options` are those of `pq.ParquetWriter`, a page index included."""
         self._sink, self._schema, self._threads, self._options = sink, schema, threads, options
         self._groups: list[Struct] = []
-        self._chunks: list[_Chunk] = []
+        self._chunks: list[Chunk] = []
         self._key_values: dict[str, str] = {}
         self._at = 0
         self._put(_MAGIC)
@@ -96,6 +108,37 @@ class AssemblingWriter:
         self._chunks += chunks
         self._groups.append(_joined(groups, chunks, start))
 
+    def copy_row_group(self, rows_count: int, leaves: Sequence[Copied | str]) -> None:
+        """Write leaf columns of another file as one row group, as they are.
+
+        A text stands for a column with this value in every row, which is encoded; such columns are flat and first.
+        """
+        start, chunks = self._at, []
+        for at, leaf in enumerate(leaves):
+            copied = self._constant(at, leaf, rows_count) if isinstance(leaf, str) else leaf
+            chunks.append(_placed(copied.chunk, self._at - copied.start))
+            self._put(copied.pages)
+        self._chunks += chunks
+        metas = [chunk.about[_CHUNK_META].content for chunk in chunks]
+        self._groups.append(
+            {
+                _GROUP_CHUNKS: Value(Kind.LIST, [chunk.about for chunk in chunks], Kind.STRUCT),
+                _GROUP_BYTES: Value(Kind.I64, sum(meta[_META_BYTES].content for meta in metas)),
+                _GROUP_ROWS: Value(Kind.I64, rows_count),
+                _GROUP_START: Value(Kind.I64, start),
+                _GROUP_STORED_BYTES: Value(Kind.I64, sum(meta[_META_STORED_BYTES].content for meta in metas)),
+            }
+        )
+
+    def _constant(self, at: int, text: str, rows_count: int) -> Copied:
+        name = self._schema.names[at]
+        codes = pa.array(np.zeros(rows_count, np.int32))
+        column = pa.DictionaryArray.from_arrays(codes, pa.array([text]).cast(self._schema.field(name).type))
+        schema = pa.schema([self._schema.field(name).with_type(column.type)])
+        encoded = self._encoded(pa.table([column], schema=schema))
+        [chunk] = encoded.chunks
+        return Copied(encoded.pages, len(_MAGIC), chunk)
+
     def add_key_value_metadata(self, key_values: Mapping[str, str]) -> None:
         """Put entries into the footer."""
         self._key_values |= key_values
@@ -103,7 +146,7 @@ class AssemblingWriter:
     def close(self) -> None:
         """Write the page index and the footer: pyarrow's own for a file without rows, with the row groups put in."""
         self._put_page_index()
-        footer = _footer_of(self._file_of(self._schema.empty_table(), self._key_values))
+        footer = footer_of(self._file_of(self._schema.empty_table(), self._key_values))
         rows_count = sum(group[_GROUP_ROWS].content for group in self._groups)
         footer[_FILE_ROWS] = Value(Kind.I64, rows_count)
         footer[_FILE_GROUPS] = Value(Kind.LIST, self._groups, Kind.STRUCT)
@@ -113,7 +156,11 @@ class AssemblingWriter:
     def _put_page_index(self) -> None:
         for start, size, parts in (
             (_BOUNDS_START, _BOUNDS_BYTES, [chunk.bounds for chunk in self._chunks]),
-            (_OFFSETS_START, _OFFSETS_BYTES, [encode(chunk.offsets) for chunk in self._chunks]),
+            (
+                _OFFSETS_START,
+                _OFFSETS_BYTES,
+                [encode(chunk.offsets) if chunk.offsets else b"" for chunk in self._chunks],
+            ),
         ):
             for chunk, part in zip(self._chunks, parts, strict=True):
                 if part:
@@ -138,7 +185,7 @@ class AssemblingWriter:
 
     def _encoded(self, column: pa.Table) -> _Encoded:
         data = self._file_of(column, {})
-        [group] = _footer_of(data)[_FILE_GROUPS].content
+        [group] = footer_of(data)[_FILE_GROUPS].content
         chunks = [_chunk_of(data, about) for about in group[_GROUP_CHUNKS].content]
         end = len(_MAGIC) + group[_GROUP_STORED_BYTES].content
         return _Encoded(data[len(_MAGIC) : end], group, chunks)
@@ -165,19 +212,20 @@ def _ahead(
         yield pending.popleft().result()
 
 
-def _footer_of(data: memoryview) -> Struct:
+def footer_of(data: memoryview) -> Struct:
+    """Decode the footer of a whole file.   Raises: CorruptData."""
     end = len(data) - _TAIL_BYTES
     size = int.from_bytes(data[end : end + 4], "little")
     return decode(bytes(data[end - size : end]))
 
 
-def _chunk_of(data: memoryview, about: Struct) -> _Chunk:
+def _chunk_of(data: memoryview, about: Struct) -> Chunk:
     def part(start: int, size: int) -> bytes:
         at = about[start].content
         return bytes(data[at : at + about[size].content])
 
     bounds = part(_BOUNDS_START, _BOUNDS_BYTES) if _BOUNDS_START in about else b""
-    return _Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
+    return Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
 
 
 def _equal_columns(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
@@ -204,16 +252,15 @@ def _equal_columns(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str
     return copies
 
 
-def _placed(chunk: _Chunk, shift: int) -> _Chunk:
+def _placed(chunk: Chunk, shift: int) -> Chunk:
     """Record that the pages lie `shift` bytes further on."""
     meta = chunk.about[_CHUNK_META].content
     starts = {number: _further(meta[number], shift) for number in _META_STARTS if number in meta}
+    about = chunk.about | {_CHUNK_META: Value(Kind.STRUCT, meta | starts)}
+    if chunk.offsets is None:
+        return Chunk(about, None, chunk.bounds)
     pages = [page | {_PAGE_START: _further(page[_PAGE_START], shift)} for page in chunk.offsets[_OFFSETS_PAGES].content]
-    return _Chunk(
-        about=chunk.about | {_CHUNK_META: Value(Kind.STRUCT, meta | starts)},
-        offsets=chunk.offsets | {_OFFSETS_PAGES: Value(Kind.LIST, pages, Kind.STRUCT)},
-        bounds=chunk.bounds,
-    )
+    return Chunk(about, chunk.offsets | {_OFFSETS_PAGES: Value(Kind.LIST, pages, Kind.STRUCT)}, chunk.bounds)
 
 
 def _renamed(encoded: _Encoded, name: str) -> _Encoded:
@@ -228,7 +275,7 @@ def _further(start: Value, shift: int) -> Value:
     return start._replace(content=start.content + shift)
 
 
-def _joined(groups: list[Struct], chunks: list[_Chunk], start: int) -> Struct:
+def _joined(groups: list[Struct], chunks: list[Chunk], start: int) -> Struct:
     """Make one row group of those that hold a column each."""
     return groups[0] | {
         _GROUP_CHUNKS: Value(Kind.LIST, [chunk.about for chunk in chunks], Kind.STRUCT),

@@ -7,7 +7,7 @@ pyarrow ends the process where a statistic is not as long as its type, so it is 
 import struct
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -45,7 +45,7 @@ class StoredStatistics:
 
     def __init__(self, data: bytes) -> None:
         """Take the footer's bytes, without its length and the magic bytes."""
-        self._data = data
+        self.data = data
         self._footer: Struct | None = None
 
     def of(self, group: int, leaf: int, kind: pa.DataType, rows_count: int) -> ColumnStats:
@@ -63,7 +63,7 @@ class StoredStatistics:
     def _stored(self, group: int, leaf: int, kind: pa.DataType) -> tuple[int | None, list[Any]]:
         """Return how many nulls there are, and the two bounds."""
         if self._footer is None:
-            self._footer = decode(self._data, only=_WANTED)
+            self._footer = decode(self.data, only=_WANTED)
         about = self._footer[_GROUPS].content[group][_CHUNKS].content[leaf][_META].content
         stored: Struct = about[_STATISTICS].content if _STATISTICS in about else {}
         physical: int = about[_TYPE].content
@@ -91,8 +91,15 @@ def _value(bound: Value | None, physical: int, kind: pa.DataType) -> Any | None:
         return None
     if pa.types.is_decimal(kind):
         unscaled = plain if isinstance(plain, int) else int.from_bytes(plain, "big", signed=True)
-        return Decimal(unscaled).scaleb(-kind.scale)
+        return _decimal(unscaled, kind)
     return _as_kind(plain, physical, kind)
+
+
+def _decimal(unscaled: int, kind: pa.DataType) -> Decimal | None:
+    """Return a decimal with all of its digits; None for one that has more than its type."""
+    if abs(unscaled) >= 10**kind.precision:
+        return None
+    return Decimal(unscaled).scaleb(-kind.scale, Context(prec=kind.precision))  # the default rounds to 28 digits
 
 
 def _as_kind(plain: Any, physical: int, kind: pa.DataType) -> Any | None:  # noqa: ANN401 - any column's value

@@ -5,7 +5,7 @@ Small batches are gathered into row groups; a file whose writing fails never get
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.formats.parquet.assembly import AssemblingWriter
 from pyhudi.options import Settings, between, one_of, option
 
-__all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file"]
+__all__ = ["BLOCK_SIZE", "CODEC", "PAGE_SIZE", "ParquetOptions", "parquet_options", "write_base_file", "writer_layout"]
 
 CODEC = option(
     "hoodie.parquet.compression.codec",
@@ -187,26 +187,30 @@ class _Stream:
             file.write_columns(columns)
 
     def _open(self, first: pa.Table) -> pq.ParquetWriter | AssemblingWriter:
-        chosen = self.options.dictionary_columns
-        names = _low_cardinality(first) if chosen is None else list(chosen)
-        stats = self.options.statistics_columns
-        layout = {
-            "version": "1.0",
-            "compression": self.options.codec,
-            "compression_level": self.options.level,
-            "use_dictionary": names or False,
-            "write_statistics": True if stats is None else list(stats),
-            "data_page_size": self.options.page_bytes,
-            "write_batch_size": _step_rows(first, self.options.page_bytes),
-            "write_page_index": True,
-            "store_schema": False,
-            "use_compliant_nested_type": True,
-        }
+        layout = writer_layout(first, self.options)
         if first.nbytes >= _LEAST_ASSEMBLED_BYTES:
             self.file = AssemblingWriter(self.gate, first.schema, threads=self.options.threads, **layout)
         else:
             self.file = pq.ParquetWriter(pa.PythonFile(self.gate, mode="w"), first.schema, **layout)
         return self.file
+
+
+def writer_layout(first: pa.Table, options: ParquetOptions) -> dict[str, Any]:
+    """Return the options of `pq.ParquetWriter` for a file that begins with these rows.   Cost: a sample of them."""
+    chosen, stats = options.dictionary_columns, options.statistics_columns
+    names = _low_cardinality(first) if chosen is None else list(chosen)
+    return {
+        "version": "1.0",
+        "compression": options.codec,
+        "compression_level": options.level,
+        "use_dictionary": names or False,
+        "write_statistics": True if stats is None else list(stats),
+        "data_page_size": options.page_bytes,
+        "write_batch_size": _step_rows(first, options.page_bytes),
+        "write_page_index": True,
+        "store_schema": False,
+        "use_compliant_nested_type": True,
+    }
 
 
 def _form_of(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Schema:

@@ -4,8 +4,18 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 `project` reads old files with today's schema. Start at `conform`.
 """
 
-from pyhudi.schema.evolution.compare import widens_exactly
+from pyhudi.schema.evolution.compare import hint_at, widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
-from pyhudi.schema.evolution.merge import RECONCILE, evolve, require_names_apart, widened
+from pyhudi.schema.evolution.merge import RECONCILE, added, evolve, require_names_apart, widened
 
-__all__ = ["RECONCILE", "conform", "evolve", "project", "require_names_apart", "widened", "widens_exactly"]
+__all__ = [
+    "RECONCILE",
+    "added",
+    "conform",
+    "evolve",
+    "hint_at",
+    "project",
+    "require_names_apart",
+    "widened",
+    "widens_exactly",
+]

@@ -3,6 +3,7 @@
 Types only. Start at `evolve`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +15,7 @@ from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits_values,
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
-__all__ = ["RECONCILE", "evolve", "require_names_apart", "widened"]
+__all__ = ["RECONCILE", "added", "evolve", "require_names_apart", "widened"]
 
 RECONCILE: Final = option(
     "hoodie.datasource.write.reconcile.schema",
@@ -66,22 +67,38 @@ def require_names_apart(schema: pa.Schema) -> None:
 
 def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
     """Return the columns, by their path, whose type changed, and from what to what."""
-    changes: dict[str, str] = {}
-    for one in before:
-        _add_changes(one.type, after.field(one.name).type, one.name, changes)
-    return changes
+    pairs = _pairs(list(before), list(after), "")
+    return {path: f"{old} -> {new}" for path, old, new in pairs if old is not None and old != new}
 
 
-def _add_changes(before: pa.DataType, after: pa.DataType, path: str, changes: dict[str, str]) -> None:
+def added(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
+    """Return the columns and fields of structs, by their path, that only the later schema has, and their types."""
+    return {path: str(new) for path, old, new in _pairs(list(before), list(after), "") if old is None}
+
+
+def _pairs(
+    before: list[pa.Field], after: list[pa.Field], path: str
+) -> Iterator[tuple[str, pa.DataType | None, pa.DataType]]:
+    """Yield every field of the later schema by its path, with its type before and after; None before it was there."""
+    known = {one.name: one.type for one in before}
+    for one in after:
+        if one.name in known:
+            yield from _type_pairs(known[one.name], one.type, f"{path}{one.name}")
+        else:
+            yield f"{path}{one.name}", None, one.type
+
+
+def _type_pairs(
+    before: pa.DataType, after: pa.DataType, path: str
+) -> Iterator[tuple[str, pa.DataType | None, pa.DataType]]:
     if t.is_struct(before) and t.is_struct(after):
-        for one in before:
-            _add_changes(one.type, after.field(one.name).type, f"{path}.{one.name}", changes)
+        yield from _pairs(list(before), list(after), f"{path}.")
     elif t.is_list(before) and t.is_list(after):
-        _add_changes(before.value_type, after.value_type, f"{path}.element", changes)
+        yield from _type_pairs(before.value_type, after.value_type, f"{path}.element")
     elif t.is_map(before) and t.is_map(after):
-        _add_changes(before.item_type, after.item_type, f"{path}.value", changes)
-    elif before != after:
-        changes[path] = f"{before} -> {after}"
+        yield from _type_pairs(before.item_type, after.item_type, f"{path}.value")
+    else:
+        yield path, before, after
 
 
 def _merge_fields(table: list[pa.Field], writer: list[pa.Field], path: str, merging: _Merging) -> list[pa.Field]:

@@ -23,7 +23,7 @@ def find_files(root: str, prefix: str, *, is_deep: bool) -> tuple[list[FileStatu
         return [], []
     files: list[FileStatus] = []
     directories: list[str] = []
-    with suppress(FileMissing), storage_errors(prefix), posix.enter(root, parts) as fd:
+    with suppress(FileMissing), storage_errors(prefix, table=f"file://{root}"), posix.enter(root, parts) as fd:
         waiting = _read_directory(fd, prefix, files)
         directories += waiting
         while is_deep and waiting:
@@ -42,7 +42,12 @@ def name_files(root: str, prefix: str) -> list[str]:
     parts = tuple(check_path(prefix).split("/")) if prefix else ()
     if parts[:2] == DIRECTORY:
         return []
-    with suppress(FileMissing), storage_errors(prefix), posix.enter(root, parts) as fd, os.scandir(fd) as entries:
+    with (
+        suppress(FileMissing),
+        storage_errors(prefix, table=f"file://{root}"),
+        posix.enter(root, parts) as fd,
+        os.scandir(fd) as entries,
+    ):
         return [entry.name for entry in entries if _is_file(entry)]
     return []
 

@@ -42,7 +42,7 @@ class TemporaryFiles:
         if not self._is_swept:
             self._is_swept = True
             self.sweep()
-        with storage_errors(path, is_write=True):
+        with storage_errors(path, is_write=True, table=f"file://{self.root}"):
             temporary = TemporaryFile(self, path, *self._created())
         try:
             yield temporary
@@ -114,7 +114,7 @@ class TemporaryFile:
 
         Raises: StorageFull, StorageUnavailable.
         """
-        with storage_errors(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True, table=f"file://{self._files.root}"):
             posix.write_all(self.fd, data)
 
     def publish(self, mode: PutMode) -> None:
@@ -122,7 +122,7 @@ class TemporaryFile:
 
         Raises: PreconditionFailed if the name is taken and `mode` is CREATE.
         """
-        with storage_errors(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True, table=f"file://{self._files.root}"):
             os.fsync(self.fd)
             if mode is PutMode.CREATE:
                 self._name(_link)
@@ -132,7 +132,7 @@ class TemporaryFile:
 
     def replace_if(self, check: Callable[[], None]) -> None:
         """Replace the file if `check` does not raise, with every other replacement kept out meanwhile."""
-        with storage_errors(self._path, is_write=True):
+        with storage_errors(self._path, is_write=True, table=f"file://{self._files.root}"):
             os.fsync(self.fd)
             with self._files.swap_lock(fcntl.LOCK_EX):
                 check()

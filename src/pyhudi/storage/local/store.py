@@ -29,7 +29,7 @@ from pyhudi.storage.local import posix
 from pyhudi.storage.local.listing import file_status, find_files, name_files
 from pyhudi.storage.local.own_descriptors import OwnDescriptor
 from pyhudi.storage.local.publish import TemporaryFiles
-from pyhudi.storage.os_errors import error_of_system, storage_errors
+from pyhudi.storage.os_errors import error_of_system, naming_table, storage_errors
 from pyhudi.storage.sinks import DescriptorSink
 
 __all__ = ["LocalStorage"]
@@ -91,7 +91,7 @@ class LocalStorage:
     def head(self, path: str) -> FileStatus:
         """Describe one file, without a version: that would mean reading it."""
         *parents, name = check_file(path).split("/")
-        with storage_errors(path), posix.enter(self._root, parents) as parent_fd:
+        with storage_errors(path, table=self.url), posix.enter(self._root, parents) as parent_fd:
             found = os.stat(name, dir_fd=parent_fd, follow_symlinks=False)
             posix.require_plain(found.st_mode, name)
             if stat.S_ISDIR(found.st_mode):
@@ -138,7 +138,7 @@ class LocalStorage:
     def delete(self, path: str) -> None:
         """Remove a file."""
         *parents, name = check_file(path).split("/")
-        with suppress(FileMissing), storage_errors(path), posix.enter(self._root, parents) as parent_fd:
+        with suppress(FileMissing), storage_errors(path, table=self.url), posix.enter(self._root, parents) as parent_fd:
             if not stat.S_ISDIR(os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_mode):
                 with self._temporaries.swap_lock(fcntl.LOCK_SH):
                     posix.remove_checksum(parent_fd, name)
@@ -149,12 +149,15 @@ class LocalStorage:
         parts = check_path(prefix).split("/") if prefix else []
         root, name = os.path.split(self._root)
         base, parents, leaf = (self._root, parts[:-1], parts[-1]) if parts else (root, [], name)
-        with suppress(FileMissing), storage_errors(prefix), posix.enter(base, parents) as parent_fd:
+        with suppress(FileMissing), storage_errors(prefix, table=self.url), posix.enter(base, parents) as parent_fd:
             posix.remove_tree(parent_fd, leaf, prefix)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and those above it."""
-        with storage_errors(path, is_write=True), posix.enter(self._root, check_file(path).split("/"), is_created=True):
+        with (
+            storage_errors(path, is_write=True, table=self.url),
+            posix.enter(self._root, check_file(path).split("/"), is_created=True),
+        ):
             return
 
     def open_input(self, path: str) -> pa.NativeFile:
@@ -168,7 +171,9 @@ class LocalStorage:
     def open_output(self, path: str, mode: PutMode = PutMode.OVERWRITE) -> Iterator[IO[bytes]]:
         """Stream to the temporary file; publish it when the context is left well."""
         with self._temporaries.open(check_file(path)) as temporary:
-            raw = DescriptorSink(temporary.fd, lambda error: error_of_system(error, path, is_write=True))
+            raw = DescriptorSink(
+                temporary.fd, lambda error: naming_table(error_of_system(error, path, is_write=True), self.url)
+            )
             sink = io.BufferedWriter(raw, _SINK_BYTES)
             try:
                 yield sink
@@ -196,7 +201,7 @@ class LocalStorage:
     @contextmanager
     def _reading(self, path: str) -> Iterator[int]:
         *parents, name = check_file(path).split("/")
-        with storage_errors(path), posix.enter(self._root, parents) as parent_fd:
+        with storage_errors(path, table=self.url), posix.enter(self._root, parents) as parent_fd:
             fd = posix.open_regular(parent_fd, name)
             try:
                 yield fd
@@ -215,7 +220,10 @@ class LocalStorage:
         """Try once; a lock on a file that was replaced meanwhile is no lock."""
         *parents, name = path.split("/")
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with storage_errors(path, is_write=True), posix.enter(self._root, parents, is_created=True) as parent_fd:
+        with (
+            storage_errors(path, is_write=True, table=self.url),
+            posix.enter(self._root, parents, is_created=True) as parent_fd,
+        ):
             lock = OwnDescriptor(lambda: os.open(name, flags, 0o666, dir_fd=parent_fd))
             with suppress(BlockingIOError, FileNotFoundError):
                 fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,8 +18,9 @@ from pyhudi.errors import (
     Unsupported,
 )
 from pyhudi.storage.credentials import Credentials
+from pyhudi.storage.os_errors import naming_table
 
-__all__ = ["error_of_store"]
+__all__ = ["error_of_options", "error_of_store"]
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
@@ -36,14 +37,37 @@ _DENIED_CODES = {
 _NO_CONTAINER = {"NoSuchBucket", "ContainerNotFound"}
 
 
-def error_of_store(error: Exception, path: str, credentials: Credentials, *, is_conditional: bool = False) -> HudiError:
+def error_of_store(
+    error: Exception, path: str, credentials: Credentials, *, is_conditional: bool = False, table: str = ""
+) -> HudiError:
     """Return our error for obstore's; its cause is obstore's own, rebuilt from the redacted text.
 
     A store also answers 409 to a request without a condition, beside which another one is under way: it has to be sent
     again. Only the reply to a conditional put (`is_conditional`) is PreconditionFailed.
     """
-    text = credentials.redact(str(error).partition("\n\nDebug source")[0])[:_REPLY_CHARACTERS]
-    ours = _kind_of(error, text, path, is_conditional=is_conditional)
+    text = _redacted(error, credentials)
+    ours = naming_table(_kind_of(error, text, path, is_conditional=is_conditional), table)
+    return _caused(ours, error, text)
+
+
+def error_of_options(error: Exception, credentials: Credentials, *, table: str) -> HudiError:
+    """Return our error for what obstore says of the options that a store is opened with; no value is repeated."""
+    text = _redacted(error, credentials)
+    given = [key for key, _ in credentials.values]
+    ours = OptionError(
+        "the store cannot take the value of a storage option, or of its environment variable; correct it",
+        reason=text,
+        given=given,
+        table=table,
+    )
+    return _caused(ours, error, text)
+
+
+def _redacted(error: Exception, credentials: Credentials) -> str:
+    return credentials.redact(str(error).partition("\n\nDebug source")[0])[:_REPLY_CHARACTERS]
+
+
+def _caused(ours: HudiError, error: Exception, text: str) -> HudiError:
     ours.__cause__ = type(error)(text) if type(error).__module__.startswith("obstore") else OSError(text)
     return ours
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
@@ -39,12 +40,22 @@ def open_handle(address: Address, credentials: Credentials, retries: dict[str, A
     if address.kind is StoreKind.AZURE:
         _complete_azure(config, address)
     endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if endpoint and not _is_address(endpoint):
+        raise OptionError("an endpoint is an address, such as https://store.example.org:9000", table=address.url)
     if endpoint.startswith("http://"):
         client.setdefault("allow_http", "true")
     store: ObjectStore = _STORES[address.kind](
         address.container, prefix=address.path or None, client_options=client, retry_config=retries, **config
     )
     return store
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        return found.scheme in {"http", "https"} and bool(found.hostname) and (found.port is None or found.port > 0)
+    except ValueError:  # a port that is none, or brackets
+        return False
 
 
 def _complete_s3(config: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from pyhudi.storage.address import Address, StoreKind
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length, require_readable
 from pyhudi.storage.credentials import Credentials
-from pyhudi.storage.object_store.errors import error_of_store
+from pyhudi.storage.object_store.errors import error_of_options, error_of_store
 from pyhudi.storage.object_store.handles import open_handle
 from pyhudi.storage.object_store.settle import ConditionalPut, settle
 from pyhudi.storage.ranged_input import BLOCK_BYTES, RangedInput
@@ -278,14 +278,24 @@ class ObjectStorage:
         except HudiError:
             raise
         except Exception as error:
-            failed = error_of_store(error, path, self._credentials, is_conditional=is_conditional)
+            failed = error_of_store(error, path, self._credentials, is_conditional=is_conditional, table=self.url)
         try:
             raise failed
         finally:
             del failed  # it holds this frame
 
     def _handle(self, retries: dict[str, Any]) -> ObjectStore:
-        return self._call(self._address.path, lambda: open_handle(self._address, self._credentials, retries))
+        """Open a handle; as nothing is sent yet, whatever fails is an option's fault."""
+        try:
+            return open_handle(self._address, self._credentials, retries)
+        except HudiError:
+            raise
+        except Exception as error:
+            failed = error_of_options(error, self._credentials, table=self.url)
+        try:
+            raise failed
+        finally:
+            del failed  # it holds this frame
 
 
 class _UploadSink(io.RawIOBase):

@@ -10,6 +10,13 @@ from pyhudi.timeline.codec.cleaning import (
     encode_clean_metadata,
     encode_clean_plan,
 )
+from pyhudi.timeline.codec.clustering import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+    decode_clustering_plan,
+    encode_clustering_plan,
+)
 from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit
 from pyhudi.timeline.codec.compaction import CompactionOperation, decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.codec.plans import (
@@ -32,9 +39,13 @@ from pyhudi.timeline.codec.restore import (
 
 __all__ = [
     "NONCE_KEY",
+    "ClusteringGroup",
+    "ClusteringPlan",
+    "ClusteringSlice",
     "CompactionOperation",
     "decode_clean_metadata",
     "decode_clean_plan",
+    "decode_clustering_plan",
     "decode_commit",
     "decode_compaction_plan",
     "decode_plan",
@@ -45,6 +56,7 @@ __all__ = [
     "decode_savepoint",
     "encode_clean_metadata",
     "encode_clean_plan",
+    "encode_clustering_plan",
     "encode_commit",
     "encode_compaction_plan",
     "encode_requested_replace",

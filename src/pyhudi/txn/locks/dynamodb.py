@@ -32,7 +32,9 @@ PARTITION_KEY: Final = option(
     "hoodie.write.lock.dynamodb.partition_key", "", "Key of this table's lock in DynamoDB; empty: the table's name."
 )
 REGION: Final = option("hoodie.write.lock.dynamodb.region", "us-east-1", "Region of the DynamoDB table.")
-ENDPOINT: Final = option("hoodie.write.lock.dynamodb.endpoint_url", "", "Address of DynamoDB; empty: AWS's own.")
+ENDPOINT: Final = option(
+    "hoodie.write.lock.dynamodb.endpoint_url", "", "Address of DynamoDB; empty: AWS's own.", is_kept=False
+)
 
 _KEY: Final = "key"
 _SHORTEST_LEASE_MS: Final = 60_000

@@ -18,8 +18,10 @@ from pyhudi.txn.locks.api import DRIFT_MS, LockSight
 
 __all__ = ["ZooKeeperLease", "ZooKeeperLock", "zookeeper_lock"]
 
-URL: Final = option("hoodie.write.lock.zookeeper.url", "", "ZooKeeper's servers: host:port, comma between.")
-PORT: Final = option("hoodie.write.lock.zookeeper.port", "", "Port of a ZooKeeper url without one.")
+URL: Final = option(
+    "hoodie.write.lock.zookeeper.url", "", "ZooKeeper's servers: host:port, comma between.", is_kept=False
+)
+PORT: Final = option("hoodie.write.lock.zookeeper.port", "", "Port of a ZooKeeper url without one.", is_kept=False)
 PLACE: Final = option("hoodie.write.lock.zookeeper.base_path", "", "ZooKeeper node below which locks are kept.")
 LOCK_KEY: Final = option("hoodie.write.lock.zookeeper.lock_key", "", "Name of this table's lock below the base path.")
 SESSION_MS: Final = option(
@@ -27,12 +29,14 @@ SESSION_MS: Final = option(
     60_000,
     "How long a silent session keeps its locks.",
     parse=between(1, MOST),
+    is_kept=False,
 )
 CONNECTION_MS: Final = option(
     "hoodie.write.lock.zookeeper.connection_timeout_ms",
     15_000,
     "How long to wait for a connection to ZooKeeper.",
     parse=between(1, MOST),
+    is_kept=False,
 )
 
 _MOST_GRANTED_MS: Final = 40_000

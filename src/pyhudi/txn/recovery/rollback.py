@@ -28,14 +28,15 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import check_path
 from pyhudi.timeline.active import (
+    damaged_rollback_plan,
     load_timeline,
-    read_plan,
+    read_rollback_plan,
     remove_pending,
     rollback_target,
     start,
     take_off,
 )
-from pyhudi.timeline.codec import decode_rollback_plan, encode_rollback_metadata, encode_rollback_plan
+from pyhudi.timeline.codec import encode_rollback_metadata, encode_rollback_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending_instants
@@ -111,7 +112,7 @@ def recover_failed_writes(state: TableState, timeline: Timeline, settings: Setti
     left_alone = set()
     for rollback in [one for one in pending_instants(timeline) if one.action is Action.ROLLBACK]:
         if is_abandoned(state, rollback.requested_time, settings):
-            _finish(state, rollback, _plan_of(state, rollback), settings, lease)
+            _resume(state, rollback, _plan_of(state, rollback), settings, lease)
             timeline = load_timeline(state)
         else:
             left_alone.add(rollback_target(state, rollback))
@@ -145,11 +146,16 @@ def plan_rollback(state: TableState, timeline: Timeline, target: Instant, settin
         for path in sorted(paths)
     ]
     requests += requests_of(state, logs)
-    return RollbackPlan(instant=time, action=target.comparable_action, requests=tuple(requests))
+    is_planned = target.action is Action.CLUSTERING and state.layout.timeline_layout > 1
+    action = target.action if is_planned else target.comparable_action
+    return RollbackPlan(instant=time, action=action, requests=tuple(requests))
 
 
 def _plan_of(state: TableState, rollback: Instant) -> RollbackPlan:
-    return decode_rollback_plan(read_plan(state, rollback), rollback.file_name)
+    plan = read_rollback_plan(state, rollback)
+    with damaged_rollback_plan(state, rollback):
+        _checked(state, plan)
+    return plan
 
 
 def _running(state: TableState, timeline: Timeline, time: str) -> Instant | None:
@@ -178,7 +184,7 @@ def run_rollback(
         return True
     running = _running(state, timeline, plan.instant)
     if running is not None:
-        return _finish(state, running, plan, settings, lease, takes_completed=takes_completed)
+        return _resume(state, running, plan, settings, lease, takes_completed=takes_completed)
     newest = None
     encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
     with ExitStack() as alive:
@@ -189,6 +195,24 @@ def run_rollback(
             wanted = Instant(requested_time=newest, action=Action.ROLLBACK, state=State.REQUESTED)
             announced = announce(state, wanted, encoded, settings, alive)
         return _finish(state, announced[0], plan, settings, lease, takes_completed=takes_completed)
+
+
+def _resume(
+    state: TableState,
+    rollback: Instant,
+    plan: RollbackPlan,
+    settings: Settings,
+    lease: Lease,
+    *,
+    takes_completed: bool = False,
+) -> bool:
+    """Finish a rollback that another process requested.
+
+    Without a fence nothing tells whether one that was started was to take a commit back, or how far it got: files may
+    be gone already, so it is finished whatever became of its target.
+    """
+    is_sure = takes_completed or (rollback.state is State.INFLIGHT and not state.config.is_fenced)
+    return _finish(state, rollback, plan, settings, lease, takes_completed=is_sure)
 
 
 def _clear(state: TableState, time: InstantTime, action: Action) -> None:

@@ -1,7 +1,8 @@
 import pytest
 from tests.building import trip, trips
 
-from pyhudi.actions.key_encoding import stored_key_encoding
+from pyhudi.queries.key_encoding import stored_key_encoding
+from pyhudi.queries.lost_properties import stored_key
 from pyhudi.state.properties_file import update_properties
 from pyhudi.timeline.active import load_timeline
 
@@ -42,3 +43,22 @@ def test_a_table_that_lost_all_rows_falls_back_to_the_option(engine):
     table.upsert(engine.rows(trips(trip("a"))), options=NEW)
     table.delete(keys=["a"])
     assert stored_key_encoding(table.state, load_timeline(table.state)) is None
+
+
+@pytest.mark.parametrize("version", [6, 8])
+def test_a_file_that_is_cleaned_meanwhile_is_not_missed(engine, version, monkeypatch):
+    table = engine.create(version=version, options=COMPLEX)
+    by_hand = {**NEW, "hoodie.clean.automatic": False}
+    table.upsert(engine.rows(trips(trip("a"))), options=by_hand)
+    before = load_timeline(table.state)
+
+    def read(state, path):
+        monkeypatch.undo()
+        other = engine.reopen(table)
+        other.upsert(engine.rows(trips(trip("a", ts=2))), options=by_hand)
+        keeps_one = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+        assert other.clean(options=keeps_one).files == (path,)
+        return stored_key(state, path)
+
+    monkeypatch.setattr("pyhudi.queries.key_encoding.stored_key", read)
+    assert stored_key_encoding(table.state, before) is False

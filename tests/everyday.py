@@ -1,0 +1,58 @@
+"""What `make test` leaves to `make test-all`, told from the tests themselves.
+
+Of a test that runs on several table versions the newest stays; a test of an older version alone stays as it is. Tests
+on the S3 emulator and tests marked `all` are left out, unless they are marked `everyday`. Properties draw few examples,
+and of a test with many seeds the first are tried.
+"""
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import settings
+
+EXAMPLES = 25
+"""What hypothesis draws for a property."""
+SEEDS = 5
+"""How many of the seeds of a test are tried."""
+_VERSION = re.compile(r"(.*-v)?([689])( .*)?")
+"""How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
+BY_VERSION = frozenset({"golden", "kind", "name", "pair", "path", "state", "table", "version"})
+"""Parameters and fixtures that tests take by table version."""
+EMULATORS = frozenset({"s3_server"})
+"""Fixtures that serve a store."""
+
+
+def left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that `make test` leaves to `make test-all`."""
+    newest: dict[str, int] = {}
+    versions = {item: found for item in items if (found := _version(item))}
+    for test, version in versions.values():
+        newest[test] = max(version, newest.get(test, 0))
+    older = {item for item, (test, version) in versions.items() if version < newest[test]}
+    longer = {item for item in items if item.get_closest_marker("all") or EMULATORS & set(item.fixturenames)}
+    seeded = {item for item in items if (_params(item).get("seed") or 0) in range(SEEDS, 1000)}
+    return {item for item in older | longer | seeded if not item.get_closest_marker("everyday")}
+
+
+def _params(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def _version(item: pytest.Item) -> tuple[str, int] | None:
+    """Return which test this is, whatever its table version, and that version; None where it has none."""
+    params = _params(item)
+    for name in BY_VERSION & params.keys():
+        if found := _VERSION.fullmatch(str(getattr(params[name], "name", params[name]))):
+            others = re.sub(rf"(?<=[-\[]){re.escape(found[0])}(?=[-\] ])", "", item.nodeid, count=1)
+            return f"{others} {found[1]} {found[3]}", int(found[2])
+    return None
+
+
+def draw_few(items: Sequence[pytest.Item]) -> None:
+    """Let each property draw few examples, however many it asks for: one place, where tests name their own numbers."""
+    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+        if not getattr(function, "is_hypothesis_test", False):
+            continue
+        asked = function._hypothesis_internal_use_settings
+        function._hypothesis_internal_use_settings = settings(asked, max_examples=min(asked.max_examples, EXAMPLES))

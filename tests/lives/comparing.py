@@ -1,0 +1,250 @@
+"""Compare a table with its model: the rows after every step, and now and then everything that can be asked of it.
+
+Start at `require_as_promised`.
+"""
+
+from collections import Counter
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from tests.lives.model import Model, Moment, Place, Stored
+from tests.lives.rows import COLUMNS, KEYS, SCHEMA, Row, draw_where
+from tests.lives.world import World, Wrong
+
+from pyhudi.errors import Expired, OptionError
+from pyhudi.table import Table
+
+Values = tuple[Any, ...]
+_META = ("_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time")
+
+
+def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None:
+    """Compare the rows; one other thing of all that there are to compare, or with `is_whole` each."""
+    settle(world.table, world.model)
+    often = (
+        require_filtered,
+        require_projected,
+        require_found,
+        require_past,
+        require_changed,
+        require_read_optimized,
+        require_checked,
+    )
+    for check in (*often, require_earliest) if is_whole else chance.sample(often, chance.choice((0, 1))):
+        check(world, chance)
+
+
+def settle(table: Table, model: Model) -> None:
+    """Compare the rows, and take what the table says where the promise leaves it open."""
+    said = matched(table, model)
+    if isinstance(said, str):
+        raise Wrong(said)
+    for place, stored in said.items():
+        model.settle(place, stored)
+
+
+def shows(table: Table, model: Model) -> bool:
+    """Return whether a table shows what a model promises; where it does, what was open is settled."""
+    said = matched(table, model)
+    if isinstance(said, str):
+        return False
+    for place, stored in said.items():
+        model.settle(place, stored)
+    return True
+
+
+def matched(table: Table, model: Model) -> dict[Place, Stored | None] | str:
+    """Return what the table says of what is open; a text says what is wrong."""
+    rest = Counter(values_of(row) for row in rows_of(table.scan()))
+    certain = Counter(values_of(one.row) for place, one in model.rows.items() if place not in model.doubts)
+    missing = certain - rest
+    rest -= certain
+    said: dict[Place, Stored | None] = {}
+    for place, answers in model.doubts.items():
+        found = next((one for one in answers if one is not None and rest[values_of(one.row)] > 0), None)
+        if found is None and None not in answers:
+            missing[place] += 1
+        elif found is not None:
+            rest -= Counter([values_of(found.row)])
+        said[place] = found
+    if missing or rest:
+        lacking, more = sorted(missing.elements(), key=repr), sorted(rest.elements(), key=repr)
+        return f"the rows differ: missing {lacking}, too many {more}"
+    return said
+
+
+def require_filtered(world: World, chance: Random) -> None:
+    """Read by a condition."""
+    where = draw_where(chance)
+    wanted = [one.row for one in world.model.rows.values() if where.holds(one.row)]
+    require_same(rows_of(world.table.scan(filter=where.sql())), wanted, f"scan(filter={where.sql()!r})")
+    count = world.table.scan(filter=where.sql()).count()
+    if count != len(wanted):
+        raise Wrong(f"scan(filter={where.sql()!r}).count() says {count}, and there are {len(wanted)}")
+
+
+def require_projected(world: World, chance: Random) -> None:
+    """Read some columns, and Hudi's own of each row."""
+    names = chance.sample(SCHEMA.names, 3)
+    found = world.table.scan([*names, *_META]).to_arrow().to_pylist()
+    by_number = {one.number: one.instant for one in reversed(world.model.moments)}
+    wanted = []
+    for (path, key), stored in world.model.rows.items():
+        spelled = ",".join(f"{name}:{value}" for name, value in zip(world.setting.key, key, strict=True))
+        wanted.append((*(stored.row[name] for name in names), spelled, path, by_number.get(stored.number)))
+    said = [
+        (*(row[name] for name in names), prefixed(row[_META[0]], world), row[_META[1]], row[_META[2]]) for row in found
+    ]
+    known = {one.instant for one in world.model.moments}
+    said = [one if one[-1] in known else (*one[:-1], None) for one in said]
+    if not has_meta(world) or world.setting.fills:  # by which write a filled row came is not promised
+        wanted, said = [one[:3] for one in wanted], [one[:3] for one in said]
+    if Counter(said) != Counter(wanted):
+        raise Wrong(f"scan({names} and meta) shows {sorted(said, key=repr)} for {sorted(wanted, key=repr)}")
+
+
+def has_meta(world: World) -> bool:
+    """Return whether rows carry Hudi's own columns."""
+    return bool(dict(world.setting.creation).get("hoodie.populate.meta.fields", True))
+
+
+def prefixed(key: str | None, world: World) -> str:
+    """Spell a stored key with its field's name, which one field may lack."""
+    name = world.setting.key[0]
+    return key if key is not None and key.startswith(f"{name}:") else f"{name}:{key}"
+
+
+def require_found(world: World, chance: Random) -> None:
+    """Look keys up, stored ones and others."""
+    if not has_meta(world):
+        return
+    keys = chance.sample(KEYS, 3)
+    given = [(key,) if len(world.setting.key) == 1 else (key, chance.choice((1, 2))) for key in keys]
+    wanted = [one.row for (_, key), one in world.model.rows.items() if key in given]
+    require_same(world.table.lookup(world.keys(given)).to_pylist(), wanted, f"lookup({given})")
+
+
+def require_past(world: World, chance: Random) -> None:
+    """Read moments by their instants and by the clock."""
+    for moment in chance.sample(world.model.moments, min(2, len(world.model.moments))):
+        require_moment(world, moment, moment.instant)
+        if chance.random() < 0.3 and is_last_of_its_time(world.model, moment):
+            # Version 6 knows when commits were requested only.
+            require_moment(world, moment, time_of(moment.instant if world.setting.version == 6 else moment.completion))
+
+
+def require_moment(world: World, moment: Moment, as_of: Any) -> None:
+    """Read a moment that was seen."""
+    if moment.is_unknown:
+        return
+    try:
+        scan = world.table.scan(as_of=as_of)
+        found = rows_of(scan)
+    except Expired as error:
+        if not moment.may_be_expired:
+            raise Wrong(f"scan(as_of={as_of!r}) is to be readable: {error}") from error
+        return
+    require_same(found, [one.row for one in moment.rows.values()], f"scan(as_of={as_of!r})")
+    require_columns(scan, moment.columns, f"scan(as_of={as_of!r})")
+
+
+def require_columns(scan: Any, wanted: tuple[str, ...], read: str) -> None:
+    """Compare the columns of a read."""
+    if tuple(scan.schema.names) != wanted:
+        raise Wrong(f"{read} has columns {scan.schema.names}, and is to have {wanted}")
+
+
+def require_earliest(world: World, chance: Random) -> None:
+    """Read the earliest moment from which on all are said to be readable, and one behind it."""
+    moments = [one.instant for one in world.model.moments]
+    earliest = world.table.earliest_readable_instant
+    if earliest not in moments:
+        return
+    for instant in {earliest, chance.choice(moments[moments.index(earliest) :])}:
+        rows_of(world.table.scan(as_of=instant))
+
+
+def is_last_of_its_time(model: Model, moment: Moment) -> bool:
+    """Return whether no other commit is said to have been completed at the same time."""
+    return [one.completion for one in model.moments].count(moment.completion) == 1
+
+
+def time_of(completion: str) -> datetime:
+    """Return a completion time as the clock shows it."""
+    return datetime.strptime(completion + "000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
+
+
+def require_changed(world: World, chance: Random) -> None:
+    """Read what changed in a window."""
+    moments: list[Moment | None] = [None, *world.model.moments]
+    first = chance.randrange(len(moments))
+    last = chance.randrange(first, len(moments))
+    after, until = moments[first], moments[last] if chance.random() < 0.6 else None
+    if not has_meta(world) or world.setting.fills or any(one.is_unknown for one in world.model.moments):
+        return
+    begin, end = after.instant if after else None, until.instant if until else None
+    how = f"after={begin!r}, until={end!r}"
+    must, may = world.model.changes(after, until)
+    try:
+        scan = world.table.changes(begin, end)
+        found = rows_of(scan)
+    except Expired as error:
+        if not any(one.may_be_expired for one in world.model.moments):
+            raise Wrong(f"changes({how}) is to be readable: {error}") from error
+        return
+    except OptionError as error:
+        # At version 6 what is pending lies before what is completed, and the read says so.
+        if world.setting.version > 6 or not (world.has_dead_writer or world.may_have_plans):
+            raise Wrong(f"changes({how}) is to be readable: {error}") from error
+        return
+    require_columns(scan, until.columns if until else world.model.columns, f"changes({how})")
+    rest = Counter(values_of(row) for row in found)
+    missing = Counter(values_of(one.row) for one in must.values()) - rest
+    rest -= Counter(values_of(one.row) for one in must.values())
+    wrong = [one for one in rest.elements() if not any(is_written(world.model, place, one) for place in may)]
+    if missing or wrong:
+        raise Wrong(f"changes({how}) lacks {sorted(missing.elements(), key=repr)} and shows {wrong}")
+
+
+def require_read_optimized(world: World, chance: Random) -> None:
+    """Read base files: each row was there once, and is the newest where nothing lies in logs."""
+    found = rows_of(world.table.scan(mode="read_optimized"))
+    if world.model.is_compact:
+        require_same(found, [one.row for one in world.model.rows.values()], "scan(mode='read_optimized')")
+    for row in found:
+        if not any(is_written(world.model, place, values_of(row)) for place in world.model.written):
+            raise Wrong(f"scan(mode='read_optimized') shows a row that never was: {row}")
+
+
+def is_written(model: Model, place: Place, values: Values) -> bool:
+    """Return whether a row was ever written to a place."""
+    return any(values_of(row) == values for row in model.written.get(place, ()))
+
+
+def require_checked(world: World, chance: Random) -> None:
+    """Let the table check itself."""
+    problems = world.table.check().problems.to_pylist()
+    if world.may_have_plans or world.has_dead_writer:
+        problems = [one for one in problems if one["kind"] != "unfinished instant" and not world.has_dead_writer]
+    if problems:
+        raise Wrong(f"check() says {problems}")
+
+
+def require_same(found: list[Row], wanted: list[Row], read: str) -> None:
+    """Compare rows as multisets."""
+    said, expected = Counter(map(values_of, found)), Counter(map(values_of, wanted))
+    if said != expected:
+        missing, more = sorted((expected - said).elements(), key=repr), sorted((said - expected).elements(), key=repr)
+        raise Wrong(f"{read} lacks {missing} and shows {more}")
+
+
+def rows_of(scan: Any) -> list[Row]:
+    """Read a scan."""
+    found: list[Row] = scan.to_arrow().to_pylist()
+    return found
+
+
+def values_of(row: Row) -> Values:
+    """Return a row as a tuple, in the order of the table's columns."""
+    return tuple(row.get(name) for name in COLUMNS)

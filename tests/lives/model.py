@@ -1,0 +1,309 @@
+"""What a table promises, as a dictionary: each verb in a few lines of plain Python.
+
+A row is at a place: its partition path and its key. Where a promise leaves two answers open, as when a row comes to a
+log behind a delete with a greater ordering value, both are written down as a doubt; what the table is first seen to
+say settles it, and it must stay with that. Start at `Model`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from tests.lives.rows import SCHEMA, Row
+from tests.lives.setting import Setting
+
+Key = tuple[object, ...]
+Place = tuple[str, Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A row, and the number of the write it came by."""
+
+    row: Row
+    number: int
+
+
+Answers = tuple[Stored | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a write says it did; None where that is not promised."""
+
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Moment:
+    """What the table showed when a commit was completed."""
+
+    instant: str
+    completion: str
+    number: int
+    rows: dict[Place, Stored]
+    graves: dict[Place, int]
+    hidden: dict[Place, Stored]
+    columns: tuple[str, ...]
+    may_be_expired: bool = False
+    is_unknown: bool = False
+    """What was there was never seen: a write of version 6 that another one overtook."""
+
+
+@dataclass(slots=True)
+class Model:
+    """What a table should show."""
+
+    setting: Setting
+    rows: dict[Place, Stored] = field(default_factory=dict)
+    graves: dict[Place, int] = field(default_factory=dict)
+    """The ordering values of what deletes took that may still lie in logs."""
+    hidden: dict[Place, Stored] = field(default_factory=dict)
+    """Rows out of sight behind deletes with greater ordering values, until a compaction."""
+    doubts: dict[Place, Answers] = field(default_factory=dict)
+    columns: tuple[str, ...] = tuple(SCHEMA.names)
+    number: int = 0
+    """Of the write that is under way."""
+    lost: list[tuple[int, Place]] = field(default_factory=list)
+    """Rows that lost to what was there, by write: `changes` of logs may show them."""
+    written: dict[Place, list[Row]] = field(default_factory=dict)
+    """Every row that was ever at a place: what base files may hold."""
+    moments: list[Moment] = field(default_factory=list)
+    savepoints: set[str] = field(default_factory=set)
+    is_compact: bool = True
+    """No logs are left: what base files hold is what there is."""
+
+    def copied(self) -> "Model":
+        """Return the same apart from this one."""
+        copied = copy(self)
+        copied.rows, copied.graves, copied.doubts = dict(self.rows), dict(self.graves), dict(self.doubts)
+        copied.hidden = dict(self.hidden)
+        copied.moments = [replace(one) for one in self.moments]
+        copied.savepoints, copied.lost = set(self.savepoints), list(self.lost)
+        copied.written = {place: list(rows) for place, rows in self.written.items()}
+        return copied
+
+    # --- what writes promise
+
+    def upsert(self, rows: Sequence[Row]) -> Counts:
+        """Each key's newest row meets the stored one."""
+        newest = self.one_a_place(rows)
+        is_new = [not self.found(row) for row in newest]
+        for row in newest:
+            self._put(row)
+        is_exact = not self.setting.is_logged
+        return Counts(inserted=sum(is_new) if is_exact and not self.setting.is_global else None)
+
+    def insert(self, rows: Sequence[Row], *, drops: bool = False) -> Counts:
+        """Rows of keys that are not stored; others are left out where duplicates are dropped."""
+        fresh = [row for row in (self.one_a_place(rows) if drops else rows) if not self.found(row)]
+        for row in fresh:
+            self._put(row)
+        return Counts(inserted=len(fresh), updated=0, deleted=0)
+
+    def delete(self, places: Iterable[Place], ts: int = 0) -> Counts:
+        """Rows go, whatever their ordering value, and are never seen again."""
+        gone = [place for place in places if place in self.rows]
+        for place in gone:
+            self._bury(place, ts)
+        return Counts(inserted=0, updated=0, deleted=len(gone))
+
+    def update(self, changes: Callable[[Row], Row], where: Callable[[Row], bool]) -> Counts:
+        """Rows change, whatever their ordering value."""
+        met = [place for place, stored in self.rows.items() if where(stored.row)]
+        for place in met:
+            self.rewrite(place, changes(self.rows[place].row))
+        return Counts(inserted=0, updated=len(met), deleted=0)
+
+    def rewrite(self, place: Place, row: Row) -> None:
+        """A row becomes another, whatever their ordering values."""
+        self._set(place, row)
+
+    def force(self, row: Row) -> None:
+        """A row of a key that is not stored comes, whatever its ordering value."""
+        self._set(self.place(row), row)
+
+    def replace_partitions(self, paths: Iterable[str], rows: Sequence[Row] = ()) -> Counts:
+        """What is in these partitions goes, with its logs; the rows come."""
+        gone = set(paths)
+        self.rows = {place: stored for place, stored in self.rows.items() if place[0] not in gone}
+        self.graves = {place: ts for place, ts in self.graves.items() if place[0] not in gone}
+        self.hidden = {place: stored for place, stored in self.hidden.items() if place[0] not in gone}
+        for row in rows:
+            self._set(self.place(row), row)
+        return Counts()
+
+    # --- what rows meet
+
+    def place(self, row: Row) -> Place:
+        """Return where a row belongs by its own columns."""
+        return self.setting.path_of(row), self.setting.key_of(row)
+
+    def found(self, row: Row) -> list[Place]:
+        """Return where the key of a row is stored, as the index looks for it."""
+        if not self.setting.is_global:
+            return [place for place in (self.place(row),) if place in self.rows]
+        return [place for place in self.rows if place[1] == self.setting.key_of(row)]
+
+    def places(self, keys: Iterable[Key]) -> list[Place]:
+        """Return where these keys are stored, in all partitions."""
+        wanted = set(keys)
+        return [place for place in self.rows if place[1] in wanted]
+
+    def one_a_place(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the newest row of each key: the greatest ordering value, of equal ones the last."""
+        newest: dict[object, Row] = {}
+        for row in rows:
+            where = self.setting.key_of(row) if self.setting.is_global else self.place(row)
+            if where not in newest:
+                newest[where] = row
+            else:
+                newest[where] = self._merged(newest[where], row)
+        return list(newest.values())
+
+    def _merged(self, old: Row, new: Row) -> Row:
+        """Return what becomes of two rows of a key that meet by ordering value."""
+        winner, loser = (new, old) if self._order(new) >= self._order(old) else (old, new)
+        if not self.setting.fills:
+            return winner
+        return {name: loser.get(name) if winner.get(name) is None else winner[name] for name in {**loser, **winner}}
+
+    def _order(self, row: Row) -> int:
+        return int(row["ts"]) if self.setting.ordering else 0
+
+    def _put(self, row: Row) -> None:
+        """Let a row meet what is stored of its key."""
+        place, found = self.place(row), self.found(row)
+        if not found:
+            self._put_new(place, row)
+            return
+        [stored] = found
+        if not self.setting.moves:
+            place = stored
+        old = self.rows[stored]
+        if self.setting.fills:
+            self._set(place, self._merged(old.row, row))
+        elif self.setting.is_event_time and self._order(row) < self._order(old.row):
+            self._lose(stored, row)
+        elif place != stored:
+            self._bury(stored)
+            self._put_new(place, row)
+        elif self._is_open_in_logs() and self._order(row) < self._order(old.row):
+            self.doubts[place] = (old, self._stored(place, row))
+        else:
+            self._set(place, row)
+
+    def _put_new(self, place: Place, row: Row) -> None:
+        if self.setting.is_event_time and self._order(row) < self.graves.get(place, 0):
+            self.doubts[place] = (None, self._stored(place, row))
+        else:
+            self._set(place, row)
+
+    def _is_open_in_logs(self) -> bool:
+        """At version 6 payload classes compare the rows of a log by ordering value, in commit-time order too."""
+        return self.setting.is_logged and self.setting.version == 6 and bool(self.setting.ordering)
+
+    def _set(self, place: Place, row: Row) -> None:
+        self.hidden.pop(place, None)
+        self.rows[place] = self._stored(place, row)
+
+    def _stored(self, place: Place, row: Row) -> Stored:
+        self.written.setdefault(place, []).append(row)
+        return Stored(row, self.number)
+
+    def _lose(self, place: Place, row: Row) -> None:
+        self.written.setdefault(place, []).append(row)
+        self.lost.append((self.number, place))
+
+    def _bury(self, place: Place, ts: int = 0) -> None:
+        gone = self.rows.pop(place)
+        if self.setting.is_logged:
+            self.graves[place] = max(self._order(gone.row), ts, self.graves.get(place, 0))
+
+    def settle(self, place: Place, said: Stored | None) -> None:
+        """Take what the table says where two answers were open."""
+        answers = self.doubts.pop(place)
+        if said is None:
+            self.rows.pop(place, None)
+            [self.hidden[place]] = [one for one in answers if one is not None]
+        else:
+            self.rows[place] = said
+            self.hidden.pop(place, None)
+        self.lost += [(one.number, place) for one in answers if one is not None and one is not said]
+        for moment in self.moments:
+            if moment.number == self.number:
+                moment.rows, moment.graves, moment.hidden = dict(self.rows), dict(self.graves), dict(self.hidden)
+
+    def compact(self) -> None:
+        """A compaction may have taken deletes from before the rows that they kept out of sight."""
+        for place, stored in self.hidden.items():
+            if place not in self.rows:
+                self.doubts.setdefault(place, (None, stored))
+
+    def compact_all(self) -> None:
+        """No logs are left, and no deletes in them."""
+        self.is_compact = True
+        self.graves.clear()
+        self.hidden = {place: stored for place, stored in self.hidden.items() if place in self.doubts}
+
+    # --- what was
+
+    def begin(self) -> None:
+        """Number the next write."""
+        self.number += 1
+
+    def complete(self, instant: str, completion: str, *, is_service: bool) -> None:
+        """Remember what the table shows now as this commit's moment."""
+        moment = Moment(
+            instant=instant,
+            completion=completion,
+            number=self.number,
+            rows=dict(self.rows),
+            graves=dict(self.graves),
+            hidden=dict(self.hidden),
+            columns=self.columns,
+        )
+        self.moments.append(moment)
+        if self.setting.version == 6:
+            self._put_in_order(moment, is_service=is_service)
+
+    def _put_in_order(self, moment: Moment, *, is_service: bool) -> None:
+        """At version 6 commits follow each other by the times at which they were requested."""
+        self.moments.sort(key=lambda one: one.instant)
+        at = self.moments.index(moment)
+        later = self.moments[at + 1 :]
+        if later and is_service:
+            before = self.moments[at - 1] if at else None
+            moment.rows, moment.graves = (dict(before.rows), dict(before.graves)) if before else ({}, {})
+            moment.number = before.number if before else 0
+            moment.columns = before.columns if before else tuple(SCHEMA.names)
+        elif later:
+            moment.is_unknown = True
+            for one in later:
+                one.rows, one.graves, one.columns = dict(self.rows), dict(self.graves), self.columns
+
+    def go_back(self, moment: Moment | None) -> None:
+        """Show what was at a moment; what came since is gone."""
+        kept = self.moments.index(moment) + 1 if moment else 0
+        self.rows = dict(moment.rows) if moment else {}
+        self.graves = dict(moment.graves) if moment else {}
+        self.hidden = dict(moment.hidden) if moment else {}
+        self.columns = moment.columns if moment else tuple(SCHEMA.names)
+        self.moments = self.moments[:kept]
+        self.is_compact = not self.setting.is_logged
+
+    def expire(self, kept: int) -> None:
+        """Let all but the newest moments be gone, and but those that savepoints keep."""
+        for moment in self.moments[: max(0, len(self.moments) - kept)]:
+            moment.may_be_expired |= moment.instant not in self.savepoints
+
+    def changes(self, after: Moment | None, until: Moment | None) -> tuple[dict[Place, Stored], set[Place]]:
+        """Return what changed in a window: what must be shown, and the places of which logs may show what lost."""
+        first = after.number if after else 0
+        last = until.number if until else self.number
+        rows = until.rows if until else self.rows
+        must = {place: stored for place, stored in rows.items() if stored.number > first}
+        may = {place for number, place in self.lost if first < number <= last} if self.setting.is_logged else set()
+        return must, may - set(must)

@@ -1,0 +1,135 @@
+"""Faults that there were, put back one at a time: lives of tables find each. Start at `MUTANTS`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+from unittest.mock import patch
+
+from tests.lives.setting import Setting
+from tests.simulation.mutants.mutant import Change, always, found_at
+
+from pyhudi.actions.create import without_metadata_table
+
+LIVES = 150
+"""How many lives may pass before a fault shows."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault, and the tables in which it can show."""
+
+    name: str
+    changes: tuple[tuple[str, Change], ...]
+    """(dotted name, what is done to it)."""
+    fits: Callable[[Setting], bool] = lambda _: True
+    seed: int = 0
+    """With which it shows soon."""
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Live with the fault."""
+        with ExitStack() as stack:
+            for target, make in self.changes:
+                stack.enter_context(patch(target, make(found_at(target))))
+            yield
+
+
+def is_logged(setting: Setting) -> bool:
+    """Return whether changes of a table go to logs."""
+    return setting.is_logged
+
+
+def is_logged_by_event_time(setting: Setting) -> bool:
+    """Return whether ordering values decide in the logs of a table."""
+    return setting.is_logged and setting.is_event_time and not setting.fills
+
+
+def has_nulls_beside_the_key(setting: Setting) -> bool:
+    """Return whether a merge compares partition columns that may be null, and looks in all partitions."""
+    return setting.has_null_partitions and (len(setting.partition) > 1 or setting.is_global)
+
+
+def has_prefixed_keys(setting: Setting) -> bool:
+    """Return whether the only key field's name stands before stored keys."""
+    return len(setting.key) == 1 and len(setting.partition) > 1
+
+
+def drops_early(make_ready: Callable[..., Any]) -> Callable[..., Any]:
+    """Drop the metadata table before it is known whether there is a restore."""
+
+    def made_ready(state: Any, *given: Any) -> Any:
+        return make_ready(without_metadata_table(state), *given)
+
+    return made_ready
+
+
+def takes_committed(roll_back: Callable[..., Any]) -> Callable[..., Any]:
+    """Take back what was committed meanwhile, where only what is pending is meant."""
+
+    def rolled_back(*given: Any, **more: Any) -> Any:
+        return roll_back(*given, **{**more, "takes_completed": True})
+
+    return rolled_back
+
+
+def unspelled(_: object) -> Callable[..., str]:
+    """Take a key's text as it is."""
+    return lambda _, text: text
+
+
+def rounded(_: object) -> Callable[..., Decimal]:
+    """Round decimals to the digits that Python has by default."""
+    return lambda unscaled, kind: Decimal(unscaled).scaleb(-kind.scale)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a key is found where a log deletes it",
+        (("pyhudi.index.tag._settled", lambda _: lambda engine, storage, found, *_: found),),
+        is_logged,
+    ),
+    Mutant(
+        "a deleted row comes back behind an older one",
+        (
+            ("pyhudi.kernels.fold._buried", always(None)),
+            ("pyhudi.actions.tasks.sink.gives_ordering", always(False)),
+            ("pyhudi.actions.tasks.write.gives_ordering", always(False)),
+        ),
+        is_logged_by_event_time,
+    ),
+    Mutant(
+        "a payload class of a new table is passed over",
+        (("pyhudi.state.creation.PAYLOAD_CLASS", lambda one: replace(one, key="none")),),
+        lambda setting: setting.fills,
+    ),
+    Mutant(
+        "a restore that is refused drops the metadata table",
+        (
+            ("pyhudi.actions.restore._made_ready", drops_early),
+            ("pyhudi.actions.restore._metadata_table_again", always(nullcontext())),
+        ),
+        lambda setting: setting.option("hoodie.metadata.enable", True),
+    ),
+    Mutant(
+        "a rollback of what is pending takes a commit",
+        (("pyhudi.table.recovery.rollback_instant", takes_committed),),
+    ),
+    Mutant(
+        "the columns of an archived moment are older ones",
+        (("pyhudi.timeline.columns._archived_said", always(())),),
+        lambda setting: setting.option("hoodie.archive.automatic", True),
+    ),
+    Mutant(
+        "a merge takes nulls of partition columns for different",
+        (("pyhudi.actions.merge._null_safe", lambda _: lambda term: term),),
+        has_nulls_beside_the_key,
+    ),
+    Mutant("bounds of decimals are rounded", (("pyhudi.formats.parquet.statistics._decimal", rounded),)),
+    Mutant(
+        "a key is not spelled as it is stored",
+        (("pyhudi.queries.given_keys._spelled", unspelled),),
+        has_prefixed_keys,
+    ),
+)

@@ -1,0 +1,143 @@
+"""The rows that a table lives with, and conditions on them, which are SQL for the table and Python for the model.
+
+Few keys, few partitions and few ordering values, so that everything meets everything soon. Start at `draw_rows`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from random import Random
+from typing import Any, Final
+
+import pyarrow as pa
+
+Row = dict[str, Any]
+
+SCHEMA: Final = pa.schema(
+    [
+        ("k", pa.string()),
+        ("n", pa.int64()),
+        ("p", pa.string()),
+        ("q", pa.int64()),
+        ("ts", pa.int64()),
+        ("v", pa.float64()),
+        ("s", pa.string()),
+        ("d", pa.decimal128(38, 18)),
+    ]
+)
+"""`k` and `n` can be keys, `p` and `q` partitions, `ts` orders; `v`, `s` and `d` are what is kept."""
+ADDED: Final = pa.field("x", pa.int64())
+"""A column that a life may add."""
+COLUMNS: Final = (*SCHEMA.names, ADDED.name)
+KEYS: Final = "abcdefgh"
+DECIMALS: Final = (Decimal("12345678901234567890.123456789012345678"), Decimal("-0.000000000000000001"), Decimal(7))
+"""The first has more digits than Python rounds to, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which columns a table is made of, and which of them may be null."""
+
+    key: tuple[str, ...]
+    partition: tuple[str, ...]
+    has_null_partitions: bool
+
+
+def draw_rows(chance: Random, fields: Fields, count: int, *, is_one_a_key: bool = True) -> tuple[Row, ...]:
+    """Draw rows; with `is_one_a_key` no two have the same key, wherever they are."""
+    found: dict[object, Row] = {}
+    for number in range(count):
+        row = draw_row(chance, fields)
+        found[tuple(row[name] for name in fields.key) if is_one_a_key else number] = row
+    return tuple(found.values())
+
+
+def draw_row(chance: Random, fields: Fields) -> Row:
+    """Draw one row."""
+    places: list[str | None] = ["x", "y", "z"]
+    if fields.has_null_partitions:
+        places.append(None)
+    return {
+        "k": chance.choice(KEYS),
+        "n": chance.choice((1, 2)) if "n" in fields.key else 1,
+        "p": chance.choice(places),
+        "q": chance.choice((1, 2)),
+        "ts": chance.randrange(30),
+        "v": float(chance.randrange(6)),
+        "s": chance.choice((None, "", "u", "w")),
+        "d": chance.choice((*DECIMALS, None)),
+    }
+
+
+OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "=": lambda value, given: bool(value == given),
+    "<>": lambda value, given: bool(value != given),
+    "<": lambda value, given: bool(value < given),
+    ">=": lambda value, given: bool(value >= given),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition that compares one column, or is true of nulls where `operator` is `is null`."""
+
+    column: str
+    operator: str
+    value: Any = None
+
+    def sql(self, prefix: str = "") -> str:
+        """Spell it for the table."""
+        if self.operator in {"is null", "is not null"}:
+            return f"{prefix}{self.column} {self.operator}"
+        if self.operator == "in":
+            return f"{prefix}{self.column} in ({', '.join(literal(one) for one in self.value)})"
+        return f"{prefix}{self.column} {self.operator} {literal(self.value)}"
+
+    def holds(self, row: Row) -> bool:
+        """Return whether it is true of a row; what compares with null is not."""
+        value = row[self.column]
+        if self.operator in {"is null", "is not null"}:
+            return (value is None) is (self.operator == "is null")
+        if value is None:
+            return False
+        return value in self.value if self.operator == "in" else OPERATORS[self.operator](value, self.value)
+
+
+NOWHERE: Final = Where("k", "=", "")
+"""True of no row."""
+
+
+def draw_where(chance: Random) -> Where:
+    """Draw a condition."""
+    match chance.randrange(7):
+        case 0:
+            return Where("k", "in", tuple(sorted(chance.sample(KEYS, 3))))
+        case 1:
+            return Where("p", chance.choice(("=", "<>")), chance.choice("xyz"))
+        case 2:
+            return Where(chance.choice("ps"), chance.choice(("is null", "is not null")))
+        case 3:
+            return Where("d", chance.choice(("=", "<", ">=")), chance.choice(DECIMALS))
+        case 4:
+            return Where("ts", chance.choice(("<", ">=")), chance.randrange(30))
+        case 5:
+            return Where("q", "=", chance.choice((1, 2)))
+    return Where("v", chance.choice(("=", "<", ">=")), float(chance.randrange(6)))
+
+
+def literal(value: object) -> str:
+    """Spell a value in SQL."""
+    match value:
+        case None:
+            return "null"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case Decimal():
+            return f"cast('{value:f}' as decimal(38,18))"
+    return repr(value)
+
+
+def table_of(rows: Sequence[Row], names: Sequence[str] = SCHEMA.names) -> pa.Table:
+    """Make an Arrow table of rows, with these columns of all that there may be."""
+    schema = SCHEMA if ADDED.name not in names else SCHEMA.append(ADDED)
+    return pa.Table.from_pylist(list(rows), schema=schema)

@@ -1,0 +1,244 @@
+"""What a table is, drawn: everything that a table keeps, and the options that each of its writes is given.
+
+Start at `Setting.draw`.
+"""
+
+import json
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.lives.rows import SCHEMA, Fields, Row
+
+from pyhudi.env import Env
+from pyhudi.options import Settings
+from pyhudi.schema.types import arrow_to_avro
+from pyhudi.state.creation import new_table
+from pyhudi.state.first_properties import new_properties
+from pyhudi.state.properties_file import create_state
+from pyhudi.storage.api import Storage
+from pyhudi.table import Table
+
+Options = tuple[tuple[str, object], ...]
+
+_FILLING = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
+_ALWAYS: Options = (
+    ("hoodie.copyonwrite.record.size.estimate", 1000),
+    ("hoodie.index.bloom.num_entries", 20),
+    ("hoodie.bloom.index.filter.dynamic.max.entries", 40),
+)
+"""Rows are thought to be large, and filters are small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One kind of table."""
+
+    table_type: str
+    version: int
+    index: str = "SIMPLE"
+    moves: bool = True
+    """Of a global index: a record whose partition changed moves there."""
+    key: tuple[str, ...] = ("k",)
+    partition: tuple[str, ...] = ("p",)
+    has_null_partitions: bool = False
+    ordering: tuple[str, ...] = ("ts",)
+    is_event_time: bool = True
+    fills: bool = False
+    """By its payload class a row takes from the other row of its key what it has no value for."""
+    creation: Options = ()
+    """More options of the table."""
+    writes: Options = ()
+    """Options of every write and service."""
+
+    @property
+    def is_logged(self) -> bool:
+        """Return whether changes go to logs."""
+        return self.table_type == "mor"
+
+    @property
+    def is_global(self) -> bool:
+        """Return whether a key is there once in the whole table."""
+        return self.index.startswith("GLOBAL") or not self.partition
+
+    @property
+    def fields(self) -> Fields:
+        """Return what rows are drawn by."""
+        return Fields(self.key, self.partition, self.has_null_partitions)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Return the options of a write or service."""
+        return dict(_ALWAYS + self.writes)
+
+    def option(self, key: str, default: object = None) -> Any:
+        """Return one option of the writes."""
+        return self.options.get(key, default)
+
+    def key_of(self, row: Row) -> tuple[Any, ...]:
+        """Return the key of a row, as values."""
+        return tuple(row[name] for name in self.key)
+
+    def path_of(self, row: Row) -> str:
+        """Return the partition path of a row."""
+        is_hive = dict(self.creation).get("hoodie.datasource.write.hive_style_partitioning")
+        values = [NULL_PATH if row[name] is None else str(row[name]) for name in self.partition]
+        named = [f"{name}={value}" for name, value in zip(self.partition, values, strict=True)]
+        return "/".join(named if is_hive else values)
+
+    def create(self, storage: Storage, env: Env) -> Table:
+        """Make the table."""
+        mode = "EVENT_TIME_ORDERING" if self.is_event_time else "COMMIT_TIME_ORDERING"
+        options = {**self._kept(), "hoodie.write.record.merge.mode": mode}
+        avro = arrow_to_avro(SCHEMA, "lives_record", "hoodie.lives", null_first=False)
+        new = new_table(
+            Settings.of(options),
+            columns=SCHEMA.names,
+            create_schema=json.dumps(avro),
+            name="lives",
+            record_key=self.key,
+            partition_by=self.partition,
+            ordering=self.ordering,
+            table_type=self.table_type,
+            table_version=self.version,
+        )
+        return Table(create_state(storage, env, new_properties(new)))
+
+    def _kept(self) -> dict[str, object]:
+        kept: dict[str, object] = {**dict(self.creation), "hoodie.index.type": self.index}
+        if self.fills:
+            kept["hoodie.datasource.write.payload.class"] = _FILLING
+        if self.index == "BUCKET":
+            kept["hoodie.bucket.index.num.buckets"] = 2
+        return kept
+
+    def call(self) -> str:
+        """Return the call that makes such a table."""
+        return (
+            f"pyhudi.create_table('memory://lives', SCHEMA, name='lives', record_key={list(self.key)},"
+            f" partition_by={list(self.partition)}, ordering={list(self.ordering)}, table_type={self.table_type!r},"
+            f" table_version={self.version}, options={self._kept()})"
+        )
+
+    @staticmethod
+    def draw(chance: Random) -> "Setting":
+        """Draw one."""
+        key, partition = draw_fields(chance)
+        ordering = () if chance.random() < 0.15 else ("ts",)
+        index = chance.choice(("SIMPLE", "SIMPLE", "BLOOM", "BLOOM", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"))
+        table_type = chance.choice(("cow", "mor", "mor"))
+        moves = chance.random() < 0.6
+        is_event_time = bool(ordering) and chance.random() < 0.75
+        return Setting(
+            table_type=table_type,
+            version=chance.choice((6, 8, 9, 9)),
+            index=index,
+            moves=moves,
+            key=key,
+            partition=partition,
+            has_null_partitions="p" in partition and chance.random() < 0.3,
+            ordering=ordering,
+            is_event_time=is_event_time,
+            fills=is_event_time and not index.startswith("GLOBAL") and chance.random() < 0.15,
+            creation=draw_creation(chance, partition),
+            writes=draw_writes(chance, table_type, index, moves=moves),
+        )
+
+
+def draw_fields(chance: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Draw the key and the partition columns: between them they choose the key generator."""
+    key = chance.choice((("k",), ("k",), ("k", "n")))
+    partition: tuple[str, ...] = chance.choice(((), ("p",), ("p",), ("q",), ("p", "q")))
+    return key, partition
+
+
+def draw_creation(chance: Random, partition: tuple[str, ...]) -> Options:
+    """Draw what else a table keeps."""
+    found: dict[str, object] = {}
+    if partition and chance.random() < 0.3:
+        found["hoodie.datasource.write.hive_style_partitioning"] = True
+    if chance.random() < 0.15:
+        found["hoodie.populate.meta.fields"] = False
+    if chance.random() < 0.1:
+        found["pyhudi.fence"] = "on"
+    return tuple(found.items())
+
+
+def draw_writes(chance: Random, table_type: str, index: str, *, moves: bool) -> Options:
+    """Draw the options of every write: sizes, blocks, the metadata table, and services inside writes."""
+    found: dict[str, object] = {"hoodie.index.type": index}
+    if index == "BUCKET":
+        found["hoodie.bucket.index.num.buckets"] = 2
+    if index.startswith("GLOBAL"):
+        kind = "simple" if index == "GLOBAL_SIMPLE" else "bloom"
+        found[f"hoodie.{kind}.index.update.partition.path"] = moves
+    found["hoodie.parquet.max.file.size"] = chance.choice((4_000, 20_000, 20_000))
+    if chance.random() < 0.3:
+        found["hoodie.parquet.small.file.limit"] = 0
+    found |= draw_metadata(chance)
+    found |= draw_cleaning(chance)
+    found |= draw_clustering(chance)
+    if table_type == "mor":
+        found |= draw_logs(chance)
+    return tuple(found.items())
+
+
+def draw_metadata(chance: Random) -> dict[str, object]:
+    """Draw whether there is a metadata table, and how it is kept."""
+    if chance.random() < 0.25:
+        return {"hoodie.metadata.enable": False}
+    found: dict[str, object] = {"hoodie.metadata.compact.max.delta.commits": chance.choice((2, 3, 10))}
+    if chance.random() < 0.5:
+        found["hoodie.metadata.index.column.stats.enable"] = chance.random() < 0.6
+    if chance.random() < 0.3:
+        found["hoodie.metadata.index.partition.stats.enable"] = False
+    return found
+
+
+def draw_cleaning(chance: Random) -> dict[str, object]:
+    """Draw what writes clean and archive."""
+    found: dict[str, object] = {"hoodie.clean.automatic": chance.random() < 0.4}
+    policy = chance.choice(("KEEP_LATEST_COMMITS", "KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS"))
+    found |= {"hoodie.clean.policy": policy, "hoodie.clean.commits.retained": chance.choice((1, 2, 3))}
+    found |= {"hoodie.clean.fileversions.retained": chance.choice((1, 2))}
+    found |= {"hoodie.archive.automatic": chance.random() < 0.5}
+    found |= {"hoodie.keep.min.commits": 4, "hoodie.keep.max.commits": chance.choice((5, 6))}
+    if chance.random() < 0.3:
+        found["hoodie.clean.incremental.enabled"] = False
+    return found
+
+
+def draw_clustering(chance: Random) -> dict[str, object]:
+    """Draw how clusterings order rows, and when writes cluster; a write that changes what is planned wins."""
+    found: dict[str, object] = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
+    found["hoodie.clustering.plan.strategy.sort.columns"] = chance.choice(("k", "n,k", "_hoodie_file_name,n"))
+    found["hoodie.layout.optimize.strategy"] = chance.choice(("linear", "z-order", "hilbert"))
+    if chance.random() < 0.2:
+        found["hoodie.clustering.plan.strategy.target.file.max.bytes"] = 4000
+    match chance.randrange(8):
+        case 0:
+            found["hoodie.clustering.inline"] = True
+        case 1:
+            found["hoodie.clustering.schedule.inline"] = True
+    found["hoodie.clustering.inline.max.commits"] = chance.choice((1, 2, 4))
+    return found
+
+
+def draw_logs(chance: Random) -> dict[str, object]:
+    """Draw how logs are written, and what writes compact."""
+    found: dict[str, object] = {}
+    if chance.random() < 0.4:
+        found["hoodie.logfile.data.block.format"] = "avro"
+    if chance.random() < 0.2:
+        found["hoodie.write.record.positions"] = False
+    match chance.randrange(4):
+        case 0:
+            found["hoodie.compact.inline"] = True
+        case 1:
+            found["hoodie.compact.schedule.inline"] = True
+    found["hoodie.compact.inline.max.delta.commits"] = chance.choice((1, 2, 4))
+    if chance.random() < 0.25:
+        found |= {"hoodie.log.compaction.enable": True, "hoodie.log.compaction.inline": True}
+    found["hoodie.log.compaction.blocks.threshold"] = 2
+    return found

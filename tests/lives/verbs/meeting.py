@@ -1,0 +1,280 @@
+"""What other processes do to a step: another writer in between, a death, an old handle. Start at `Beside`."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Self
+
+from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
+from tests.lives.comparing import shows
+from tests.lives.model import Model
+from tests.lives.verbs.recovery import Restore, Rollback
+from tests.lives.verbs.rewriting import Merge, Update
+from tests.lives.verbs.services import Clean, Compact, LogCompact
+from tests.lives.verbs.step import Step, Write
+from tests.lives.verbs.writing import DeleteKeys, DeletePartitions, DeleteWhere, Insert, Overwrite, Upsert
+from tests.lives.world import DEAD_S, World, Wrong
+
+from pyhudi.errors import Conflict, HudiError
+from pyhudi.storage.api import Storage
+from pyhudi.table import Table
+from pyhudi.timeline.instant import InstantTime
+
+MEET: tuple[type[Write], ...] = (
+    Upsert,
+    Upsert,
+    Insert,
+    DeleteKeys,
+    DeleteWhere,
+    Update,
+    Merge,
+    Overwrite,
+    DeletePartitions,
+)
+DIE: tuple[type[Step], ...] = (
+    Upsert,
+    Upsert,
+    Insert,
+    DeleteKeys,
+    Update,
+    Merge,
+    Overwrite,
+    Compact,
+    LogCompact,
+    Clean,
+    Restore,
+    Rollback,
+)
+BY_CONDITION = (DeleteWhere, Update, Merge, DeletePartitions, Overwrite, DeleteKeys, Insert)
+"""What these do depends on what they found: they may come before the other writer, though they end later."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByOldHandle(Step):
+    """A step by a handle that was opened long ago."""
+
+    step: Step
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        step = chance.choice(MEET).draw(chance, world)
+        return None if step is None else cls(step)
+
+    def fits(self, world: World) -> bool:
+        return self.step.fits(world)
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        stale, world.stale = world.stale, world.open()
+        return self.step.do(world, stale)
+
+    def call(self) -> str:
+        return f"{self.step.call().replace('table.', 'old.', 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dying(Step):
+    """A step whose process dies at a call of storage, if it makes so many."""
+
+    step: Step
+    at: int
+    is_after: bool
+    """The call is done, and nothing behind it."""
+    waits: bool
+    """Until the process is known to be dead."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        step = chance.choice(DIE).draw(chance, world)
+        at = chance.randrange(1, chance.choice((20, 60, 150)))
+        return None if step is None else cls(step, at, chance.random() < 0.5, chance.random() < 0.6)
+
+    def fits(self, world: World) -> bool:
+        return self.step.fits(world)
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        kind = FaultKind.CRASH_AFTER if self.is_after else FaultKind.CRASH_BEFORE
+        storage = FaultyStorage(world.storage, plan=[Fault(kind=kind, at=self.at)], env=world.env)
+        before = world.model.copied()
+        completed = set(world.open().timeline.completed)
+        after = world.model
+        try:
+            return self.step.do(world, world.open(storage))
+        except SimulatedCrash:
+            world.has_dead_writer = world.has_plans = True
+        if self.waits:
+            world.env.sleep(DEAD_S)
+        world.table = world.open()
+        self._find_out(world, before, after, completed)
+        return None
+
+    def _find_out(self, world: World, before: Model, after: Model, completed: set[InstantTime]) -> None:
+        """A write is there wholly, or not at all, as the timeline says; a rollback likewise."""
+        if isinstance(self.step, Restore):
+            world.model = before
+            self._find_out_restore(world, before, self.step)
+            return
+        new = set(world.table.timeline.completed) - completed
+        world.model = before
+        if new and isinstance(self.step, Write):
+            follow(world, self.step)
+        if isinstance(self.step, Rollback):
+            self._find_out_rollback(world, before)
+        world.remember()
+        world.expire(is_cleaned=isinstance(self.step, Clean))
+
+    def _find_out_rollback(self, world: World, before: Model) -> None:
+        """The commit is gone, or its rollback goes on when it is called again; any writer would go on with it, too."""
+        if before.moments[-1].instant not in world.table.timeline.completed:
+            self.step.expect(before, None)
+            return
+        world.env.sleep(DEAD_S)
+        self.step.do(world)
+
+    def _find_out_restore(self, world: World, before: Model, step: Restore) -> None:
+        """Readers see what was or what is to be; called again, a restore goes on."""
+        moment = world.moment(step.back)
+        is_begun = not shows(world.table, before)
+        if is_begun:
+            restored = before.copied()
+            restored.go_back(restored.moments[before.moments.index(moment)] if moment else None)
+            if not shows(world.table, restored):
+                raise Wrong("a restore that died shows neither what was before nor what is to be")
+        world.env.sleep(DEAD_S)
+        world.table = world.open()
+        if step.do(world) is None and is_begun:
+            raise Wrong("a restore that died and had begun is refused when it is called again")
+
+    def call(self) -> str:
+        when = "after" if self.is_after else "before"
+        waits = f"; {DEAD_S} s later" if self.waits else ""
+        return f"{self.step.call()}  # dies {when} storage call {self.at}{waits}"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Step):
+    """A write during which another writer begins and commits."""
+
+    step: Write
+    other: Write
+    at: int
+    """The call of storage before which the other writes, or the next one without a lock."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        step, other = chance.choice(MEET).draw(chance, world), chance.choice(MEET).draw(chance, world)
+        at = chance.randrange(1, chance.choice((30, 60, 100)))
+        return None if step is None or other is None else cls(step, other, at)
+
+    def fits(self, world: World) -> bool:
+        return self.step.fits(world) and self.other.fits(world)
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        before, completed = world.model.copied(), set(world.table.timeline.completed)
+        storage = Interrupted(world.storage, self.at, lambda: self._between(world, completed))
+        try:
+            result = self.step.apply(world.open(storage), world)
+        except Conflict:
+            if not storage.is_done:
+                raise
+            return None
+        except HudiError as error:
+            if not self._may_refuse(world, before, error):
+                raise
+            return None
+        if not storage.was_over:
+            self._follow(world, before, result, is_met=storage.is_done)
+        return result
+
+    def _between(self, world: World, completed: set[InstantTime]) -> bool:
+        """The other writer's whole life; return whether the first had committed before it."""
+        new = set(world.table.timeline.completed) - completed
+        if new:
+            follow(world, self.step)
+            if not shows(world.open(), world.model):
+                raise Wrong("the first writer's rows are not there, though it has committed")
+        if self.other.fits(world):
+            self.other.do(world, world.open())
+            if not shows(world.open(), world.model):
+                raise Wrong("the other writer's rows are not there")
+        return bool(new)
+
+    def _may_refuse(self, world: World, before: Model, error: HudiError) -> bool:
+        now, world.model = world.model, before
+        found = isinstance(error, self.step.refusals(world))
+        world.model = now
+        return found or isinstance(error, self.step.refusals(world)) or not self.step.fits(world)
+
+    def _follow(self, world: World, before: Model, result: Any, *, is_met: bool) -> None:
+        """Both are done: one after the other, or as if what depends on what it found had come first."""
+        behind = world.model.copied()
+        behind.begin()
+        self.step.change(behind)
+        answers = [behind]
+        if is_met and isinstance(self.step, BY_CONDITION):
+            answers.append(self._first(world.model, before))
+        world.model = next((one for one in answers if shows(world.table, one)), behind)
+        world.model.is_compact = False
+        world.remember(overtaken=result.instant)
+
+    def _first(self, now: Model, before: Model) -> Model:
+        first = before.copied()
+        first.number = now.number + 1
+        self.step.change(first)
+        first.number = now.number
+        self.other.change(first)
+        first.number = now.number + 1
+        first.moments = [*now.moments]
+        first.savepoints = set(now.savepoints)
+        return first
+
+    def call(self) -> str:
+        return f"{self.step.call()}  # before its storage call {self.at} another process does {self.other.call()}"
+
+
+def follow(world: World, step: Write) -> None:
+    """Let the model do what a write did whose process never said so."""
+    world.model.begin()
+    step.change(world.model)
+    world.model.is_compact = False
+    world.remember()
+
+
+class Interrupted:
+    """A store that lets another process act before one of the calls, but not under a lock of this host."""
+
+    def __init__(self, inner: Storage, at: int, act: Callable[[], bool]) -> None:
+        """Act before the call `at`, or the first behind it that holds no lock."""
+        self._inner, self._at, self._act = inner, at, act
+        self._count = self._guards = 0
+        self.is_done = False
+        self.was_over = False
+        """What `act` said: that it came too late to be in between."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Pass every call on, and act when it is time."""
+        found = getattr(self._inner, name)
+        return self._counted(found) if callable(found) else found
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **more: Any) -> Any:
+            self._count += 1
+            if self._count >= self._at and not self._guards and not self.is_done:
+                self.is_done = True
+                self.was_over = self._act()
+            return function(*given, **more)
+
+        return call
+
+    def guard(self, path: str, timeout_s: float) -> AbstractContextManager[None]:
+        """Keep the lock, and remember it."""
+        return self._guarded(path, timeout_s)
+
+    @contextmanager
+    def _guarded(self, path: str, timeout_s: float) -> Iterator[None]:
+        with self._inner.guard(path, timeout_s):
+            self._guards += 1
+            try:
+                yield
+            finally:
+                self._guards -= 1

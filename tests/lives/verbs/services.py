@@ -1,0 +1,185 @@
+"""Services, called and planned for another process, and repair. Start at `Service`."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from typing import Any, ClassVar, Self
+
+from tests.lives.model import Model
+from tests.lives.verbs.step import Step
+from tests.lives.world import World, Wrong
+
+from pyhudi.errors import HudiError, NotBuilt, WriteConflict
+from pyhudi.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Service(Step):
+    """A service that plans and runs: rows stay as they are."""
+
+    verb: ClassVar[str] = ""
+    is_scheduled: bool = False
+    is_tried: bool = False
+    """A dry run comes first, and what is done then must be what it said."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        is_scheduled = chance.random() < 0.35
+        return cls(is_scheduled, not is_scheduled and chance.random() < 0.4)
+
+    def apply(self, table: Table, world: World) -> Any:
+        verb, options = getattr(table, self.verb), world.setting.options
+        if self.is_scheduled:
+            return verb(options=options, schedule=True)
+        planned = verb(options=options, dry_run=True) if self.is_tried and not world.may_have_plans else None
+        result = verb(options=options)
+        if planned is not None and sorted(planned.files) != sorted(result.files) and not world.has_dead_writer:
+            raise Wrong(f"the dry run of {self.verb} said {planned.files}, and it did {result.files}")
+        return result
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Step.do(self, world, table)
+        world.has_plans |= self.is_scheduled
+        return result
+
+    def call(self) -> str:
+        return f"table.{self.verb}(options=options{', schedule=True' if self.is_scheduled else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compact(Service):
+    """Merge logs into base files."""
+
+    verb: ClassVar[str] = "compact"
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Service.do(self, world, table)
+        if result is not None and not self.is_scheduled and not world.may_have_plans:
+            world.model.compact_all()
+        return result
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        return Service.draw.__func__(cls, chance, world) if world.setting.is_logged else None  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class LogCompact(Service):
+    """Merge logs into one log."""
+
+    verb: ClassVar[str] = "log_compact"
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """Logs whose rows fill each other are not put together everywhere."""
+        return (NotBuilt,) if world.setting.fills else ()
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        return Service.draw.__func__(cls, chance, world) if world.setting.is_logged else None  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster(Service):
+    """Write rows anew, in an order and into files of another size."""
+
+    verb: ClassVar[str] = "cluster"
+
+    def apply(self, table: Table, world: World) -> Any:
+        with suppress(WriteConflict):  # others have left nothing of a plan, which is removed
+            return Service.apply(self, table, world)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Clean(Service):
+    """Delete old files."""
+
+    verb: ClassVar[str] = "clean"
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Service.do(self, world, table)
+        world.expire(is_cleaned=True)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Archive(Step):
+    """Move old instants to the history."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        return cls()
+
+    def apply(self, table: Table, world: World) -> Any:
+        planned = table.archive(options=world.setting.options, dry_run=True)
+        result = table.archive(options=world.setting.options)
+        if planned.instants != result.instants:
+            raise Wrong(f"the dry run of archive said {planned.instants}, and it did {result.instants}")
+        return result
+
+    def expect(self, model: Model, result: Any) -> None:
+        model.expire(4)
+
+    def call(self) -> str:
+        return "table.archive(options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class RunDueServices(Step):
+    """Be the process that runs what writes leave."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        return cls()
+
+    def apply(self, table: Table, world: World) -> Any:
+        with suppress(WriteConflict):  # others have left nothing of a plan, which is removed
+            return world.open().run_due_services(options=world.setting.options)
+        return None
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Step.do(self, world, table)
+        world.expire(is_cleaned=True)
+        return result
+
+    def call(self) -> str:
+        return "pyhudi.open_table(path).run_due_services(options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Step):
+    """Build metadata anew."""
+
+    partition: str | None = None
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        has_one = any(path.startswith(".hoodie/metadata/") for path in world.paths())
+        return cls(chance.choice((None, "files"))) if has_one else None
+
+    def fits(self, world: World) -> bool:
+        return any(path.startswith(".hoodie/metadata/") for path in world.paths())
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.repair(self.partition, options=world.setting.options)
+
+    def call(self) -> str:
+        return f"table.repair({self.partition!r}, options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Step):
+    """Let time pass: dead writers are known to be dead, and the table is opened anew."""
+
+    seconds: int = 0
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        return cls(chance.choice((1, 400, 7_300)))
+
+    def apply(self, table: Table, world: World) -> Any:
+        world.env.sleep(self.seconds)
+        world.table = world.open()
+
+    def call(self) -> str:
+        return f"time.sleep({self.seconds}); table = pyhudi.open_table(path)"

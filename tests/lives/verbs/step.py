@@ -1,0 +1,110 @@
+"""What a verb is to a life: something that can be drawn, done and expected. Start at `Step`."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Self
+
+from tests.lives.model import Counts, Model
+from tests.lives.rows import Row
+from tests.lives.setting import Options
+from tests.lives.world import World, Wrong
+
+from pyhudi.errors import Conflict, HudiError
+from pyhudi.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call. A verb says how it is drawn, what it calls, and what it promises; the rest is here.
+
+    It is a plain value: its repr makes it again, its `call` is what a user types.
+    """
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        """Draw one; None where the table has no use for it now."""
+        raise NotImplementedError
+
+    def fits(self, world: World) -> bool:
+        """Return whether what it promises is known in this state; else it is left out."""
+        return True
+
+    def apply(self, table: Table, world: World) -> Any:
+        """Call the verb."""
+        raise NotImplementedError
+
+    def expect(self, model: Model, result: Any) -> None:
+        """Do to the model what the verb promises, and check what it says it did."""
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """Return the errors by which the verb may say that it did nothing."""
+        return ()
+
+    def call(self) -> str:
+        """Return what a user types."""
+        raise NotImplementedError
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        """Do it to the table and to the model."""
+        table = table or world.table
+        world.may_drop_metadata = ("hoodie.metadata.enable", False) in getattr(self, "more", ())
+        result = world.take(lambda given: self.apply(given, world), self.expect, self.refusals(world), table)
+        world.remember()
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Step):
+    """A step that makes a commit."""
+
+    more: Options = ()
+    """Options of this write alone."""
+
+    def options(self, world: World) -> dict[str, object]:
+        """Return the options of this write."""
+        return {**world.setting.options, **dict(self.more)}
+
+    def change(self, model: Model) -> Counts:
+        """Do to the model what the write promises."""
+        raise NotImplementedError
+
+    def expect(self, model: Model, result: Any) -> None:
+        """Compare what the write says it did with what the model did."""
+        counts = self.change(model)
+        model.is_compact = model.is_compact and not (model.setting.is_logged and result.files)
+        for name in ("inserted", "updated", "deleted"):
+            wanted, said = getattr(counts, name), getattr(result, name)
+            if wanted is not None and said != wanted:
+                raise Wrong(f"the write says {said} {name}, and {wanted} were")
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """What rewrites base files waits for services that are planned on them."""
+        return (Conflict,) if world.setting.is_logged and world.may_have_plans else ()
+
+    def dry(self, table: Table, world: World) -> Any:
+        """Return the plan of this write; None where there is none."""
+        return None
+
+
+def spell_rows(rows: tuple[Row, ...]) -> str:
+    """Spell rows as a list of dicts."""
+    return "[" + ", ".join(repr(row) for row in rows) + "]"
+
+
+def spell_options(more: Options) -> str:
+    """Spell the options of a call."""
+    return f", options={{**options, **{dict(more)}}}" if more else ", options=options"
+
+
+def draw_more(chance: Random, world: World) -> Options:
+    """Draw options that one write has for itself, seldom."""
+    if chance.random() > 0.12:
+        return ()
+    found: list[tuple[str, object]] = [
+        ("hoodie.metadata.enable", chance.random() < 0.5),
+        ("hoodie.clean.automatic", False),
+    ]
+    if world.setting.is_logged:
+        found.append(("hoodie.compact.inline", True))
+        found.append(("hoodie.logfile.data.block.format", chance.choice(("avro", "parquet"))))
+    return (chance.choice(found),)

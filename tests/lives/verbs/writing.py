@@ -1,0 +1,294 @@
+"""Writes of rows and keys. Start at `Upsert`."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Self
+
+from tests.lives.model import Counts, Key, Model
+from tests.lives.rows import ADDED, COLUMNS, NOWHERE, Row, Where, draw_rows, draw_where, table_of
+from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
+from tests.lives.world import World
+
+from pyhudi.errors import DuplicateKeys, HudiError, InvalidInput
+from pyhudi.table import Table
+
+COMBINE = "hoodie.combine.before.insert"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWrite(Write):
+    """A write that is given rows."""
+
+    rows: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upsert(RowsWrite):
+    """Upsert rows; one key may come several times."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        count = chance.choice((1, 1, 2, 3, 5, 9))
+        rows = draw_rows(chance, world.setting.fields, count, is_one_a_key=chance.random() < 0.8)
+        return cls(draw_more(chance, world), in_order(rows, world))
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.upsert(table_of(self.rows, world.model.columns), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.upsert(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        return model.upsert(self.rows)
+
+    def call(self) -> str:
+        return f"table.upsert({spell_rows(self.rows)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn(RowsWrite):
+    """Upsert rows that have a column more than the table."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 3)))
+        rows = tuple({**row, ADDED.name: chance.randrange(9)} for row in rows)
+        more = draw_more(chance, world)
+        return None if ADDED.name in world.model.columns else cls(more, in_order(rows, world))
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.upsert(table_of(self.rows, COLUMNS), options=self.options(world))
+
+    def change(self, model: Model) -> Counts:
+        model.columns = COLUMNS
+        return model.upsert(self.rows)
+
+    def call(self) -> str:
+        return f"table.upsert({spell_rows(self.rows)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(RowsWrite):
+    """Insert rows; without a policy only keys that are not stored, as others would be there twice."""
+
+    duplicates: str = "none"
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        duplicates = chance.choice(("none", "drop", "drop", "fail"))
+        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4)))
+        if duplicates == "none":
+            rows = unstored(rows, world)
+        return cls(draw_more(chance, world), rows, duplicates) if rows else None
+
+    def fits(self, world: World) -> bool:
+        return self.duplicates != "none" or unstored(self.rows, world) == self.rows
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.insert(
+            table_of(self.rows, world.model.columns), duplicates=self.duplicates, options=self.options(world)
+        )  # type: ignore[call-overload]
+
+    def dry(self, table: Table, world: World) -> Any:
+        how = {"duplicates": self.duplicates, "options": self.options(world), "dry_run": True}
+        return table.insert(table_of(self.rows, world.model.columns), **how)  # type: ignore[call-overload]
+
+    def change(self, model: Model) -> Counts:
+        return model.insert(self.rows, drops=self.duplicates != "none")
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        is_stored = any(world.model.found(row) for row in self.rows)
+        return Write.refusals(self, world) + ((DuplicateKeys,) if self.duplicates == "fail" and is_stored else ())
+
+    def call(self) -> str:
+        return f"table.insert({spell_rows(self.rows)}, duplicates={self.duplicates!r}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkInsert(RowsWrite):
+    """Insert rows whose keys are not stored."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        rows = unstored(draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4))), world)
+        mode = ("hoodie.bulkinsert.sort.mode", chance.choice(("NONE", "GLOBAL_SORT", "PARTITION_SORT")))
+        return cls((*draw_more(chance, world), mode), rows) if rows else None
+
+    def fits(self, world: World) -> bool:
+        return unstored(self.rows, world) == self.rows
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.bulk_insert(table_of(self.rows, world.model.columns), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.bulk_insert(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        return model.insert(self.rows)
+
+    def call(self) -> str:
+        return f"table.bulk_insert({spell_rows(self.rows)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRows(RowsWrite):
+    """Delete the keys of rows, each in its own partition."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        stored = [one.row for one in world.model.rows.values()]
+        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4)))
+        if stored and chance.random() < 0.7:
+            again = chance.choice(stored)
+            rows = (*rows, {**again, "ts": chance.choice((again["ts"], chance.randrange(30)))})
+        return cls(draw_more(chance, world), rows)
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.delete(table_of(self.rows, world.model.columns), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.delete(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        places = [place for row in self.rows for place in model.found(row)]
+        newest = max((row["ts"] for row in self.rows), default=0)
+        counts = model.delete(dict.fromkeys(places), newest)
+        return Counts() if model.setting.is_logged else counts
+
+    def call(self) -> str:
+        return f"table.delete({spell_rows(self.rows)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteKeys(Write):
+    """Delete keys wherever they are."""
+
+    keys: tuple[Key, ...] = ()
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        fields, stored = world.setting.fields, [key for _, key in world.model.rows]
+        drawn: list[Key] = [world.setting.key_of(row) for row in draw_rows(chance, fields, chance.choice((0, 1, 3)))]
+        drawn += chance.sample(stored, min(len(stored), chance.choice((1, 1, 3)))) if stored else []
+        return cls(draw_more(chance, world), tuple(dict.fromkeys(drawn)))
+
+    def fits(self, world: World) -> bool:
+        return bool(self.keys)
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.delete(keys=world.keys(self.keys), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.delete(keys=world.keys(self.keys), options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        counts = model.delete(model.places(self.keys))
+        return Counts() if model.setting.is_logged else counts
+
+    def call(self) -> str:
+        return f"table.delete(keys={list(self.keys)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteWhere(Write):
+    """Delete the rows for which a condition is true."""
+
+    where: Where = NOWHERE
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        return cls(draw_more(chance, world), draw_where(chance))
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.delete(where=self.where.sql(), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.delete(where=self.where.sql(), options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        return model.delete([place for place, stored in model.rows.items() if self.where.holds(stored.row)])
+
+    def call(self) -> str:
+        return f"table.delete(where={self.where.sql()!r}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite(RowsWrite):
+    """Replace the partitions of the rows, or the whole table, by the rows."""
+
+    is_whole_table: bool = False
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 5)))
+        return cls(((COMBINE, True),), rows, chance.random() < 0.3)
+
+    def fits(self, world: World) -> bool:
+        """Under a global index a key that stays in another partition would be there twice."""
+        model, paths = world.model, {world.setting.path_of(row) for row in self.rows}
+        is_kept = any(place[0] not in paths for row in self.rows for place in model.found(row))
+        return self.is_whole_table or not (world.setting.is_global and is_kept)
+
+    def apply(self, table: Table, world: World) -> Any:
+        verb = table.insert_overwrite_table if self.is_whole_table else table.insert_overwrite
+        return verb(table_of(self.rows, world.model.columns), options=self.options(world))
+
+    def change(self, model: Model) -> Counts:
+        rows = model.one_a_place(self.rows)
+        everywhere = {place[0] for place in model.rows} | {place[0] for place in model.graves}
+        paths = {model.place(row)[0] for row in rows}
+        return model.replace_partitions(everywhere if self.is_whole_table else paths, rows)
+
+    def call(self) -> str:
+        verb = "insert_overwrite_table" if self.is_whole_table else "insert_overwrite"
+        return f"table.{verb}({spell_rows(self.rows)}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePartitions(Write):
+    """Delete whole partitions by a path or a pattern."""
+
+    paths: tuple[str, ...] = ()
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        stored = sorted({path for path, _ in world.model.rows})
+        if not stored or not world.setting.partition:
+            return None
+        path = chance.choice(stored)
+        return cls(draw_more(chance, world), (path if chance.random() < 0.7 else path[:-1] + "*",))
+
+    def fits(self, world: World) -> bool:
+        return all(self._fitting(path, world.model) for path in self.paths)
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.delete_partitions(self.paths, options=self.options(world))
+
+    def change(self, model: Model) -> Counts:
+        return model.replace_partitions([found for path in self.paths for found in self._fitting(path, model)])
+
+    def _fitting(self, pattern: str, model: Model) -> list[str]:
+        paths = {path for path, _ in [*model.rows, *model.graves]}
+        begin = pattern[:-1] if pattern.endswith("*") else None
+        return [path for path in paths if path == pattern or (begin is not None and path.startswith(begin))]
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """A partition whose rows are all gone may be gone too."""
+        known = {path for path, _ in world.model.rows}
+        is_known = any(path in known for one in self.paths for path in self._fitting(one, world.model))
+        return Write.refusals(self, world) + (() if is_known else (InvalidInput,))
+
+    def call(self) -> str:
+        return f"table.delete_partitions({list(self.paths)}{spell_options(self.more)})"
+
+
+def in_order(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
+    """Let rows that fill each other in logs come in the order of their values: else it tells which meet first."""
+    if not (world.setting.fills and world.setting.is_logged):
+        return rows
+    return tuple({**row, "ts": 100 + world.model.number} for row in rows)
+
+
+def unstored(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
+    """Return the rows whose keys are not stored where the table would have them once."""
+    return tuple(row for row in rows if not world.model.found(row))

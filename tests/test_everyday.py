@@ -1,0 +1,118 @@
+"""Which tests `make test` leaves to `make test-all`: the choice of tests/everyday.py, seen on tests of all kinds."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests import amounts
+from tests.everyday import EXAMPLES, SEEDS, draw_few, left_out
+
+
+class Item:
+    """A test as pytest collects it, as far as the choice looks at it."""
+
+    def __init__(self, test, fixtures=(), marks=(), obj=None, **params):
+        ids = "-".join(str(getattr(value, "name", value)) for value in params.values())
+        self.nodeid = f"tests/test_a.py::{test}[{ids}]" if params else f"tests/test_a.py::{test}"
+        self.fixturenames, self.marks, self.obj = list(fixtures), marks, obj
+        if params:
+            self.callspec = SimpleNamespace(params=params)
+
+    def get_closest_marker(self, name):
+        return name if name in self.marks else None
+
+
+def kept(*items):
+    """Return the numbers of the tests that stay."""
+    out = left_out(items)
+    return [number for number, item in enumerate(items) if item not in out]
+
+
+@pytest.mark.parametrize("by", ["version", "table", "state", "path"])
+def test_of_a_test_on_several_versions_the_newest_stays(by):
+    assert kept(*(Item("test", **{by: version}) for version in (6, 8, 9))) == [2]
+    assert kept(*(Item("test", **{by: version}) for version in (6, 8))) == [1]
+
+
+@pytest.mark.parametrize("spelled", ["{}", "mor_deletes-v{}", "{} fenced", "mor-v{} as_of 1"])
+def test_a_version_is_found_in_a_name(spelled):
+    assert kept(*(Item("test", kind=spelled.format(version)) for version in (9, 6, 8))) == [0]
+    assert kept(*(Item("test", golden=SimpleNamespace(name=spelled.format(version))) for version in (6, 8))) == [1]
+
+
+def test_tables_of_different_names_all_stay():
+    items = [Item("test", name=name) for name in ("mor-v6", "mor-v9", "cow-v6", "9 fenced", "9", "6")]
+    assert kept(*items) == [1, 2, 3, 4]
+
+
+def test_a_test_of_one_old_version_stays():
+    assert kept(Item("test", version=6), Item("other", version=8), Item("third")) == [0, 1, 2]
+
+
+def test_tests_that_differ_by_more_than_their_version_all_stay():
+    items = [Item("test", version=version, kind=kind) for version, kind in ((6, "a"), (9, "b"), (6, "b"), (8, "c"))]
+    assert kept(*items) == [0, 1, 3]
+
+
+def test_text_that_stands_for_a_table_is_no_version():
+    assert kept(Item("test", table="trips"), Item("test", table="rides")) == [0, 1]
+
+
+def test_the_first_seeds_stay():
+    assert kept(*(Item("test", seed=seed, kind="a") for seed in range(40))) == list(range(SEEDS))
+
+
+def test_emulators_and_what_is_marked_as_long_are_left_out():
+    assert kept(Item("one", fixtures=["s3_server"]), Item("two", marks=["all"])) == []
+
+
+def test_what_is_marked_for_every_day_stays():
+    old = Item("one", marks=["everyday"], version=6)
+    assert kept(old, Item("one", version=9), Item("two", fixtures=["s3_server"], marks=["everyday"])) == [0, 1, 2]
+
+
+def property_of(examples):
+    """Return a property that asks for so many examples, and what it was tried on."""
+    seen = []
+
+    @settings(max_examples=examples, database=None, deadline=None)
+    @given(st.integers())
+    def holds(number):
+        seen.append(number)
+
+    return holds, seen
+
+
+@pytest.mark.parametrize(("asked", "drawn"), [(300, EXAMPLES), (4, 4)])
+def test_a_property_draws_few_examples(asked, drawn):
+    holds, seen = property_of(asked)
+    draw_few([Item("test", obj=holds)])
+    holds()
+    assert len(seen) == drawn
+
+
+def test_few_examples_are_drawn_of_a_method_too():
+    seen = []
+
+    class OfClass:
+        @settings(max_examples=300, database=None, deadline=None)
+        @given(st.integers())
+        def holds(self, number):
+            seen.append(number)
+
+    draw_few([Item("test", obj=OfClass().holds), Item("a file")])
+    OfClass().holds()
+    assert len(seen) == EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("is_everyday", "is_counted", "is_full", "tried"),
+    [(False, False, False, 2), (True, False, False, 1), (True, True, False, 3), (True, True, True, 4)],
+)
+def test_an_amount_goes_by_what_was_asked_for(monkeypatch, is_everyday, is_counted, is_full, tried):
+    for name, value in (("IS_EVERYDAY", is_everyday), ("IS_COUNTED", is_counted), ("IS_FULL", is_full)):
+        monkeypatch.setattr(amounts, name, value)
+    assert amounts.amount(2, 3, 4, everyday=1) == tried
+    assert amounts.amount(2, 3, 4) == max(tried, 2)
+    assert amounts.amount([2], [3], [4], everyday=[]) == ([] if tried == 1 else [tried])
