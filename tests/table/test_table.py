@@ -283,6 +283,7 @@ def test_what_takes_commits_back_is_one_line_in_the_log(engine, caplog):
     table.upsert(trips(trip("b")))
     third = table.upsert(trips(trip("c")))
     caplog.set_level("INFO", logger="pyhudi")
+    caplog.clear()
     table.rollback(third.instant, completed=True)
     table.savepoint(first.instant)
     table.restore(first.instant)
