@@ -253,13 +253,14 @@ def _many_statistics(real: Any) -> tuple[pa.Table, dict[str, tuple[pa.Array, pa.
 
 def _build_metadata(table: Any, names: pa.Table, stats: dict[str, tuple[pa.Array, pa.Array]]) -> None:  # noqa: ANN401 - our table
     """Build the metadata table of these files as a table's own is built."""
-    from pyhudi.metadata.column_stats import column_stats_schema
-    from pyhudi.metadata.initialise import initialise
     from pyhudi.metadata.keys import ALL_PARTITIONS
-    from pyhudi.metadata.partitions import MetadataPartition
-    from pyhudi.metadata.records import files_records, stats_records
-    from pyhudi.metadata.stats_merging import partition_stats
-    from pyhudi.metadata.stats_values import VALUE_TYPE, encode_values, value_type
+    from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
+    from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
+    from pyhudi.metadata.records import files_records
+    from pyhudi.metadata.stats.column_stats import column_stats_schema
+    from pyhudi.metadata.stats.merging import partition_stats
+    from pyhudi.metadata.stats.values import VALUE_TYPE, encode_values, value_type
+    from pyhudi.metadata.table.initialise import initialise
     from pyhudi.options import Settings
     from pyhudi.timeline.active import load_timeline
 
@@ -296,8 +297,8 @@ def _build_metadata(table: Any, names: pa.Table, stats: dict[str, tuple[pa.Array
     of_partitions = partition_stats(told, version)
     records = [
         files_records(entries, [ALL_PARTITIONS]),
-        stats_records(MetadataPartition.COLUMN_STATS, told),
-        stats_records(MetadataPartition.PARTITION_STATS, of_partitions),
+        ColumnStatsKind().records(told),
+        PartitionStatsKind().records(of_partitions),
     ]
     timeline = load_timeline(table.state)
     done = next(iter(timeline.completed.values())).completion_time

@@ -13,8 +13,8 @@ from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, read_blocks
 from pyhudi.formats.properties import parse_properties
-from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
-from pyhudi.metadata.stats_merging import partition_stats
+from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.stats.merging import partition_stats
 from pyhudi.predicate import Expression, IsNull, Not, binary, column, literal, mask
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.storage.local.store import LocalStorage

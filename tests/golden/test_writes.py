@@ -6,7 +6,7 @@ from tests.golden.expecting import cases, listed, refusing
 from tests.golden.writing import rows_of, unpack_whole, upsert_some
 from tests.metadata.checking import listed_as_stored
 
-from pyhudi.metadata.partitions import KEPT_UP
+from pyhudi.metadata.names import KEPT_UP
 from pyhudi.table import open_table
 
 TABLES = {one.name: one for one in kept_tables()}

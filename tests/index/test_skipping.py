@@ -15,8 +15,8 @@ from tests.predicate.trees import SCHEMA, conditions, rows, table_of
 from pyhudi.errors import ExpressionError
 from pyhudi.filegroup.view import SLICES
 from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
-from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
-from pyhudi.metadata.stats_merging import partition_stats
+from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.stats.merging import partition_stats
 from pyhudi.predicate import mask, parse
 from pyhudi.schema.evolution import project
 from pyhudi.storage.memory import MemoryStorage

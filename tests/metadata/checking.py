@@ -4,7 +4,7 @@ from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.table import open_metadata
+from pyhudi.metadata.state import open_metadata
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
 

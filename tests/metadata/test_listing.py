@@ -10,7 +10,7 @@ from tests.metadata.checking import files_by, listed_as_stored, metadata_of, new
 
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline

@@ -7,9 +7,9 @@ from tests.faulty import FaultyStorage
 from tests.metadata.checking import metadata_of, new_table, rows
 
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, encode_deletes, rollback_block
+from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import stats_prefix
-from pyhudi.metadata.listing import read_files
-from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Wanted, read_entries
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])

@@ -4,12 +4,12 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.formats.avro_rows import decode_rows
-from pyhudi.metadata.column_stats import deleted_stats
-from pyhudi.metadata.files import file_entries
+from pyhudi.metadata.file_entries import file_entries
 from pyhudi.metadata.keys import stats_keys
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.records import encode_records, files_records, stats_records
+from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.records import encode_records, files_records
 from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.stats.column_stats import deleted_stats
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
@@ -44,7 +44,7 @@ def test_a_key_may_have_no_names(version):
 @VERSIONS
 def test_statistics_have_a_record_a_file_and_column(version):
     stats = deleted_stats([("rio", "f.parquet")], ["a", "b"], version)
-    keys, rows = decoded(stats_records(MetadataPartition.COLUMN_STATS, stats), version)
+    keys, rows = decoded(kind_of("column_stats").records(stats), version)
     wanted = stats_keys(pa.array(["a", "b"]), pa.array(["rio"] * 2), pa.array(["f.parquet"] * 2)).to_pylist()
     assert keys == sorted(wanted)
     assert {row["type"] for row in rows} == {3}

@@ -12,7 +12,7 @@ from tests.peers.conftest import is_full
 from tests.peers.peer import NEWEST
 from tests.peers.sides import BOTH_WAYS
 
-from pyhudi.metadata.partitions import KEPT_UP
+from pyhudi.metadata.names import KEPT_UP
 from pyhudi.table import open_table
 
 READ_AS_TEXT = {"cow_dates", "cow_custom"}

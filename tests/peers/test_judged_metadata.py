@@ -17,7 +17,7 @@ from tests.peers.sides import BOTH_WAYS, Hudi, Ours, Place, Question, Which, row
 from tests.peers.upkeep import CITIES
 
 from pyhudi.errors import SnapshotExpired
-from pyhudi.metadata.table import metadata_state
+from pyhudi.metadata.state import metadata_state
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import completed_writes

@@ -8,13 +8,13 @@ from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 from tests.metadata.checking import BUILT, metadata_of, new_table, rows
 
 from pyhudi.formats.parquet import statistics
-from pyhudi.metadata.column_stats import read_column_stats
 from pyhudi.metadata.definitions import DEFINITIONS_PATH, define_column_stats
-from pyhudi.metadata.logs import group_logs, write_logs
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.records import stats_records
-from pyhudi.metadata.stats_merging import partition_stats
-from pyhudi.metadata.stats_values import encode_values
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.stats.column_stats import read_column_stats
+from pyhudi.metadata.stats.merging import partition_stats
+from pyhudi.metadata.stats.values import encode_values
+from pyhudi.metadata.table.logs import group_logs, write_logs
 
 
 def base_of(table, partition="sf"):
@@ -33,7 +33,7 @@ def wrong(table, partition, least):
     if partition is MetadataPartition.PARTITION_STATS:
         stats = partition_stats(stats, state.config.table_version)
     groups = len(told.file_groups(partition))
-    logs = group_logs(stats_records(partition, stats), groups, newest, state.config.table_version, 65536)
+    logs = group_logs(kind_of(partition).records(stats), groups, newest, state.config.table_version, 65536)
     write_logs(told, logs, newest, 7)
 
 

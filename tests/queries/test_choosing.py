@@ -7,10 +7,10 @@ import pytest
 from tests.building import trip, trips
 
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.metadata.column_stats import read_column_stats
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.stats_merging import partition_stats
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.stats.column_stats import read_column_stats
+from pyhudi.metadata.stats.merging import partition_stats
 from pyhudi.predicate import parse
 from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.slices import table_schema, visible_slices

@@ -20,9 +20,9 @@ from pyhudi.actions.compaction_trigger import deltas_to_retain
 from pyhudi.actions.retention import retention_of
 from pyhudi.actions.service import ServiceCall, require_unchanged
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.metadata.compaction import DELTA_COMMITS
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.table import metadata_state
+from pyhudi.metadata.state import metadata_state
+from pyhudi.metadata.table.compaction import DELTA_COMMITS
 from pyhudi.options import MOST, between, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html

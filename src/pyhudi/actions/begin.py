@@ -22,7 +22,7 @@ from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.choice import index_plan, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
-from pyhudi.metadata.upkeep import METADATA_TABLE
+from pyhudi.metadata.table.upkeep import METADATA_TABLE
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.key_encoding import stored_key_encoding

@@ -22,8 +22,8 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import is_partition_metadata, parse_file
-from pyhudi.metadata.changes import records_of_clean
-from pyhudi.metadata.writer import publish_changes
+from pyhudi.metadata.partitions.changes import records_of_clean
+from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.options import option
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState

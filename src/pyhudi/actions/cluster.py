@@ -39,9 +39,9 @@ from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask, WriteStatus
 from pyhudi.kernels.curves import Curve
-from pyhudi.metadata.changes import records_of_commit
+from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.metadata.records import MetadataRecords
-from pyhudi.metadata.writer import publish_changes
+from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.options import MOST, Settings, between, option
 from pyhudi.queries.display import facts_html
 from pyhudi.state.merging import require_merge_rules

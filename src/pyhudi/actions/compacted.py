@@ -22,9 +22,9 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, WriteSpec
-from pyhudi.metadata.changes import records_of_commit
+from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.metadata.records import MetadataRecords
-from pyhudi.metadata.writer import publish_changes
+from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.queries.committed_files import visible_instants
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.key_encoding import stored_key_encoding

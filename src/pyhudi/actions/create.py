@@ -8,11 +8,10 @@ from contextlib import suppress
 import pyarrow as pa
 
 from pyhudi.errors import WriteConflict
-from pyhudi.metadata.changes import TaskRunner
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table, read_ahead
+from pyhudi.metadata.partitions.api import TaskRunner
+from pyhudi.metadata.table.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table, read_ahead
 from pyhudi.options import Settings
-from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table, lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.state.refusals import require_writable
@@ -82,6 +81,6 @@ def build_metadata_table_again(before: TableState, settings: Settings) -> None:
 
     Locks:  takes the table lock.
     """
-    if MetadataPartition.FILES in before.config.metadata_partitions and settings.get(METADATA_TABLE):
+    if lists_files(before.config.metadata_partitions) and settings.get(METADATA_TABLE):
         with suppress(WriteConflict):  # another writer has one built
             _kept(open_state(before.storage, before.env), settings, lambda task, files: [task(one) for one in files])

@@ -18,7 +18,7 @@ from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
-from pyhudi.metadata.changes import records_of_commit
+from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.schema.evolution import hint_at
 from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation

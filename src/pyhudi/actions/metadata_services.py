@@ -16,8 +16,8 @@ from pyhudi.actions.archive import KEEP_LEAST, KEEP_MOST, archive_table, is_arch
 from pyhudi.actions.clean import Cleaning
 from pyhudi.actions.retention import POLICY, VERSIONS
 from pyhudi.actions.service import ServiceCall, run_service
-from pyhudi.metadata.compaction import compact_metadata
-from pyhudi.metadata.table import metadata_state
+from pyhudi.metadata.state import metadata_state
+from pyhudi.metadata.table.compaction import compact_metadata
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline

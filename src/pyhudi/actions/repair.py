@@ -8,20 +8,23 @@ Spec: format/metadata-table 3.5.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
 from pyhudi.actions.service import ServiceCall, require_unchanged
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.errors import InvalidInput, WriteConflict
-from pyhudi.metadata.changes import TaskRunner
-from pyhudi.metadata.partitions import COLUMN_STATS, PARTITION_STATS, MetadataPartition, first_partitions
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.api import TaskRunner
+from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, need_footers
 from pyhudi.metadata.records import MetadataRecords
-from pyhudi.metadata.table import open_metadata
-from pyhudi.metadata.upkeep import known_stats, rebuild_partitions, records_to_build
+from pyhudi.metadata.state import open_metadata
+from pyhudi.metadata.table.upkeep import known_stats, rebuild_partitions, records_to_build
 from pyhudi.options import Settings
 from pyhudi.queries.check import check_table
 from pyhudi.queries.display import facts_html
+from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.instant import Action
@@ -30,6 +33,8 @@ from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
 
 __all__ = ["RepairResult", "repair_table"]
+
+_HAS_ALL: Final = Settings({kind.enabled_by.key: "true" for kind in KINDS if kind.enabled_by is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -67,8 +72,8 @@ def repair_table(call: ServiceCall, partition: str = "", *, is_dry_run: bool = F
     wanted, run = _wanted(state, partitions), call.engine.run
     if not wanted:
         return RepairResult(partitions=(), records={})
-    settings = Settings({COLUMN_STATS.key: "true", PARTITION_STATS.key: "true"}).over(call.settings)
-    known = None if wanted == (MetadataPartition.FILES,) else known_stats(state, settings, run)
+    settings = _HAS_ALL.over(call.settings)
+    known = known_stats(state, settings, run) if need_footers(wanted) else None
     build = partial(_records, wanted=wanted, settings=settings, run=run, known=known)
     if is_dry_run:
         return _result(build(state, decided_timeline(state)))
@@ -88,8 +93,7 @@ def _wrong(call: ServiceCall) -> tuple[str, ...]:
 
 
 def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[MetadataPartition, ...]:
-    has_all = Settings({COLUMN_STATS.key: "true", PARTITION_STATS.key: "true"})
-    possible = first_partitions(state.config, has_all)
+    possible = first_partitions(state.config, _HAS_ALL)
     for one in partitions:
         if one not in possible:
             raise InvalidInput(
@@ -97,7 +101,7 @@ def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[MetadataPar
                 partition=one,
                 partitions=[str(name) for name in possible],
             )
-    if partitions and MetadataPartition.FILES not in {*state.config.metadata_partitions, *partitions}:
+    if partitions and not lists_files({*state.config.metadata_partitions, *partitions}):
         raise InvalidInput("the metadata table has no files yet; build those first: repair('files')")
     return tuple(one for one in possible if one in partitions)
 

@@ -16,7 +16,7 @@ from pyhudi.actions.create import build_metadata_table_again, without_metadata_t
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.actions.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.errors import HudiError, InvalidInput, SnapshotExpired, WriteConflict
-from pyhudi.metadata.table import has_other_layout
+from pyhudi.metadata.state import has_other_layout
 from pyhudi.options import Settings
 from pyhudi.queries.expired import require_unarchived
 from pyhudi.queries.snapshot import Moment

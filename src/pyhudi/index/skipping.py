@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.metadata.keys import partition_id
-from pyhudi.metadata.stats_values import decode_bounds
+from pyhudi.metadata.stats.values import decode_bounds
 from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, files_matching
 
 __all__ = ["partitions_matching_stats", "skippable_columns", "slices_matching"]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import avro_to_arrow

@@ -7,6 +7,7 @@ Spec: format/metadata-table 8.3.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,17 +15,18 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData, FileMissing, Unsupported
 from pyhudi.filegroup.file_index import FILES, FileIndex, storage_index
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.metadata.files import fold_files
-from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id, partition_path
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.reader import Wanted, file_entries_of, read_entries
-from pyhudi.metadata.stats_reader import read_stats
-from pyhudi.metadata.table import MetadataTable, open_metadata
+from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
+from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.state import MetadataTable, open_metadata
+from pyhudi.metadata.stats.reader import read_stats
+from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["file_index", "read_files", "read_files_of"]
+__all__ = ["file_index"]
 
 _log = logging.getLogger("pyhudi.metadata")
 
@@ -34,21 +36,9 @@ def file_index(state: TableState, timeline: Timeline, *, is_checked: bool = True
 
     Cost: nothing, until it is asked.
     """
-    if MetadataPartition.FILES in state.config.metadata_partitions:
+    if lists_files(state.config.metadata_partitions):
         return _MetadataIndex(state, timeline, is_checked=is_checked)
     return storage_index(state, timeline, is_checked=is_checked)
-
-
-def read_files(table: MetadataTable, keys: Sequence[str] | None = None) -> pa.Table:
-    """Read the names that some keys of `files` have, or all.   Shape: FILE_ENTRIES, none deleted; by key and name."""
-    wanted = Wanted(keys=None if keys is None else tuple(keys))
-    entries = read_entries(table, MetadataPartition.FILES, wanted)
-    return fold_files(*file_entries_of(entries, table.state.config.table_version))
-
-
-def read_files_of(table: MetadataTable, partitions: Sequence[PartitionPath]) -> pa.Table:
-    """Read the files of some partitions.   Shape: FILES, by partition and name."""
-    return _joined(FILES.empty_table(), read_files(table, list(map(partition_id, partitions))))
 
 
 class _MetadataIndex:
@@ -72,7 +62,7 @@ class _MetadataIndex:
             names = self._asked(lambda table: read_files(table, [ALL_PARTITIONS]))
             if names is None:
                 return self._by_listing().partitions()
-            self._partitions = _paths(names)
+            self._partitions = paths_of(names)
         return self._partitions
 
     def is_partition(self, partition: PartitionPath) -> bool:
@@ -89,9 +79,9 @@ class _MetadataIndex:
         if names is not None:
             is_partition = pc.equal(names.column("key"), ALL_PARTITIONS)
             if self._partitions is None:
-                self._partitions = _paths(names.filter(is_partition))
+                self._partitions = paths_of(names.filter(is_partition))
                 names = names.filter(pc.invert(is_partition))
-            self._files = _joined(self._files, names)
+            self._files = joined_files(self._files, names)
             self._listed.update(missing)
         if self._storage is not None:
             return self._storage.files(wanted)
@@ -102,10 +92,12 @@ class _MetadataIndex:
     def stats(
         self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
     ) -> pa.Table | None:
-        wanted = MetadataPartition(kind)
-        if wanted not in self.state.config.metadata_partitions:
+        wanted = kind_of(kind)
+        if wanted.name not in self.state.config.metadata_partitions:
             return None
-        return self._asked(lambda table: read_stats(table, self.timeline, wanted, columns, partitions))
+        is_of_newest = wanted.is_of_newest
+        read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
+        return self._asked(lambda table: read(table, self.timeline, wanted.name))
 
     def _asked(self, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
         """Read from the metadata table; None where only storage can tell."""
@@ -160,21 +152,3 @@ def _require_commits(table: MetadataTable) -> None:
 def _point(timeline: Timeline, time: InstantTime) -> InstantTime:
     done = timeline.completed.get(time)
     return time if done is None else timeline.point(done)
-
-
-def _joined(files: pa.Table, names: pa.Table) -> pa.Table:
-    """Add the files of other partitions to some.   Shape: FILES, FILE_ENTRIES -> FILES, by partition and name."""
-    keys = names.column("key").combine_chunks().dictionary_encode()
-    paths = pa.array(map(_path, keys.dictionary.to_pylist()), pa.string()).take(keys.indices)
-    added = pa.table([paths, names.column("name"), names.column("size_bytes")], schema=FILES)
-    if not files.num_rows:
-        return added
-    return pa.concat_tables([files, added]).sort_by([("partition", "ascending"), ("name", "ascending")])
-
-
-def _paths(names: pa.Table) -> tuple[PartitionPath, ...]:
-    return tuple(sorted(map(_path, names.column("name").to_pylist())))
-
-
-def _path(identifier: str) -> PartitionPath:
-    return PartitionPath(partition_path(identifier))

@@ -22,11 +22,11 @@ from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
-from pyhudi.metadata.files import FILE_ENTRIES
-from pyhudi.metadata.partitions import MetadataPartition, group_of_keys
+from pyhudi.metadata.file_entries import FILE_ENTRIES
+from pyhudi.metadata.names import MetadataPartition, group_of_keys
 from pyhudi.metadata.records import FILES_FIELD
 from pyhudi.metadata.schema import record_schema
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.state import MetadataTable
 from pyhudi.storage.api import Storage
 
 __all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "slice_entries"]

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.avro_rows import encode_rows
-from pyhudi.metadata.files import FILE_ENTRIES
-from pyhudi.metadata.keys import ALL_PARTITIONS, stats_keys
-from pyhudi.metadata.partitions import MetadataPartition, RecordKind
+from pyhudi.metadata.file_entries import FILE_ENTRIES
+from pyhudi.metadata.keys import ALL_PARTITIONS
+from pyhudi.metadata.names import MetadataPartition, RecordKind
 from pyhudi.metadata.schema import record_schema
 from pyhudi.schema.types import avro_to_arrow
 
@@ -63,22 +63,19 @@ def files_records(entries: pa.Table, keys: Sequence[str] = ()) -> MetadataRecord
     )
 
 
-def stats_records(partition: MetadataPartition, stats: pa.Table) -> MetadataRecords:
-    """Return the records of column statistics, or of partition statistics.
+def stats_records(partition: MetadataPartition, kind: int, keys: pa.Array, stats: pa.Table) -> MetadataRecords:
+    """Return the records of statistics under their keys; `kind` is one of `RecordKind`.
 
-    Shape: `column_stats.column_stats_schema`.
+    Shape: n keys, n of `column_stats_schema`; the partition path, where there is one, is only in the keys.
     """
-    stats = stats.combine_chunks()
-    columns = {name: stats.column(name).combine_chunks() for name in stats.column_names}
-    is_of_files = partition is MetadataPartition.COLUMN_STATS
-    where, names = columns.pop("partition"), columns["fileName"] if is_of_files else None
-    kind = RecordKind.COLUMN_STATS if is_of_files else RecordKind.PARTITION_STATS
+    rows = stats.drop_columns(["partition"]) if "partition" in stats.column_names else stats
+    columns = [column.combine_chunks() for column in rows.columns]
     return MetadataRecords(
         partition=partition,
-        keys=stats_keys(columns["columnName"], where, names),
-        kinds=pa.repeat(pa.scalar(kind, pa.int32()), stats.num_rows),
+        keys=keys,
+        kinds=pa.repeat(pa.scalar(kind, pa.int32()), len(keys)),
         field=STATS_FIELD,
-        values=pa.StructArray.from_arrays(list(columns.values()), fields=list(stats.schema)[1:]),
+        values=pa.StructArray.from_arrays(columns, fields=list(rows.schema)),
     )
 
 

@@ -15,10 +15,10 @@ from pyhudi.errors import CorruptData, FileMissing, HudiError, NotBuilt, Unsuppo
 from pyhudi.filegroup.file_index import FileIndex, storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
-from pyhudi.metadata.listing import read_files
-from pyhudi.metadata.partitions import MetadataPartition
-from pyhudi.metadata.table import MetadataTable, has_other_layout, open_metadata
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
 from pyhudi.queries.check_keys import find_repeated_keys
 from pyhudi.queries.check_statistics import find_wrong_statistics
 from pyhudi.queries.committed_files import CommittedFile, Group, committed_files
@@ -26,7 +26,7 @@ from pyhudi.queries.display import facts_html
 from pyhudi.queries.lost_properties import find_lost_lines
 from pyhudi.queries.problems import PLANNED, Problem, ProblemKind, problems_table, rebuilt
 from pyhudi.queries.slices import files_of_keys
-from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH, open_state
 from pyhudi.storage.api import FileStatus
@@ -150,7 +150,7 @@ def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
         text = "one of a later version, as Apache Hudi's run_compaction and run_clustering leave it"
         part = MetadataPartition.FILES
         yield rebuilt(ProblemKind.METADATA_TABLE, METADATA_TABLE_PATH, "one of the table's version", text, part)
-    elif MetadataPartition.FILES in state.config.metadata_partitions:
+    elif lists_files(state.config.metadata_partitions):
         part = MetadataPartition.FILES
         try:
             table = open_metadata(state, timeline)

@@ -4,7 +4,6 @@ Spec: format/metadata-table 3.7, 5.2.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -17,19 +16,19 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.metadata.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.definitions import DEFINITIONS_PATH, read_definitions
-from pyhudi.metadata.file_stats import FileStats
-from pyhudi.metadata.folding import folded_stats
-from pyhudi.metadata.keys import stats_keys
-from pyhudi.metadata.log_stats import footer_stats
-from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.api import Comparison, FilesTold, Need, PartitionKind
+from pyhudi.metadata.partitions.column_stats import columns_with_stats
+from pyhudi.metadata.partitions.kinds import kinds_of
 from pyhudi.metadata.reader import Wanted, read_entries
 from pyhudi.metadata.records import STATS_FIELD
-from pyhudi.metadata.stats_merging import partition_stats
-from pyhudi.metadata.stats_values import decode_bounds
-from pyhudi.metadata.table import MetadataTable
-from pyhudi.metadata.value_types import has_value_types
+from pyhudi.metadata.state import MetadataTable
+from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.stats.file_stats import FileStats
+from pyhudi.metadata.stats.log_stats import footer_stats
+from pyhudi.metadata.stats.value_types import has_value_types
+from pyhudi.metadata.stats.values import decode_bounds
 from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
 from pyhudi.queries.slices import slices_of_any_format, table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
@@ -48,18 +47,6 @@ _LONG_BYTES: Final = 2048
 """Of a column that takes more and whose values all count as null, Apache Hudi knew no statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Keyed:
-    """Statistics, and the record key of each."""
-
-    keys: pa.Array
-    stats: pa.Table
-
-    @staticmethod
-    def of(stats: pa.Table, *names: str) -> "_Keyed":
-        return _Keyed(stats_keys(*(stats.column(name).combine_chunks() for name in names)), stats)
-
-
 def find_wrong_statistics(
     state: TableState, timeline: Timeline, table: MetadataTable, files: Sequence[tuple[str, str]]
 ) -> Iterator[Problem]:
@@ -71,11 +58,9 @@ def find_wrong_statistics(
     Cost: the partitions of the metadata table that hold statistics, the footer of each base file, and of logs the heads
           of blocks and the footers in them.
     """
-    if MetadataPartition.COLUMN_STATS not in table.partitions:
+    columns = columns_with_stats(table)
+    if columns is None:
         return
-    version = state.config.table_version
-    keys, stored = folded_stats(read_entries(table, MetadataPartition.COLUMN_STATS, Wanted()), version)
-    columns = pc.unique(stored.column("columnName")).to_pylist()
     schema = with_meta_fields(table_schema(state, timeline))
     yield from _wrong_definitions(state, columns, schema)
     yield from _wrong_value_types(state, table)
@@ -83,14 +68,10 @@ def find_wrong_statistics(
     actual = _actual(state, timeline, known, columns)
     if not actual.num_rows:
         return
-    own = _Keyed.of(actual, "columnName", "partition", "fileName")
-    yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.COLUMN_STATISTICS)
-    if MetadataPartition.PARTITION_STATS in table.partitions:
-        newest = pa.array(_newest_files(state, timeline), pa.string())
-        actual = partition_stats(actual.filter(pc.is_in(_paths(actual), newest)), version)
-        keys, stored = folded_stats(read_entries(table, MetadataPartition.PARTITION_STATS, Wanted()), version)
-        own = _Keyed.of(actual, "columnName", "partition")
-        yield from _unlike(own, _Keyed(keys, stored), schema, ProblemKind.PARTITION_STATISTICS)
+    told = FilesTold(footers=actual, newest=pa.array(_newest_files(state, timeline), pa.string()))
+    for kind in kinds_of(table.partitions):
+        if (compared := kind.check(table, told)) is not None:
+            yield from _unlike(compared, schema, kind)
 
 
 def _wrong_definitions(state: TableState, columns: Sequence[str], schema: pa.Schema) -> Iterator[Problem]:
@@ -120,10 +101,10 @@ def _wrong_value_types(state: TableState, table: MetadataTable) -> Iterator[Prob
     Apache Hudi cannot merge both, so that it never writes the table again.
     """
     version, has_types = state.config.table_version, has_value_types(state)
-    for kind in (MetadataPartition.COLUMN_STATS, MetadataPartition.PARTITION_STATS):
-        if kind not in table.partitions or version < _WITH_VALUE_TYPES:
+    for kind in kinds_of(table.partitions):
+        if Need.FOOTERS not in kind.needs or version < _WITH_VALUE_TYPES:
             continue
-        stored = read_entries(table, kind, Wanted()).decoded(STATS_FIELD, version)
+        stored = read_entries(table, kind.name, Wanted()).decoded(STATS_FIELD, version)
         values = stored.column(STATS_FIELD).combine_chunks() if stored.num_rows else None
         if values is None:
             continue
@@ -134,7 +115,7 @@ def _wrong_value_types(state: TableState, table: MetadataTable) -> Iterator[Prob
             found = (
                 f"{count} records of {'V1' if has_types else 'V2'}, which Apache Hudi does not merge with the others"
             )
-            yield rebuilt(ProblemKind.DEFINITIONS, f"{METADATA_TABLE_PATH}/{kind}", expected, found, kind)
+            yield rebuilt(ProblemKind.DEFINITIONS, f"{METADATA_TABLE_PATH}/{kind.name}", expected, found, kind.name)
 
 
 def _definition(expected: str, found: str) -> Problem:
@@ -186,26 +167,21 @@ def _newest_files(state: TableState, timeline: Timeline) -> list[str]:
     return [file.path for one in slices for file in (one.base, *one.logs) if file is not None]
 
 
-def _paths(stats: pa.Table) -> pa.ChunkedArray:
-    whole = pc.binary_join_element_wise(stats.column("partition"), stats.column("fileName"), "/")
-    return pc.replace_substring_regex(whole, "^/", "")
-
-
-def _unlike(own: _Keyed, told: _Keyed, schema: pa.Schema, kind: ProblemKind) -> Iterator[Problem]:
+def _unlike(compared: Comparison, schema: pa.Schema, kind: PartitionKind) -> Iterator[Problem]:
     """Compare the rows of both, column by column; what is not stored leaves out nothing."""
-    actual, at = own.stats, pc.index_in(own.keys, value_set=told.keys)
+    actual, at = compared.actual, pc.index_in(compared.actual_keys, value_set=compared.stored_keys)
     for column in pc.unique(actual.column("columnName")).to_pylist():
         if column not in schema.names or pt.is_nested(schema.field(column).type):
             continue
         is_it = pc.and_(pc.equal(actual.column("columnName"), column).combine_chunks(), pc.is_valid(at))
-        rows = told.stats.take(at.filter(is_it)).combine_chunks(), actual.filter(is_it).combine_chunks()
+        rows = compared.stored.take(at.filter(is_it)).combine_chunks(), actual.filter(is_it).combine_chunks()
         yield from _wrong(column, *rows, schema.field(column).type, kind)
 
 
-def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind: ProblemKind) -> Iterator[Problem]:
+def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind: PartitionKind) -> Iterator[Problem]:
     (low, high), (least, greatest) = _bounds(told, type_), _bounds(own, type_)
     is_wrong = pc.or_(pc.fill_null(pc.greater(low, least), False), pc.fill_null(pc.less(high, greatest), False))
-    if kind is ProblemKind.COLUMN_STATISTICS:
+    if not kind.is_of_newest:
         counts = [(one.column("valueCount"), one.column("nullCount")) for one in (told, own)]
         is_untold = pc.and_(pc.equal(*counts[0]), pc.greater_equal(told.column("totalUncompressedSize"), _LONG_BYTES))
         differs = pc.or_(*(pc.not_equal(*pair) for pair in zip(*counts, strict=True)))
@@ -217,10 +193,9 @@ def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind:
             _said(rows[name], at, pair) for name, pair in (("told", (low, high)), ("own", (least, greatest)))
         )
         where, file = (own.column(name)[at].as_py() for name in ("partition", "fileName"))
-        is_file = kind is ProblemKind.COLUMN_STATISTICS
-        path = "/".join(filter(None, (where, file if is_file else "")))
-        part = MetadataPartition.COLUMN_STATS if is_file else MetadataPartition.PARTITION_STATS
-        yield rebuilt(kind, f"{path}: {column}", found, said, part)
+        path = "/".join(filter(None, (where, "" if kind.is_of_newest else file)))
+        problem = ProblemKind.PARTITION_STATISTICS if kind.is_of_newest else ProblemKind.COLUMN_STATISTICS
+        yield rebuilt(problem, f"{path}: {column}", found, said, kind.name)
 
 
 def _bounds(stats: pa.Table, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
-from pyhudi.metadata.partitions import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import Expression
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.queries.slices import listing_again, slices_to_read

@@ -4,6 +4,7 @@ A metadata table that misses one commit makes every other reader wrong, so it go
 `drop_metadata_table`.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -11,10 +12,16 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH, update_properties
 
-__all__ = ["METADATA_TABLE_KEYS", "METADATA_TABLE_PATH", "drop_metadata_table"]
+__all__ = ["METADATA_TABLE_KEYS", "METADATA_TABLE_PATH", "drop_metadata_table", "lists_files"]
 
 METADATA_TABLE_PATH: Final = ".hoodie/metadata"
+_FILES: Final = "files"
 METADATA_TABLE_KEYS: Final = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+
+
+def lists_files(partitions: Collection[str]) -> bool:
+    """Return whether partitions of a metadata table tell the files of the table: without them it counts for nothing."""
+    return _FILES in partitions
 
 
 def drop_metadata_table(state: TableState) -> TableState:

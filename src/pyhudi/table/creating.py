@@ -17,7 +17,7 @@ from pyhudi.errors import InvalidInput, OptionError, SchemaMismatch
 from pyhudi.index.choice import INDEX_TYPE, index_declaration
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.kernels.rules import IS_DELETED
-from pyhudi.metadata.upkeep import METADATA_TABLE
+from pyhudi.metadata.table.upkeep import METADATA_TABLE
 from pyhudi.options import DECLARED, Settings
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.evolution import evolve, require_names_apart

@@ -12,7 +12,7 @@ from typing import Final
 
 from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteConflict
 from pyhudi.filegroup.model import BaseFile, FileGroupId
-from pyhudi.metadata.writer import RecordsOf
+from pyhudi.metadata.table.commit import RecordsOf
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState

@@ -27,7 +27,7 @@ from pyhudi.errors import (
     WriteConflict,
 )
 from pyhudi.filegroup.model import FileGroupId
-from pyhudi.metadata.writer import MetadataCommit
+from pyhudi.metadata.table.commit import MetadataCommit
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import (

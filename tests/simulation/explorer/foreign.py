@@ -18,10 +18,10 @@ from tests.simulation.explorer.scenario import TOKEN, Seat, Verb
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
-from pyhudi.metadata.changes import records_of_commit
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.table import open_metadata
-from pyhudi.metadata.writer import publish_changes, remove_instant, remove_logs
+from pyhudi.metadata.partitions.changes import records_of_commit
+from pyhudi.metadata.state import open_metadata
+from pyhudi.metadata.table.commit import publish_changes, remove_instant, remove_logs
 from pyhudi.options import Settings
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState

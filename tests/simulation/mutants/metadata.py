@@ -5,13 +5,13 @@ from typing import Any
 
 from tests.simulation.mutants.mutant import Mutant, always
 
-from pyhudi.metadata.table import metadata_state, request_commit
-from pyhudi.metadata.writer import MetadataCommit
+from pyhudi.metadata.state import metadata_state, request_commit
+from pyhudi.metadata.table.commit import MetadataCommit
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 
-WRITER = "pyhudi.metadata.writer"
+WRITER = "pyhudi.metadata.table.commit"
 
 
 def requesting(prepare: Callable[..., None]) -> Callable[..., None]:
@@ -36,6 +36,6 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a delta commit counts while its commit is pending",
         "metadata-eager-dead",
-        (("pyhudi.metadata.table.pending_instants", always(())),),
+        (("pyhudi.metadata.state.pending_instants", always(())),),
     ),
 )

@@ -16,7 +16,7 @@ from pyhudi.filegroup.listing import walk_directories
 from pyhudi.filegroup.log_commands import find_command, slice_logs
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import MarkerKind, is_log_by, markers_directory, parse_file
-from pyhudi.metadata.writer import remove_logs
+from pyhudi.metadata.table.commit import remove_logs
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.timeline.instant import InstantTime

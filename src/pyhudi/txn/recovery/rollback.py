@@ -19,10 +19,9 @@ from pyhudi.errors import (
     CorruptData,
     PreconditionFailed,
 )
-from pyhudi.metadata.files import file_entries
-from pyhudi.metadata.records import files_records
-from pyhudi.metadata.rollback import roll_back_metadata
-from pyhudi.metadata.writer import publish_changes
+from pyhudi.metadata.partitions.changes import records_of_rollback
+from pyhudi.metadata.table.commit import publish_changes
+from pyhudi.metadata.table.rollback import roll_back_metadata
 from pyhudi.options import Settings, option
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -305,9 +304,8 @@ def _roll_back_metadata(
     completion = _issue(state, timeline, settings, after=rollback, target=target)
     roll_back_metadata(fresh, timeline, target, rollback, completion)
     if left := appended_files(partitions):
-        records = [files_records(file_entries(left, left))]
         issue = partial(_issue, state, timeline, settings, after=completion, target=target)
-        publish_changes(fresh, rollback, lambda _: records, settings, issue)
+        publish_changes(fresh, rollback, lambda told: records_of_rollback(told, left), settings, issue)
 
 
 def _complete_rollback(

@@ -1,0 +1,77 @@
+"""The metadata table's partitions and file groups: names, numbers, and which group has a key.
+
+Pure. Start at `MetadataPartition` and `group_of_keys`.
+
+Spec: format/metadata-table 3.1-3.4.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData
+from pyhudi.hashing import java_hash
+
+__all__ = [
+    "KEPT_UP",
+    "MetadataPartition",
+    "RecordKind",
+    "file_groups_count",
+    "group_number",
+    "group_of_keys",
+]
+
+_GROUP: Final = re.compile(r".+?-(\d{1,9})(?:-0)?", re.ASCII)
+
+
+class MetadataPartition(StrEnum):
+    """A partition that pyhudi keeps up to date; the value is its directory, in the order in which they are built."""
+
+    FILES = "files"
+    COLUMN_STATS = "column_stats"
+    PARTITION_STATS = "partition_stats"
+
+
+KEPT_UP: Final = frozenset(partition.value for partition in MetadataPartition)
+
+
+class RecordKind:
+    """The `type` of a record.   Spec: format/metadata-table 2.2."""
+
+    ALL_PARTITIONS: Final = 1
+    FILES: Final = 2
+    COLUMN_STATS: Final = 3
+    PARTITION_STATS: Final = 6
+
+
+def group_number(file_id: str) -> int:
+    """Return a file group's number; -1 where its file id has none."""
+    match = _GROUP.fullmatch(file_id)
+    return -1 if match is None else int(match.group(1))
+
+
+def file_groups_count(file_ids: Sequence[str]) -> int:
+    """Check the file groups that a partition was found to have, and count them: their number is fixed for life.
+
+    Raises: CorruptData where one or all are missing: keys would be looked for in another group than they are in.
+    """
+    found = sorted(set(file_ids))
+    if not found:
+        raise CorruptData("a metadata partition has no file groups")
+    if [group_number(name) for name in found] != list(range(len(found))):
+        raise CorruptData("file groups of a metadata partition are missing or are not numbered", file_ids=found[:10])
+    return len(found)
+
+
+def group_of_keys(keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
+    """Return in which file group each record key is, by Java's hash of its text.
+
+    Shape:  n keys -> n numbers below `groups_count`.
+    Spec:   format/metadata-table 3.4.
+    """
+    return np.abs(java_hash(keys).astype(np.int64)) % groups_count

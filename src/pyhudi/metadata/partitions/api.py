@@ -1,0 +1,175 @@
+"""What a kind of metadata partition says of itself, and what it is told of an action. Start at `PartitionKind`.
+
+A new kind is one file beside this one, a value in `partitions.kinds` and its name in `metadata.names`.
+
+Spec: format/metadata-table 3.1-3.4, 7.2.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.errors import OptionError
+from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.reader import Entries
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.state import MetadataTable
+from pyhudi.options import Option, Settings
+from pyhudi.state.config import TableConfig
+from pyhudi.state.model import TableState
+from pyhudi.timeline.metadata import CommitMetadata
+
+__all__ = [
+    "Clean",
+    "Commit",
+    "Comparison",
+    "FilesTold",
+    "Need",
+    "PartitionKind",
+    "Stored",
+    "TaskRunner",
+    "asked_groups",
+    "file_group",
+]
+
+TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Runs a function over tasks, as `Engine.run` does."""
+
+
+class Need(StrEnum):
+    """What an action has to bring along for the records of a partition, beside the names of its files."""
+
+    FOOTERS = "footers"
+    """Statistics of the columns of each file that was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What a commit changes."""
+
+    state: TableState
+    metadata: CommitMetadata
+    schema: str | None
+    """The table's, in Avro."""
+    footers: pa.Table
+    """`column_stats_schema`, of the files that were written; no row where no partition needs them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clean:
+    """What a clean takes away."""
+
+    deleted: Mapping[str, Collection[str]]
+    """File names by partition path."""
+    dropped: Collection[str]
+    """Partition paths that are gone."""
+    columns: Sequence[str]
+    """The columns that have statistics; none where the table's schema is not known."""
+    table_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What a table has stored, for a partition to be built from."""
+
+    partitions: Sequence[PartitionPath]
+    sizes: Mapping[str, Mapping[str, int]]
+    """Bytes of each file, by partition path and name."""
+    footers: pa.Table
+    """As of a commit."""
+    table_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesTold:
+    """What the files of a table say of themselves, for a check."""
+
+    footers: pa.Table
+    """As of a commit, of every file."""
+    newest: pa.Array
+    """Paths of the files of the newest slices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Statistics by their record keys: those that are stored, and those that hold."""
+
+    stored_keys: pa.Array
+    stored: pa.Table
+    actual_keys: pa.Array
+    actual: pa.Table
+
+
+class PartitionKind(Protocol):
+    """One kind of partition: its records for every action, and where they are."""
+
+    @property
+    def name(self) -> MetadataPartition:
+        """Return its directory's name."""
+
+    @property
+    def file_id_prefix(self) -> str:
+        """Return how the ids of its file groups begin."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Return what a commit has to bring along."""
+
+    @property
+    def enabled_by(self) -> Option[bool] | None:
+        """Return the option by which a new metadata table has it; None where each one has."""
+
+    @property
+    def is_defined(self) -> bool:
+        """Return whether the file of index definitions names it."""
+
+    @property
+    def is_of_newest(self) -> bool:
+        """Return whether it tells of the newest moment only, so that an older reading of a table cannot use it."""
+
+    def is_first(self, config: TableConfig, settings: Settings) -> bool:
+        """Return whether a new metadata table gets it."""
+
+    def groups(self, settings: Settings) -> int:
+        """Return how many file groups it is built with.   Raises: OptionError for fewer than one."""
+
+    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
+        """Return in which file group each record key is.   Shape: n keys -> n numbers below `groups_count`."""
+
+    def records_of_commit(self, commit: Commit) -> MetadataRecords:
+        """Return what a commit of any action changes."""
+
+    def records_of_clean(self, clean: Clean) -> MetadataRecords | None:
+        """Return what a clean changes; None for nothing."""
+
+    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> MetadataRecords | None:
+        """Return what a rollback adds: sizes of the log files it wrote or left, by partition path and name."""
+
+    def build(self, stored: Stored) -> MetadataRecords:
+        """Return all records, from what is stored."""
+
+    def fold(self, table: MetadataTable, entries: Entries) -> MetadataRecords:
+        """Fold the layers of one file group into one record a key; what was deleted is left out."""
+
+    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
+        """Put what is stored beside what files say; None where only a listing can tell, which `queries.check` makes."""
+
+
+def file_group(kind: PartitionKind, number: int) -> FileGroupId:
+    """Return one file group by its number; its file id is like `files-0000-0`."""
+    file_id = FileId(f"{kind.file_id_prefix}-{number:04d}-0")
+    return FileGroupId(partition=PartitionPath(kind.name), file_id=file_id)
+
+
+def asked_groups(settings: Settings, count: Option[int]) -> int:
+    """Return the number of file groups that an option asks for.   Raises: OptionError for fewer than one."""
+    asked = settings.get(count)
+    if asked < 1:
+        raise OptionError("a metadata partition has at least one file group", key=count.key, value=asked)
+    return asked

@@ -1,0 +1,46 @@
+"""Which columns of a table have statistics in its metadata table. Pure. Start at `indexed_columns`.
+
+Spec: format/metadata-table 6.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.metadata.stats.values import can_encode
+from pyhudi.options import Settings, option
+from pyhudi.schema.meta_fields import META_FIELDS, without_meta_fields
+
+__all__ = ["COLUMN_LIST", "MOST_COLUMNS", "indexed_columns"]
+
+COLUMN_LIST: Final = option(
+    "hoodie.metadata.index.column.stats.column.list",
+    "",
+    "The columns that get statistics, with commas between; else the first ones that can have them.",
+)
+MOST_COLUMNS: Final = option(
+    "hoodie.metadata.index.column.stats.max.columns.to.index",
+    32,
+    "How many columns get statistics where none are named; Hudi's own come on top.",
+)
+_OWN: Final = ("_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path")
+_ALL_COLUMNS: Final = 6
+"""Up to this table version all columns get statistics, Hudi's own five too."""
+
+
+def indexed_columns(
+    schema: pa.Schema, settings: Settings, table_version: int, *, has_meta_fields: bool
+) -> tuple[str, ...]:
+    """Name the columns that get statistics: those of Hudi first, then in the order of the schema.
+
+    Fields inside structs are left out: nothing that pyhudi reads with asks for them.
+    """
+    own = without_meta_fields(schema)
+    fit = [field.name for field in own if can_encode(field.type, table_version)]
+    if settings.has(COLUMN_LIST) and settings.get(COLUMN_LIST).strip():
+        named = {name.strip() for name in settings.get(COLUMN_LIST).split(",")}
+        fit = [name for name in fit if name in named]
+    elif table_version > _ALL_COLUMNS:
+        fit = fit[: settings.get(MOST_COLUMNS)]
+    meta = () if not has_meta_fields else META_FIELDS if table_version <= _ALL_COLUMNS else _OWN
+    return (*meta, *fit)

@@ -1,0 +1,1 @@
+"""What changes a metadata table: delta commits, building, compaction, rollback."""

@@ -1,0 +1,253 @@
+"""Write what an action changes to the metadata table, as one delta commit of the action's instant.
+
+Records are encoded and, in layout 2, written to log files before the table lock is taken; the delta commit's instants
+are written under the lock, right before the action's own instant is completed, because Apache Hudi rolls back what it
+finds pending. Start at `MetadataCommit`.
+
+Spec: format/metadata-table 7.1, 7.2, 7.5.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
+
+from pyhudi.errors import FileMissing, InternalError, WriteConflict
+from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.names import parse_log_file
+from pyhudi.metadata.definitions import define_new_columns
+from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
+from pyhudi.metadata.records import FILES_FIELD, STATS_FIELD, MetadataRecords
+from pyhudi.metadata.state import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
+from pyhudi.metadata.stats.value_types import as_defined
+from pyhudi.metadata.table.agreement import CHECK_METADATA, require_told_files
+from pyhudi.metadata.table.compaction import finish_compaction, is_compaction_due
+from pyhudi.metadata.table.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
+from pyhudi.options import Settings
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.active import load_timeline, remove_pending
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["MetadataCommit", "RecordsOf", "find_logs", "publish_changes", "remove_instant", "remove_logs"]
+
+RecordsOf = Callable[[TableState], Sequence[MetadataRecords]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """Records of an action, encoded for file groups of the metadata table."""
+
+    revision: int
+    partitions: tuple[str, ...]
+    """The partitions that the metadata table had."""
+    touched: tuple[PartitionPath, ...]
+    """The partitions of the table whose files change."""
+    columns: frozenset[str]
+    """The columns whose statistics change."""
+    logs: tuple[GroupLog, ...]
+    written: Mapping[str, tuple[WriteStat, ...]] | None
+    """The log files, by partition; None where they are written under the lock."""
+    slices: Mapping[FileId, InstantTime]
+    """The file groups that there are, and the base instant of the slice that each log file belongs to."""
+
+
+@dataclass(slots=True)
+class MetadataCommit:
+    """The delta commit of the metadata table that goes with one action; nothing, for a table that has none."""
+
+    time: InstantTime
+    records: RecordsOf | None
+    """Makes the action's records for the metadata table that a table has by then."""
+    settings: Settings
+    is_compaction_due: bool = False
+    """Set when it is published: the metadata table is to be compacted."""
+    _prepared: _Prepared | None = None
+
+    def prepare(self, state: TableState, timeline: Timeline, *, revision: int = 0) -> None:
+        """Encode the records, and write them to log files where their names do not depend on other writers.
+
+        `revision` is in the names of log files: what is written again under one instant never meets what was there.
+
+        Cost:   a listing of the metadata table's timeline and of each partition; a put a file group.
+        Raises: CorruptData, StorageUnavailable.
+        """
+        self.withdraw(state)
+        if not state.config.metadata_partitions:
+            return
+        if self.records is None:
+            raise InternalError("this action does not say what changes in the metadata table", instant=self.time)
+        table = open_metadata(state, timeline)
+        version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
+        logs: list[GroupLog] = []
+        records = self.records(state)
+        for one in (as_defined(state, made) for made in records):
+            if len(one.keys):
+                logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
+        is_early = table.state.layout.timeline_layout > 1
+        self._prepared = _Prepared(
+            revision=revision,
+            partitions=state.config.metadata_partitions,
+            touched=_touched(records),
+            columns=_columns(records),
+            logs=tuple(logs),
+            written=write_logs(table, logs, self.time, revision) if is_early else None,
+            slices=_slices(table, logs),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to publish."""
+        return self._prepared is None
+
+    def fits(self, state: TableState) -> bool:
+        """Return whether the table still has the metadata table that was prepared for.
+
+        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours.
+
+        Cost: a look at each log file, several at once.
+        """
+        prepared = self._prepared
+        if prepared is None or state.config.metadata_partitions != prepared.partitions:
+            return prepared is None and not state.config.metadata_partitions
+        paths = [str(stat.path) for stats in (prepared.written or {}).values() for stat in stats]
+        try:
+            at_once(metadata_state(state).storage.head, paths)
+        except FileMissing:
+            return False
+        return True
+
+    def publish(self, state: TableState, timeline: Timeline, completion_time: InstantTime) -> None:
+        """Make the delta commit: requested, inflight, completed. It counts once the action itself is completed.
+
+        What an earlier attempt of the same action left under its instant is taken away first.
+
+        Locks:  the table lock is held.
+        Raises: CommitUnknown, StorageUnavailable: the action must not be completed then.
+        """
+        if self._prepared is None:
+            return
+        table, written, slices = open_metadata(state, timeline), self._prepared.written, self._prepared.slices
+        if written is None:
+            if finish_compaction(table, self.settings, lambda: completion_time):
+                table = open_metadata(state, timeline)
+            slices = self._same_groups(_slices(table, self._prepared.logs))
+            written = write_logs(table, self._prepared.logs, self.time, self._prepared.revision)
+        operation = WriteOperation.UPSERT_PREPPED
+        instant = Instant(requested_time=self.time, action=Action.DELTACOMMIT, state=State.REQUESTED)
+        self.is_compaction_due = is_compaction_due(table, self.settings)
+        remove_instant(table, self.time)
+        profile = CommitMetadata(operation=operation, stats=_profile(slices, written))
+        started = request_commit(table.state, instant, profile)
+        complete_commit(table.state, started, CommitMetadata(operation=operation, stats=written), completion_time)
+        define_new_columns(state, self._prepared.columns)
+        if self.settings.get(CHECK_METADATA):
+            require_told_files(state, timeline, self.time, self._prepared.touched)
+
+    def _same_groups(self, slices: Mapping[FileId, InstantTime]) -> Mapping[FileId, InstantTime]:
+        """Check that keys are in the file groups that they were encoded for.
+
+        Raises: WriteConflict where the metadata table was built anew meanwhile with another number of groups.
+        """
+        if self._prepared is not None and slices.keys() != self._prepared.slices.keys():
+            raise WriteConflict(
+                "the metadata table was built anew as this write worked; write again", instant=self.time
+            )
+        return slices
+
+    def withdraw(self, state: TableState) -> None:
+        """Delete the log files of what is not going to be published."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            own = metadata_state(state)
+            for stats in (prepared.written or {}).values():
+                for stat in stats:
+                    own.storage.delete(str(stat.path))
+
+
+def _touched(records: Sequence[MetadataRecords]) -> tuple[PartitionPath, ...]:
+    keys = [key for one in records if one.field == FILES_FIELD for key in one.keys.to_pylist()]
+    return tuple(PartitionPath(partition_path(key)) for key in keys if key != ALL_PARTITIONS)
+
+
+def _columns(records: Sequence[MetadataRecords]) -> frozenset[str]:
+    found = [one.values.field("columnName") for one in records if one.field == STATS_FIELD]
+    return frozenset(name for names in found for name in pc.unique(names).to_pylist() if name is not None)
+
+
+def publish_changes(
+    state: TableState, time: InstantTime, records: RecordsOf, settings: Settings, issue: Callable[[], InstantTime]
+) -> None:
+    """Make the delta commit of an action that changes the table under the table lock; nothing without a metadata table.
+
+    `issue` makes the completion time. What another process wrote for the same action is replaced.
+
+    Locks:  the table lock is held.
+    """
+    fresh = open_state(state.storage, state.env)
+    timeline = load_timeline(fresh)
+    changes = MetadataCommit(time, records, settings)
+    if fresh.config.metadata_partitions:
+        remove_logs(fresh, time)
+    changes.prepare(fresh, timeline)
+    if not changes.is_empty:
+        changes.publish(fresh, timeline, issue())
+
+
+def find_logs(state: TableState, time: InstantTime) -> list[str]:
+    """List the log files that carry an instant in their names, by their paths in the metadata table.
+
+    Cost: a listing of each partition of the metadata table. Nothing in layout 1, where names do not tell.
+    """
+    own, found = metadata_state(state), []
+    if own.layout.timeline_layout == 1:
+        return []
+    for partition in map(PartitionPath, state.config.metadata_partitions):
+        for status in own.storage.list_directory(partition).files:
+            file = parse_log_file(partition, status)
+            if file is not None and file.instant == time:
+                found.append(file.path)
+    return found
+
+
+def remove_logs(state: TableState, time: InstantTime) -> None:
+    """Delete all log files that carry an instant in their names.   Cost: as `find_logs`."""
+    own = metadata_state(state)
+    for path in find_logs(state, time):
+        own.storage.delete(path)
+
+
+def _slices(table: MetadataTable, logs: Sequence[GroupLog]) -> dict[FileId, InstantTime]:
+    """Return the base instant of each file group of the partitions that are written."""
+    partitions = dict.fromkeys(one.partition for one in logs)
+    return {one.group.file_id: one.base_instant for where in partitions for one in table.file_groups(where)}
+
+
+def _profile(
+    slices: Mapping[FileId, InstantTime], written: Mapping[str, Sequence[WriteStat]]
+) -> dict[str, tuple[WriteStat, ...]]:
+    """Return what the inflight instant says: for each file group the slice and how many records it gets."""
+    return {
+        partition: tuple(
+            WriteStat(
+                file_id=stat.file_id,
+                path=None,
+                prev_commit=slices[FileId(str(stat.file_id))],
+                num_update_writes=stat.num_update_writes,
+            )
+            for stat in stats
+        )
+        for partition, stats in written.items()
+    }
+
+
+def remove_instant(table: MetadataTable, time: InstantTime) -> None:
+    """Take an instant of the metadata table off its timeline, pending or completed."""
+    for one in table.timeline.instants:
+        if one.requested_time == time and one.action is Action.DELTACOMMIT:
+            if one.is_completed:
+                table.state.storage.delete(f"{table.state.layout.timeline_path}/{one.file_name}")
+            remove_pending(table.state, replace(one, state=State.INFLIGHT, completion_time=None))

@@ -1,0 +1,232 @@
+"""Build a metadata table, or one partition of it, from what a table's commits have written.
+
+Each partition is built by a delta commit of its own, at a time before all instants: empty logs make its file groups
+visible, base files hold the first records, and only then the table's properties name the partition. A crash before
+that leaves files which no reader opens, and which the next call deletes. Start at `initialise`.
+
+Spec: format/metadata-table 3.5-3.7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import FileMissing, InternalError
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.listing import at_once, encode_partition_metadata
+from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
+from pyhudi.formats.properties import java_date
+from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.api import Stored, TaskRunner, file_group
+from pyhudi.metadata.partitions.changes import footers_of_files
+from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers
+from pyhudi.metadata.records import MetadataRecords, encode_records
+from pyhudi.metadata.state import complete_commit, metadata_properties, metadata_state, request_commit
+from pyhudi.metadata.stats.value_types import as_defined
+from pyhudi.metadata.table.base_files import base_file, base_file_content
+from pyhudi.metadata.table.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
+from pyhudi.options import Settings
+from pyhudi.state.config import TableConfig
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import create_state, has_properties, update_properties
+from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.history import find_archived
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
+from pyhudi.timeline.view import Timeline, is_committed, latest_write
+
+__all__ = ["initialise", "stored_records", "stored_stats"]
+
+_BEFORE_ALL: Final = "0" * 14
+_FIRST_SUFFIX: Final = {1: 10, 2: 0}
+"""By timeline layout."""
+
+
+def initialise(
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    records: Sequence[MetadataRecords],
+    settings: Settings,
+) -> TableState:
+    """Build partitions and name them in the table's properties; returns the table as it is then.
+
+    A partition that is there is built anew.
+
+    Locks: the table lock is held.
+    Cost:  writes what `records` hold.
+    """
+    own = metadata_state(state)
+    if not state.config.metadata_partitions:
+        state.storage.delete_tree(METADATA_TABLE_PATH)
+    if not has_properties(own.storage):
+        create_state(own.storage, state.env, metadata_properties(state.config))
+    for one in (as_defined(state, made) for made in records):
+        own.storage.delete_tree(one.partition)
+        time = _bootstrap_time(own, timeline)
+        _build(state, own, one, time=time, completion_time=completion_time, settings=settings)
+    names = sorted({*state.config.metadata_partitions, *(one.partition.value for one in records)})
+    changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ""), strict=True))
+    if state.layout.has_completion_times:
+        changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
+    stored = update_properties(state.storage, state.env, changes)
+    return replace(state, config=TableConfig.of(stored))
+
+
+def stored_records(
+    state: TableState,
+    timeline: Timeline,
+    schema: str | None,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None = None,
+) -> list[MetadataRecords]:
+    """List the table: its partitions and the files that completed instants have written, and their statistics.
+
+    The records are in the order in which partitions are built. `schema` is the table's, in Avro; `known` are
+    statistics of `stored_stats`.
+
+    Cost: a listing of every directory; where statistics are kept, what they cost of each file of which none are known.
+    """
+    partitions, sizes, measured = _stored(state, timeline)
+    kept = first_partitions(state.config, settings)
+    files = measured if need_footers(kept) else []
+    footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
+    stored = Stored(partitions=partitions, sizes=sizes, footers=footers, table_version=state.config.table_version)
+    return [kind.build(stored) for kind in kinds_of(kept)]
+
+
+def stored_stats(
+    state: TableState, timeline: Timeline, schema: str | None, settings: Settings, run: TaskRunner
+) -> pa.Table | None:
+    """Read the statistics of the files there are, for `stored_records` to begin with; None where none are kept.
+
+    Locks:  none need be held: what is committed meanwhile is read by `stored_records`.
+    Cost:   a listing of every directory; what the statistics of each file cost.
+    """
+    if not schema or not need_footers(first_partitions(state.config, settings)):
+        return None
+    try:
+        _, _, measured = _stored(state, timeline)
+        return footers_of_files(state, measured, schema, settings=settings, run=run)
+    except FileMissing:  # cleaned since it was listed
+        return None
+
+
+def _stored(
+    state: TableState, timeline: Timeline
+) -> tuple[Sequence[PartitionPath], dict[str, dict[str, int]], list[tuple[PartitionPath, str]]]:
+    """List partitions, the sizes of files that count by partition and name, and those that have statistics."""
+    index = storage_index(state, timeline)
+    partitions = index.partitions()
+    sizes: dict[str, dict[str, int]] = {}
+    measured: list[tuple[PartitionPath, str]] = []
+    files = index.files(partitions)
+    for where, name, size_bytes in zip(*(files.column(one).to_pylist() for one in files.column_names), strict=True):
+        file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=size_bytes, modified_ms=0))
+        if file is not None and _counts(state, timeline, file):
+            sizes.setdefault(where, {})[name] = size_bytes
+            is_change_log = isinstance(file, LogFile) and file.suffix
+            measured += [] if is_change_log else [(file.partition, name)]
+    return partitions, sizes, measured
+
+
+def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:
+    """Return whether a completed instant wrote a file; log names of layout 1 do not tell theirs."""
+    is_untold = isinstance(file, LogFile) and not state.layout.has_completion_times
+    return is_untold or is_committed(timeline, file.instant)
+
+
+def _build(
+    state: TableState,
+    own: TableState,
+    records: MetadataRecords,
+    *,
+    time: InstantTime,
+    completion_time: InstantTime,
+    settings: Settings,
+) -> None:
+    """Write one partition's file groups, by a delta commit."""
+    instant = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
+    instant = request_commit(own, instant, None)
+    partition, now_ms = PartitionPath(records.partition), state.env.now_ms()
+    header = encode_partition_metadata(partition, time, java_date(now_ms, state.env.zone()))
+    own.storage.put(f"{partition}/{PARTITION_METADATA}", header)
+    groups_count = kind_of(records.partition).groups(settings)
+    logs = [_empty_log(records.partition, group, time) for group in range(groups_count)]
+    at_once(lambda path: own.storage.put(path, empty_group_log(time)), [one.path for one in logs])
+    written = _write_base_files(own, records, groups_count, time, settings)
+    operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.timeline_layout > 1 else WriteOperation.BULK_INSERT
+    stats = {records.partition.value: written} if written else {}
+    metadata = CommitMetadata(operation=operation, stats=stats)
+    complete_commit(own, instant, metadata, completion_time)
+
+
+def _empty_log(partition: MetadataPartition, group: int, time: InstantTime) -> LogFile:
+    return LogFile(
+        partition=PartitionPath(partition),
+        file_id=file_group(kind_of(partition), group).file_id,
+        instant=time,
+        version=1,
+        write_token=EMPTY_GROUP,
+        suffix="",
+        size_bytes=0,
+    )
+
+
+def _write_base_files(
+    own: TableState, records: MetadataRecords, groups_count: int, time: InstantTime, settings: Settings
+) -> tuple[WriteStat, ...]:
+    """Write a base file for each file group that has records."""
+    version = own.config.table_version
+    entries, kind = encode_records(records, version), kind_of(records.partition)
+    places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
+    contents: dict[str, bytes] = {}
+    stats = []
+    for group in sorted(set(places.tolist())):
+        part = entries.filter(pa.array(places == group)).combine_chunks()
+        content = base_file_content(part, version, settings.get(BLOCK_BYTES))
+        file = base_file(file_group(kind, group), time, f"{group}-0-0", len(content))
+        contents[file.path] = content
+        stats.append(_base_stat(file, part.num_rows))
+    at_once(lambda path: own.storage.put(path, contents[path]), list(contents))
+    return tuple(stats)
+
+
+def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:
+    return WriteStat(
+        file_id=file.file_id,
+        path=file.path,
+        num_writes=rows_count,
+        num_inserts=rows_count,
+        total_write_bytes=file.size_bytes,
+        partition_path=file.partition,
+        file_size_in_bytes=file.size_bytes,
+        scan_time_ms=0,
+        upsert_time_ms=0,
+        create_time_ms=0,
+    )
+
+
+def _bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
+    """Return the first time that no partition was built at.   Spec: format/metadata-table 3.6."""
+    layout, newest = own.layout.timeline_layout, latest_write(timeline)
+    before = newest.requested_time if layout == 1 and newest is not None else _BEFORE_ALL
+    taken = {one.requested_time for one in load_timeline(own).instants}
+    times = (InstantTime(f"{before}{number:03d}") for number in range(_FIRST_SUFFIX[layout], 1000))
+    free = next((time for time in times if time not in taken and not _is_archived(own, time)), None)
+    if free is None:
+        raise InternalError("a metadata table was built a thousand times", path=own.storage.url)
+    return free
+
+
+def _is_archived(own: TableState, time: InstantTime) -> bool:
+    """Return whether a partition was built at a time long ago; in layout 1 no time comes again."""
+    return own.layout.timeline_layout > 1 and bool(find_archived(own, time))

@@ -1,0 +1,218 @@
+"""Bring a table's metadata table into the shape that a write keeps up to date, before the write begins.
+
+A partition that missed one commit makes every reader of it wrong, so what cannot be kept up goes first. Start at
+`prepare_metadata_table`.
+
+Spec: format/metadata-table 1.3.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptData, FileMissing, NotBuilt
+from pyhudi.metadata.definitions import define_column_stats, drop_definitions
+from pyhudi.metadata.names import KEPT_UP
+from pyhudi.metadata.partitions.api import TaskRunner
+from pyhudi.metadata.partitions.changes import stats_columns
+from pyhudi.metadata.partitions.kinds import kind_of, kinds_of, need_footers
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.state import has_other_layout, open_metadata
+from pyhudi.metadata.table.compaction import finish_compaction
+from pyhudi.metadata.table.initialise import initialise, stored_records, stored_stats
+from pyhudi.options import Settings, option
+from pyhudi.state.config import TableConfig
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table, lists_files
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import update_properties
+from pyhudi.timeline.active import load_timeline, remove_pending
+from pyhudi.timeline.columns import committed_schema
+from pyhudi.timeline.instant import Action, InstantTime
+from pyhudi.timeline.view import Timeline, pending_instants
+
+__all__ = [
+    "METADATA_TABLE",
+    "has_upkeep",
+    "known_stats",
+    "prepare_metadata_table",
+    "read_ahead",
+    "rebuild_partitions",
+    "records_to_build",
+]
+
+METADATA_TABLE: Final = option(
+    "hoodie.metadata.enable",
+    True,
+    "A new table gets a metadata table; given as true, an older one gets it by its next write. false: a write to a "
+    "table that has one drops it first.",
+)
+AUTO_DELETE: Final = option(
+    "hoodie.metadata.auto.delete.partitions",
+    True,
+    "Partitions of the metadata table that pyhudi cannot keep up to date are dropped by the first write; false: the "
+    "write is refused.",
+)
+_log = logging.getLogger("pyhudi.metadata")
+
+
+def has_upkeep(state: TableState, settings: Settings) -> bool:
+    """Return whether a write has something to do before it begins: see `prepare_metadata_table`."""
+    if not settings.get(METADATA_TABLE):
+        return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
+    if state.config.metadata_partitions:
+        return bool(_left_behind(state)) or has_other_layout(state)
+    return settings.has(METADATA_TABLE)
+
+
+def read_ahead(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
+    """Read the statistics that building a metadata table needs, before the table lock is taken.
+
+    Cost: a listing of every directory, and the footer of each base file; nothing where none is to be built.
+    """
+    is_built = not state.config.metadata_partitions or has_other_layout(state)
+    if not is_built or not settings.get(METADATA_TABLE):
+        return None
+    return known_stats(state, _keeping_statistics(state, settings), run)
+
+
+def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
+    """Read the statistics of the base files there are; None where there are none.   Cost: as `stored_stats`."""
+    timeline = load_timeline(state)
+    if not timeline.completed:
+        return None
+    return stored_stats(state, timeline, _schema(state, timeline), settings, run)
+
+
+def prepare_metadata_table(
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None = None,
+) -> TableState:
+    """Drop the metadata table, or what of it is not kept up; or build it. Returns the table as it is then.
+
+    One of another layout is built anew, with what it had.
+
+    `known` are statistics that were read ahead.
+
+    Locks:  the table lock is held.
+    Cost:   where it is built, a listing of every directory, and the footers of base files that were written since.
+    Raises: NotBuilt for partitions that are not to be dropped.
+    """
+    if not settings.get(METADATA_TABLE):
+        return drop_metadata_table(state)
+    left_behind = _left_behind(state)
+    if left_behind:
+        state = _without(state, left_behind, settings)
+        if not has_other_layout(state):
+            return state
+    schema, settings = _schema(state, timeline), _keeping_statistics(state, settings)
+    records = stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+    state = _of_same_layout(state)
+    _define(state, records, schema, settings)
+    return initialise(state, timeline, completion_time, records, settings)
+
+
+def _keeping_statistics(state: TableState, settings: Settings) -> Settings:
+    """Return options by which a metadata table that is built anew has the statistics that it had."""
+    options = [kind.enabled_by for kind in kinds_of(state.config.metadata_partitions)]
+    had = {one.key: "true" for one in options if one is not None}
+    return settings.over(Settings(had))
+
+
+def _of_same_layout(state: TableState) -> TableState:
+    """Drop a metadata table of another layout, which is built anew; returns the table as it is then."""
+    if not has_other_layout(state):
+        return state
+    _log.warning(
+        "the metadata table of %s is of a later version than the table, as Apache Hudi's run_compaction leaves it; it"
+        " is built anew",
+        state.config.name,
+    )
+    return drop_metadata_table(state)
+
+
+def records_to_build(
+    state: TableState,
+    timeline: Timeline,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    known: pa.Table | None,
+    wanted: Collection[str],
+) -> list[MetadataRecords]:
+    """Return the records of partitions that are going to be built, from what is stored.   Cost: as `stored_records`."""
+    schema = _schema(state, timeline) if need_footers(wanted) else None
+    return stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+
+
+def rebuild_partitions(
+    state: TableState,
+    timeline: Timeline,
+    completion_time: InstantTime,
+    records: Sequence[MetadataRecords],
+    settings: Settings,
+) -> TableState:
+    """Build partitions of a metadata table anew; others stay as they are. Returns the table as it is then.
+
+    While it is being built a partition is in no property, and none is where `files` is: a crash leaves a table that
+    readers list.
+
+    Locks: the table lock is held.
+    """
+    state = _of_same_layout(state)
+    names = {one.partition.value for one in records}
+    left = [] if lists_files(names) else [one for one in state.config.metadata_partitions if one not in names]
+    update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(left)})
+    _settle_compaction(state, timeline, completion_time, settings)
+    _define(state, records, _schema(state, timeline), settings)
+    return initialise(state, timeline, completion_time, records, settings)
+
+
+def _settle_compaction(state: TableState, timeline: Timeline, completion_time: InstantTime, settings: Settings) -> None:
+    """Finish a compaction that is pending; one whose files are gone is taken away, and leaves none that counts."""
+    table = open_metadata(state, timeline)
+    try:
+        finish_compaction(table, settings, lambda: completion_time)
+    except (CorruptData, FileMissing):
+        for one in pending_instants(table.timeline):
+            if one.action is Action.COMPACTION:
+                remove_pending(table.state, one)
+
+
+def _define(state: TableState, records: Sequence[MetadataRecords], schema: str | None, settings: Settings) -> None:
+    """Write which columns have statistics, where those are built."""
+    if state.layout.has_completion_times and any(kind_of(one.partition).is_defined for one in records):
+        define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
+
+
+def _schema(state: TableState, timeline: Timeline) -> str | None:
+    return committed_schema(state, timeline)[0] or state.config.create_schema
+
+
+def _left_behind(state: TableState) -> list[str]:
+    """Name the partitions that a write of ours would leave behind."""
+    return [name for name in state.config.metadata_partitions if name not in KEPT_UP]
+
+
+def _without(state: TableState, partitions: Sequence[str], settings: Settings) -> TableState:
+    """Drop partitions: first from the properties, so that no reader opens what is going to be deleted."""
+    if not settings.get(AUTO_DELETE):
+        raise NotBuilt(
+            f"pyhudi does not keep these indexes up to date yet; let {AUTO_DELETE.key} drop them, or write with Apache "
+            "Hudi",
+            partitions=list(partitions),
+        )
+    kept = [name for name in state.config.metadata_partitions if name not in partitions]
+    stored = update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(kept)})
+    drop_definitions(state, partitions)
+    for name in partitions:
+        state.storage.delete_tree(f"{METADATA_TABLE_PATH}/{name}")
+    _log.warning("indexes of %s that pyhudi does not keep up to date were dropped: %s", state.config.name, partitions)
+    return replace(state, config=TableConfig.of(stored))
