@@ -1,0 +1,97 @@
+"""What a surface gives to statements: a catalog of tables, the rows of queries and the values of expressions.
+
+Spark and duckdb are the two surfaces. Start at `Runner`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyhudi.statements.model import TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pyhudi.table import Table
+
+__all__ = ["Catalog", "Entry", "Runner"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A table as a catalog has it."""
+
+    name: TableName
+    """The name in full: with its database, where the catalog has databases."""
+    location: str
+    """The table's base path or URL."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Table properties of the statement that made it: `primaryKey`, `type`, and options for every write."""
+    is_managed: bool = False
+    """Whether the catalog chose the location, so that dropping the table deletes its files."""
+    comment: str | None = None
+
+
+class Catalog(Protocol):
+    """Tables by name. Names are matched as the surface matches them."""
+
+    def find(self, name: TableName) -> Entry | None:
+        """Return the Hudi table of a name; None for a view, a table of another format, and a name that is not there."""
+        ...
+
+    def exists(self, name: TableName) -> bool:
+        """Return whether a table or view of any format has this name."""
+        ...
+
+    def location_of_new(self, name: TableName) -> str:
+        """Return where a table goes for which no location is given.   Raises: InvalidInput where there is none."""
+        ...
+
+    def create(self, entry: Entry, schema: "pa.Schema") -> None:
+        """Add a table whose files are there.   Raises: TableExists."""
+        ...
+
+    def drop(self, name: TableName) -> None:
+        """Remove a table's entry; its files stay."""
+        ...
+
+    def rename(self, name: TableName, to: TableName) -> None:
+        """Set the name of a table.   Raises: TableExists."""
+        ...
+
+    def set_properties(self, name: TableName, properties: Mapping[str, str], unset: tuple[str, ...] = ()) -> None:
+        """Set some table properties, and remove others."""
+        ...
+
+    def set_schema(self, name: TableName, schema: "pa.Schema") -> None:
+        """Show the columns that the table has now."""
+        ...
+
+
+class Runner(Protocol):
+    """A surface: what runs the queries and expressions that statements contain."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Return the tables by name."""
+        ...
+
+    def open(self, location: str) -> "Table":
+        """Open a table.   Raises: TableNotFound."""
+        ...
+
+    def options(self) -> Mapping[str, str]:
+        """Return the session's `hoodie.*` and `pyhudi.*` options."""
+        ...
+
+    def rows(self, query: str, place: int) -> Any:  # noqa: ANN401 - a DataFrame of the surface, which every verb takes
+        """Return the rows of a query; `place` is where it stands in the statement, for errors."""
+        ...
+
+    def value(self, expression: str, place: int) -> object:
+        """Return the value of an expression without columns, as a Python value."""
+        ...
+
+    def schema(self, rows: Any) -> "pa.Schema":  # noqa: ANN401 - what `rows` returned
+        """Return the columns of rows that `rows` returned, without computing them."""
+        ...
