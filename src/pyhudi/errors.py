@@ -7,6 +7,7 @@ HudiError
 │   ├── KeyMissing              a record key is absent, null or empty
 │   ├── DuplicateKeys           keys that must be new or single are not
 │   ├── ExpressionError         an expression does not parse or does not fit the columns
+│   ├── StatementError          a SQL statement is not understood
 │   └── TableExists             there is a table where one should be created
 ├── NotFound                  create it, or look elsewhere
 │   ├── TableNotFound
@@ -72,6 +73,7 @@ __all__ = [
     "RowsLost",
     "SchemaMismatch",
     "SnapshotExpired",
+    "StatementError",
     "StorageFull",
     "StorageUnavailable",
     "TableExists",
@@ -135,6 +137,10 @@ class DuplicateKeys(InvalidInput):
 
 class ExpressionError(InvalidInput):
     """An expression does not parse, or does not fit the columns."""
+
+
+class StatementError(InvalidInput):
+    """A SQL statement about a Hudi table is not understood; its position says where, counted from 1."""
 
 
 class TableExists(InvalidInput, FileExistsError):
