@@ -3,13 +3,10 @@ import json
 import pytest
 from tests.building import TRIPS, trip, trips
 
-from pyhudi.actions.call import WriteCall, commit_schema
 from pyhudi.actions.finish import finish
 from pyhudi.actions.work import WriteWork
-from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.writer import WriteStatus
-from pyhudi.options import Settings
 from pyhudi.timeline.active import read_commit_metadata
 
 
@@ -48,14 +45,6 @@ def test_the_inflight_instant_of_an_upsert_tells_its_workload(engine, version):
     inflight = [one.path for one in storage.list(".hoodie") if one.path.endswith(".inflight")]
     assert len(inflight) == 2
     assert storage.get(max(inflight))
-
-
-def test_the_commits_schema_is_nullable_avro(engine):
-    table = engine.create()
-    call = WriteCall(state=table.state, settings=Settings(), engine=LocalEngine(table.state.storage))
-    schema = json.loads(commit_schema(call, TRIPS))
-    assert schema["name"] == "trips_record"
-    assert schema["fields"][0]["type"] == ["null", "string"]
 
 
 def test_two_files_of_one_file_group_are_never_published(engine):

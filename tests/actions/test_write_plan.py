@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.write_plan import Appends, Demand, Hashing, Sizing, new_file_id, plan_write, sole_files
+from pyhudi.actions.write_plan import Appends, Demand, Hashing, Sizing, plan_write, sole_files
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.writer import Sink
 from pyhudi.kernels.bucket import bucket_number
@@ -184,10 +184,3 @@ def test_logs_of_a_group_that_is_being_compacted_join_its_next_slice():
 def test_a_sole_file_that_takes_all_rows_needs_no_look_up():
     slices = [file_slice("p", 0, 500), file_slice("q", 0, 500), file_slice("r", 0, 10), file_slice("r", 1, 10)]
     assert list(sole_files(slices, {"p": 50, "q": 51, "r": 1}, SIZING)) == ["p"]
-
-
-def test_file_ids_are_the_same_for_every_attempt_and_different_for_every_group():
-    ids = {new_file_id(INSTANT, partition, number) for partition in "pq" for number in range(3)}
-    assert len(ids) == 6
-    assert new_file_id(INSTANT, "p", 0) == new_file_id(INSTANT, "p", 0)
-    assert all(one.endswith("-0") and len(one) == 38 for one in ids)

@@ -13,16 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
+from pyhudi.actions.call import WriteCall, WriteResult, sizing_of
 from pyhudi.actions.finish import finish
 from pyhudi.actions.kept_index import unkept_index, with_index
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tag import untagged
+from pyhudi.actions.tasks.new_files import new_file_id
 from pyhudi.actions.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, start_write
 from pyhudi.actions.write import insert
-from pyhudi.actions.write_plan import Demand, WritePlan, new_file_id, plan_write
+from pyhudi.actions.write_plan import Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
@@ -89,7 +90,7 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
             return _planned(write)
         work = WriteWork()
         start_write(write, work)
-        spec = write_spec(call, write.time, write.schema)
+        spec = call.spec(write.time, write.schema)
         with write.phases.step("write files"):
             as_they_come = in_one_pass or mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT}
             frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, mode)

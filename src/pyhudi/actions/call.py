@@ -1,35 +1,28 @@
 """What every write is given and gives back.
 
-Values: `WriteCall` (the opened table, the options, the engine) and `WriteResult`; and the tasks' constants made from
-them. Start at `WriteCall`.
+Values: `WriteCall` (the opened table, the options, the engine) and `WriteResult`. Start at `WriteCall`.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.write_plan import MAX_FILE_SIZE, RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
+from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
+from pyhudi.actions.tasks.specs import keys_of, write_spec
+from pyhudi.actions.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.file_index import FileIndex
-from pyhudi.filegroup.key_filter import BloomSpec
-from pyhudi.filegroup.log_spec import log_spec
-from pyhudi.filegroup.rows import RowLayout
 from pyhudi.filegroup.writer import WriteSpec
-from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
-from pyhudi.schema.types import arrow_to_avro, record_name
-from pyhudi.state.config import TableType, key_spec
-from pyhudi.state.merging import merge_spec, required_columns
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, InstantTime
@@ -43,11 +36,9 @@ __all__ = [
     "Phases",
     "WriteCall",
     "WriteResult",
-    "commit_schema",
     "require_operation",
     "sizing_of",
     "with_argument",
-    "write_spec",
 ]
 
 ISOLATION: Final = option(
@@ -104,10 +95,11 @@ class WriteCall:
 
     def keys(self, instant: InstantTime | None = None) -> KeySpec:
         """Return the table's key generator; generated keys start with the instant."""
-        spec = key_spec(self.state.config, self.settings)
-        if self.key_encoding is not None:
-            spec = replace(spec, has_prefixed_single_key=self.key_encoding)
-        return replace(spec, key_prefix=instant or "")
+        return keys_of(self.state, self.settings, self.key_encoding, instant)
+
+    def spec(self, instant: InstantTime, schema: pa.Schema) -> WriteSpec:
+        """Return the constants that all tasks of this write share."""
+        return write_spec(self.state, self.settings, schema, instant, key_encoding=self.key_encoding)
 
     def files(self, timeline: Timeline) -> FileIndex:
         """Make the index of the files that this timeline shows, checked unless the caller says otherwise."""
@@ -175,32 +167,6 @@ class Phases:
                 yield
             finally:
                 self.seconds[name] = self.seconds.get(name, 0.0) + clock() - started
-
-
-def write_spec(call: WriteCall, instant: InstantTime, schema: pa.Schema) -> WriteSpec:
-    """Make the constants that all tasks of a write share."""
-    config = call.state.config
-    dropped = tuple(name.split(":")[0] for name in config.partition_fields) if config.drops_partition_columns else ()
-    layout = RowLayout(
-        schema=schema, key_spec=call.keys(instant), has_meta_values=config.populates_meta_fields, dropped=dropped
-    )
-    merge = merge_spec(config, call.settings)
-    merges_logs = merge if config.table_type is TableType.MERGE_ON_READ else None
-    return WriteSpec(
-        instant=instant,
-        layout=layout,
-        merge=merge,
-        parquet=parquet_options(call.settings),
-        bloom=BloomSpec.of(call.settings) if config.populates_meta_fields else None,
-        logs=log_spec(call.settings, call.state.layout, layout, config.name, merges_logs),
-        required=tuple(name for name in required_columns(config, call.settings) if name in schema.names),
-    )
-
-
-def commit_schema(call: WriteCall, schema: pa.Schema) -> str:
-    """Format the table's columns as every commit carries them: Avro, null first.   Spec: format/timeline 3.2."""
-    avro = arrow_to_avro(schema, *record_name(call.state.config.name), null_first=True)
-    return json.dumps(avro, separators=(",", ":"))
 
 
 def sizing_of(call: WriteCall, timeline: Timeline) -> Sizing:

@@ -32,7 +32,7 @@ from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import ServiceCall, ServiceRun, plan_service, run_or_planned, run_service, schedule_service
 from pyhudi.actions.tasks.cluster import ClusteringTask, RowOrder, cluster_slices
-from pyhudi.actions.write_plan import new_file_id
+from pyhudi.actions.tasks.new_files import new_file_id
 from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath

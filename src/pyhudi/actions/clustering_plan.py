@@ -22,7 +22,7 @@ from pyhudi.actions.clustering_strategy import (
     clustering_rules,
 )
 from pyhudi.actions.compaction_plan import operation_of
-from pyhudi.actions.write_plan import MAX_FILE_SIZE
+from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile, PartitionPath

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn
 
-from pyhudi.actions.call import WriteCall, commit_schema, write_spec
 from pyhudi.actions.compaction_conflicts import find_superseded, operation_group
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
 from pyhudi.actions.tasks.compact import SliceTask
+from pyhudi.actions.tasks.specs import commit_schema, write_spec
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.merge_memory import MergeMemory
@@ -253,15 +253,10 @@ def free_of_failed_writes(call: ServiceCall, *actions: Action) -> None:
 
 def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) -> tuple[SliceSpec, WriteSpec, str]:
     """Return how slices are read and base files written, and the table's columns as commits carry them."""
-    writing = WriteCall(
-        state=call.state,
-        settings=call.settings,
-        engine=call.engine,
-        key_encoding=stored_key_encoding(call.state, timeline),
-    )
+    key_encoding = stored_key_encoding(call.state, timeline)
     require_merge_rules(call.state.config)
     schema = table_schema(call.state, timeline)
-    writes = write_spec(writing, time, schema)
+    writes = write_spec(call.state, call.settings, schema, time, key_encoding=key_encoding)
     reads = SliceSpec(
         layout=writes.layout,
         merge=writes.merge,
@@ -270,7 +265,7 @@ def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) ->
         memory=MergeMemory.of(call.settings),
         keeps_codes=True,
     )
-    return reads, writes, commit_schema(writing, schema)
+    return reads, writes, commit_schema(call.state.config, schema)
 
 
 def _records(state: TableState, *, done: Compacted, call: ServiceCall) -> Sequence[MetadataRecords]:

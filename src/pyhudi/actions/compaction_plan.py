@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow.compute as pc
 
 from pyhudi.actions.compaction_strategy import Metric, chosen_operations, chosen_partitions, compaction_rules
-from pyhudi.actions.write_plan import MAX_FILE_SIZE
+from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices

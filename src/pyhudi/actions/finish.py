@@ -9,9 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 from pyhudi.actions.begin import FILL_MISSING, WriteContext
-from pyhudi.actions.call import RETRIES, WriteResult, commit_schema
+from pyhudi.actions.call import RETRIES, WriteResult
 from pyhudi.actions.retry_in_place import work_again
+from pyhudi.actions.service import service_call
 from pyhudi.actions.services import run_after_commit
+from pyhudi.actions.tasks.specs import commit_schema
 from pyhudi.actions.work import WriteWork, run_work
 from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import InternalError
@@ -25,7 +27,7 @@ from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import Committed
 
-__all__ = ["commit_schema", "finish"]
+__all__ = ["finish"]
 
 _log = logging.getLogger("pyhudi.actions")
 
@@ -47,7 +49,8 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
             _warn_of_new_columns(write)
             result = _result(write, work, written, outcome.instant)
             _log.info("table %s: %s", write.call.state.config.name, result)
-            run_after_commit(write, outcome)
+            call = service_call(write.call.state, write.call.settings, write.call.engine)
+            run_after_commit(call, write.phases.step, write.txn.snapshot, outcome)
             return replace(result, phases=dict(write.phases.seconds))
         again = work_again(write, work, outcome) if left else None
         if again is None:
@@ -64,7 +67,7 @@ def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatu
     metadata = CommitMetadata(
         operation=write.operation,
         stats=stats_of(written),
-        extra={**write.call.commit_metadata, "schema": commit_schema(write.call, write.schema)},
+        extra={**write.call.commit_metadata, "schema": commit_schema(write.call.state.config, write.schema)},
         replaced=work.replaced_ids,
     )
     call = write.call

@@ -25,7 +25,7 @@ from pyhudi.actions.compacted import (
 from pyhudi.actions.compaction_plan import operation_of, slices_with_logs, waits
 from pyhudi.actions.service import ServiceCall
 from pyhudi.actions.tasks.log_compact import compact_logs
-from pyhudi.actions.write_plan import MAX_FILE_SIZE
+from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import FileIndex

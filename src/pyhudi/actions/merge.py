@@ -12,7 +12,7 @@ from typing import Any, Generic, NoReturn, TypeVar, cast
 import pyarrow as pa
 
 from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.call import WriteCall, WriteResult
 from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
@@ -255,7 +255,7 @@ def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWor
 
 
 def _spec(write: WriteContext) -> WriteSpec:
-    return write_spec(write.call, write.time, write.schema)
+    return write.call.spec(write.time, write.schema)
 
 
 def _everything(_: PartitionPath) -> bool:
@@ -340,7 +340,7 @@ def _require_same_type(sides: Sides, name: str, value: Expression) -> None:
 
 def _require_one_row_a_key(call: WriteCall, write: WriteContext) -> None:
     """Global indexes: two rows of one key and different partitions meet in no task, so they are refused here."""
-    spec = write_spec(call, write.time, write.schema).merge
+    spec = call.spec(write.time, write.schema).merge
     bare = call.engine.select(write.rows.frame, {name: Column(parts=(name,)) for name in (KEY, PARTITION, ORDER)})
     newest = call.engine.newest(bare, replace(spec, ordering=(), delete_field="", delete_marker=""))
     if _rows_count(call, newest) != _rows_count(call, bare):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, write_spec
+from pyhudi.actions.call import WriteCall, WriteResult
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
@@ -76,7 +76,7 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         slices = _candidates(write, change)
         told = values_in_paths(call.state.config, write.schema, sorted({one.group.partition for one in slices}))
         change = replace(change, path_values=told)
-        spec = write_spec(call, write.time, write.schema)
+        spec = call.spec(write.time, write.schema)
         given = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
         tasks = tuple(stored_task(write, one, number) for number, one in enumerate(slices))
         reads = ReadSet(covers=partial(_covers, write, change)) if call.is_serializable else None

@@ -8,18 +8,18 @@ Spec: format/timeline 10; reliability 1.5.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
 from pyhudi.actions.archive import archive_table, is_archive_due
-from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.clean import Cleaning
 from pyhudi.actions.cluster import Clustering, is_clustering_inline
 from pyhudi.actions.compact import Compaction, is_compaction_inline
 from pyhudi.actions.log_compact import LogCompaction, is_log_compaction_inline
 from pyhudi.actions.metadata_services import run_metadata_services
-from pyhudi.actions.service import Service, ServiceCall, ServiceRun, run_service, schedule_service, service_call
+from pyhudi.actions.service import Service, ServiceCall, ServiceRun, run_service, schedule_service
 from pyhudi.errors import HudiError
 from pyhudi.options import Option, Settings, option
 from pyhudi.timeline.active import load_timeline
@@ -42,6 +42,8 @@ ASYNC_ARCHIVE: Final = option(
 _log = logging.getLogger("pyhudi.actions")
 
 
+Step = Callable[[str], AbstractContextManager[None]]
+"""Times a step of a write, by its name."""
 _Run = Callable[[ServiceCall], Sequence[str]]
 """Returns the instants that were completed, planned or archived."""
 
@@ -139,30 +141,27 @@ def run_due_services(call: ServiceCall) -> dict[str, tuple[str, ...]]:
     return done
 
 
-def run_after_commit(write: WriteContext, done: Committed) -> None:
+def run_after_commit(call: ServiceCall, step: Step, timeline: Timeline, done: Committed) -> None:
     """Run in this process what a commit has made due; what fails is said in the log, and left to the next write.
+
+    `step` times each by its name; `timeline` is that which the commit was checked against.
 
     Cost: where nothing is due, what `is_due` costs: no listing.
     """
     try:
         if done.is_compaction_due:
-            with write.phases.step("keep metadata table"):
-                run_metadata_services(_call_of(write))
-        _run_due(write, with_completed(write.txn.snapshot, done.instant))
+            with step("keep metadata table"):
+                run_metadata_services(call)
+        _run_due(call, step, with_completed(timeline, done.instant))
     except HudiError as error:
         _log.warning("%s is committed; a table service failed: %s", done.instant.requested_time, error)
 
 
-def _run_due(write: WriteContext, timeline: Timeline) -> None:
+def _run_due(call: ServiceCall, step: Step, timeline: Timeline) -> None:
     """Run what is due by a timeline, unless the options leave it to a process of its own."""
-    call = _call_of(write)
     for one in _SERVICES:
         run = one.inline(call.settings)
         if run is not None and one.is_due(call, timeline):
-            with write.phases.step(one.name):
+            with step(one.name):
                 run(call)
             timeline = load_timeline(call.state)
-
-
-def _call_of(write: WriteContext) -> ServiceCall:
-    return service_call(write.call.state, write.call.settings, write.call.engine)

@@ -4,7 +4,6 @@ Start at `appends_of`.
 """
 
 from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.call import write_spec
 from pyhudi.actions.write_plan import Appends, task_of
 from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
@@ -44,7 +43,7 @@ def stored_task(write: WriteContext, one: FileSlice, number: int) -> FileTask:
 
 def slice_spec(write: WriteContext) -> SliceSpec:
     """Return how a write reads the rows of file slices: all columns as they are stored."""
-    spec = write_spec(write.call, write.time, write.schema)
+    spec = write.call.spec(write.time, write.schema)
     return SliceSpec(
         layout=spec.layout,
         merge=spec.merge,

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, sizing_of, write_spec
+from pyhudi.actions.call import WriteCall, WriteResult, sizing_of
 from pyhudi.actions.few_rows import bring_few_rows
 from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
@@ -174,7 +174,7 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
 
 def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: RowsKind) -> RowsWork:
     call = write.call
-    spec = write_spec(call, write.time, write.schema)
+    spec = call.spec(write.time, write.schema)
     task = partial(write_buckets, storage=call.state.storage, spec=spec, kind=kind)
     is_insert = kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}
     recheck = Recheck.SAME_KEYS if is_insert else recheck_of(write, tagged)
@@ -209,7 +209,7 @@ def _one_row_a_key(write: WriteContext) -> WriteContext:
     plan = index_plan(write.call.settings, write.call.state.config)
     if not plan.is_global:
         return write
-    spec = write_spec(write.call, write.time, write.schema).merge
+    spec = write.call.spec(write.time, write.schema).merge
     if spec.merger is not None:
         raise NotBuilt(
             "pyhudi does not merge by a function of your own under a global index yet; choose an index by partition",

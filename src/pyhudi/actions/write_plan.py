@@ -5,7 +5,6 @@ Pure: counts and file slices in, a frozen plan out. A plan never splits a key ov
 """
 
 import math
-import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +13,17 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
+from pyhudi.actions.tasks.new_files import new_bucket_file_id, new_file_id
 from pyhudi.engine.api import Moves, Routes
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask, Sink
-from pyhudi.kernels.bucket import bucket_file_id, bucket_number
+from pyhudi.kernels.bucket import bucket_number
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import MOST, between, option
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
-    "MAX_FILE_SIZE",
     "RECORD_SIZE",
     "SMALL_FILES_COUNT",
     "SMALL_FILE_LIMIT",
@@ -33,18 +32,11 @@ __all__ = [
     "Hashing",
     "Sizing",
     "WritePlan",
-    "new_file_id",
     "plan_write",
     "sole_files",
     "task_of",
 ]
 
-MAX_FILE_SIZE: Final = option(
-    "hoodie.parquet.max.file.size",
-    125_829_120,
-    "Base files are not planned larger. Bytes.",
-    parse=between(1, 2**63 - 1),
-)
 SMALL_FILE_LIMIT: Final = option(
     "hoodie.parquet.small.file.limit",
     104_857_600,
@@ -64,7 +56,6 @@ RECORD_SIZE: Final = option(
     parse=between(1, MOST),
 )
 
-_NAMESPACE: Final = uuid.UUID("6f0c0d7e-6d5b-4f39-9a55-0a5d5a1c5c11")
 _TASKS_PER_SLOT: Final = 3
 _SHARES: Final = 64
 _NONE_CLOSED: Final[Mapping[FileGroupId, InstantTime | None]] = MappingProxyType({})
@@ -130,11 +121,6 @@ class WritePlan:
     new_rows: Mapping[PartitionPath, int]
     update_rows: Mapping[int, int]
     """By bucket: for the inflight instant's workload profile."""
-
-
-def new_file_id(instant: InstantTime, partition: str, number: int) -> FileId:
-    """Make a file id that is the same for every attempt of the same write."""
-    return FileId(f"{uuid.uuid5(_NAMESPACE, f'{instant}/{partition}/{number}')}-0")
 
 
 def task_of(one: FileSlice, number: int, sink: Sink, closed: Mapping[FileGroupId, InstantTime | None]) -> FileTask:
@@ -269,9 +255,8 @@ class _Buckets:
 
     def for_hash(self, partition: PartitionPath, number: int) -> int:
         """Make the file group of a hash bucket that has none yet."""
-        seed = uuid.uuid5(_NAMESPACE, f"{self._instant}/{partition}/{number}")
         sink = Sink.LOG if self._appends is Appends.EVERYTHING else Sink.BASE
-        return self._add(partition, FileId(bucket_file_id(number, seed)), sink)
+        return self._add(partition, new_bucket_file_id(self._instant, partition, number), sink)
 
     def _grown(self, one: FileSlice) -> int:
         """Number a stored file group that is written anew, with all that goes to it."""

@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 
-from pyhudi.actions.call import WriteCall, write_spec
+from pyhudi.actions.call import WriteCall
 from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, source_name
 from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
@@ -49,7 +49,7 @@ def world():
     call = WriteCall(state=state, settings=Settings.of(TINY_FILTERS), engine=LocalEngine(state.storage))
     base = visible_slices(file_index(state, table.timeline))[0].base
     task = FileTask(partition=base.partition, file_id=base.file_id, write_token="0-0-0", base=base)
-    return state.storage, write_spec(call, NEXT, TRIPS), task
+    return state.storage, call.spec(NEXT, TRIPS), task
 
 
 def stored(storage, status):
