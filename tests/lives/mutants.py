@@ -94,8 +94,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "a deleted row comes back behind an older one",
         (
             ("pyhudi.kernels.fold._buried", always(None)),
-            ("pyhudi.actions.tasks.sink.gives_ordering", always(False)),
-            ("pyhudi.actions.tasks.write.gives_ordering", always(False)),
+            ("pyhudi.tasks.sink.gives_ordering", always(False)),
+            ("pyhudi.tasks.write.gives_ordering", always(False)),
         ),
         is_logged_by_event_time,
     ),

@@ -23,10 +23,10 @@ from tests.spark.many import take_few_for_many
 
 import pyhudi
 from pyhudi.actions import write
-from pyhudi.actions.tasks.write import write_buckets
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.tasks.write import write_buckets
 from pyhudi.timeline.active import read_commit_metadata
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])

@@ -17,7 +17,7 @@ from tests.spark.attempts import Scenario
 from tests.spark.cluster import cluster
 from tests.spark.many import take_few_for_many
 
-from pyhudi.actions.tasks.write import write_buckets
+from pyhudi.tasks.write import write_buckets
 
 SPECULATION = {
     "spark.speculation": "true",

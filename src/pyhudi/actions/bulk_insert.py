@@ -19,8 +19,6 @@ from pyhudi.actions.kept_index import unkept_index, with_index
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.tag import untagged
-from pyhudi.actions.tasks.new_files import new_file_id
-from pyhudi.actions.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, start_write
 from pyhudi.actions.write import insert
 from pyhudi.actions.write_plan import Demand, WritePlan, plan_write
@@ -31,6 +29,8 @@ from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.new_files import new_file_id
+from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
 

@@ -10,8 +10,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
-from pyhudi.actions.tasks.specs import keys_of, write_spec
 from pyhudi.actions.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
@@ -24,6 +22,8 @@ from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState
+from pyhudi.tasks.new_files import MAX_FILE_SIZE
+from pyhudi.tasks.specs import keys_of, write_spec
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes

@@ -31,9 +31,6 @@ from pyhudi.actions.compaction_plan import waits
 from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import ServiceCall, ServiceRun, plan_service, run_or_planned, run_service, schedule_service
-from pyhudi.actions.tasks.cluster import ClusteringTask, RowOrder, cluster_slices
-from pyhudi.actions.tasks.new_files import new_file_id
-from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import write_token
@@ -46,6 +43,9 @@ from pyhudi.options import MOST, Settings, between, option
 from pyhudi.queries.display import facts_html
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
+from pyhudi.tasks.cluster import ClusteringTask, RowOrder, cluster_slices
+from pyhudi.tasks.new_files import new_file_id
+from pyhudi.tasks.write_stats import stats_of
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, remove_pending
 from pyhudi.timeline.codec import (
     ClusteringGroup,

@@ -22,7 +22,6 @@ from pyhudi.actions.clustering_strategy import (
     clustering_rules,
 )
 from pyhudi.actions.compaction_plan import operation_of
-from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.errors import InvalidInput, OptionError
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile, PartitionPath
@@ -35,6 +34,7 @@ from pyhudi.queries.slices import table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
+from pyhudi.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.timeline.active import read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.codec import ClusteringGroup, ClusteringPlan, ClusteringSlice, CompactionOperation

@@ -28,11 +28,11 @@ from pyhudi.actions.compaction_plan import plan_compaction
 from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.compaction_trigger import is_compaction_triggered, max_delta_seconds
 from pyhudi.actions.service import ServiceCall, run_or_planned
-from pyhudi.actions.tasks.compact import compact_slice
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.options import Settings, option
 from pyhudi.state.config import TableType
 from pyhudi.state.merging import require_merge_rules
+from pyhudi.tasks.compact import compact_slice
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.codec import CompactionOperation, decode_compaction_plan, encode_compaction_plan

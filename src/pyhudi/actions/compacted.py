@@ -13,8 +13,6 @@ from pyhudi.actions.compaction_strategy import Metric
 from pyhudi.actions.create import keep_metadata_table
 from pyhudi.actions.planned_slices import slices_of_plan
 from pyhudi.actions.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
-from pyhudi.actions.tasks.compact import SliceTask
-from pyhudi.actions.tasks.specs import commit_schema, write_spec
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.merge_memory import MergeMemory
@@ -31,6 +29,8 @@ from pyhudi.queries.key_encoding import stored_key_encoding
 from pyhudi.queries.slices import table_schema
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
+from pyhudi.tasks.compact import SliceTask
+from pyhudi.tasks.specs import commit_schema, write_spec
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, remove_pending
 from pyhudi.timeline.codec import CompactionOperation, encode_commit
 from pyhudi.timeline.instant import Action, Instant, InstantTime

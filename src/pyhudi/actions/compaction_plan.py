@@ -14,7 +14,6 @@ from typing import Final
 import pyarrow.compute as pc
 
 from pyhudi.actions.compaction_strategy import Metric, chosen_operations, chosen_partitions, compaction_rules
-from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices
@@ -23,6 +22,7 @@ from pyhudi.options import Settings
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.slices import listing_again, slices_to_read
 from pyhudi.state.model import TableState
+from pyhudi.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import format_instant
 from pyhudi.timeline.codec import CompactionOperation

@@ -24,9 +24,6 @@ from pyhudi.actions.compacted import (
 )
 from pyhudi.actions.compaction_plan import operation_of, slices_with_logs, waits
 from pyhudi.actions.service import ServiceCall
-from pyhudi.actions.tasks.log_compact import compact_logs
-from pyhudi.actions.tasks.new_files import MAX_FILE_SIZE
-from pyhudi.actions.write_stats import stats_of
 from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.listing import at_once
@@ -39,6 +36,9 @@ from pyhudi.options import MOST, Settings, between, option
 from pyhudi.queries.committed_files import CHECK_FILES, visible_instants
 from pyhudi.state.config import TableType
 from pyhudi.state.merging import merge_spec, require_merge_rules
+from pyhudi.tasks.log_compact import compact_logs
+from pyhudi.tasks.new_files import MAX_FILE_SIZE
+from pyhudi.tasks.write_stats import stats_of
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.codec import decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.instant import Action, Instant

@@ -19,8 +19,6 @@ from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.sinks import slice_spec, stored_task
 from pyhudi.actions.tag import key_search, tag
-from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
-from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.actions.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write import plan_for, recheck_of
 from pyhudi.arguments import as_mapping
@@ -48,6 +46,8 @@ from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.schema.types import to_table_schema
 from pyhudi.state.config import TableConfig
+from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
+from pyhudi.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.txn.conflicts import ReadSet

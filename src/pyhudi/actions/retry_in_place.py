@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.sinks import slice_spec
 from pyhudi.actions.tag import footer_index, search
-from pyhudi.actions.tasks.sink import slice_of
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
 from pyhudi.actions.write_plan import task_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame
@@ -26,6 +25,7 @@ from pyhudi.index.choice import IndexKind
 from pyhudi.index.tag import Found
 from pyhudi.predicate import column
 from pyhudi.queries.slices import visible_slices
+from pyhudi.tasks.sink import slice_of
 from pyhudi.txn.checks import planned_groups
 from pyhudi.txn.commit import Superseded
 

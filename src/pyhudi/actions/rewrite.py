@@ -17,8 +17,6 @@ from pyhudi.actions.finish import finish
 from pyhudi.actions.planned import PlannedWrite, planned
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.sinks import slice_spec, stored_task
-from pyhudi.actions.tasks.assignment import in_type_of
-from pyhudi.actions.tasks.sink import change_stored, slice_of
 from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
@@ -34,6 +32,8 @@ from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.assignment import in_type_of
+from pyhudi.tasks.sink import change_stored, slice_of
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline
 from pyhudi.txn.conflicts import ReadSet

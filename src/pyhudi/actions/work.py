@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from pyhudi.actions.begin import WriteContext
 from pyhudi.actions.tag import TaggedRows
-from pyhudi.actions.tasks.write import to_statuses
 from pyhudi.actions.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, Sink, WriteStatus
 from pyhudi.index.choice import IndexKind
+from pyhudi.tasks.write import to_statuses
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet

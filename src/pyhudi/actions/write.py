@@ -22,7 +22,6 @@ from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.actions.restart import restarting
 from pyhudi.actions.sinks import appends_of, slice_spec
 from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagged
-from pyhudi.actions.tasks.write import RowsKind, write_buckets
 from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.arguments import as_texts
@@ -34,6 +33,7 @@ from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import one_of, option
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.merging import merge_spec
+from pyhudi.tasks.write import RowsKind, write_buckets
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.view import Timeline
 from pyhudi.txn.conflicts import ReadSet

@@ -13,7 +13,6 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
-from pyhudi.actions.tasks.new_files import new_bucket_file_id, new_file_id
 from pyhudi.engine.api import Moves, Routes
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
@@ -21,6 +20,7 @@ from pyhudi.filegroup.writer import FileTask, Sink
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import MOST, between, option
+from pyhudi.tasks.new_files import new_bucket_file_id, new_file_id
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [

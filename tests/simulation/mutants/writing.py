@@ -80,7 +80,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("strays are not reconciled", "in-place", ((f"{COMMIT}.reconcile", off),)),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.key_filter.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
-    Mutant("a commit says another size", "update-update", (("pyhudi.actions.write_stats.stat_of", larger),)),
+    Mutant("a commit says another size", "update-update", (("pyhudi.tasks.write_stats.stat_of", larger),)),
     Mutant(
         "a task that runs again reports nothing",
         "lost-task",

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.filegroup.test_writer import LAYOUT, TASK, keyed, next_task, spec_at
 
-from pyhudi.actions.tasks.write import RowsKind, runs_by_bucket, status_batch, to_statuses, write_bucket
 from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.filegroup.log_spec import log_spec
@@ -21,6 +20,7 @@ from pyhudi.kernels.rules import Fill
 from pyhudi.options import Settings
 from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.tasks.write import RowsKind, runs_by_bucket, status_batch, to_statuses, write_bucket
 from pyhudi.timeline.instant import InstantTime
 
 INSTANT, NEXT = InstantTime("20260101000000001"), InstantTime("20260101000000002")

@@ -12,10 +12,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import ExpressionError, InvalidInput, SchemaMismatch
 from pyhudi.predicate import Expression, all_of, any_of, check
 from pyhudi.predicate.model import Binary, Case, Column, Operator, literal, rewrite, walk
+from pyhudi.tasks.assignment import in_type_of
 
 __all__ = ["Clause", "ClauseKind", "MergeClauses", "Sides", "found_name", "over_source", "source_name"]
 

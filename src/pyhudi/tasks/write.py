@@ -13,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, KEY, Attempt
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.reader import SliceSpec
@@ -34,6 +33,7 @@ from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
 from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 
 __all__ = ["RowsKind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
 

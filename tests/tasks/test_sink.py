@@ -6,7 +6,6 @@ import pytest
 from tests.building import TRIPS, trip
 from tests.filegroup.test_writer import LAYOUT, TASK, keyed, spec_at
 
-from pyhudi.actions.tasks.sink import change_stored, slice_of, with_inserts, write_changes
 from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import LogFile
@@ -21,6 +20,7 @@ from pyhudi.options import Settings
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.tasks.sink import change_stored, slice_of, with_inserts, write_changes
 from pyhudi.timeline.instant import InstantTime
 
 FIRST, SECOND, THIRD = (InstantTime(f"2026010100000000{number}") for number in (1, 2, 3))

@@ -1,5 +1,5 @@
-from pyhudi.actions.write_stats import stat_of
 from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.tasks.write_stats import stat_of
 from pyhudi.timeline.metadata import WriteStat
 
 

@@ -8,8 +8,8 @@ from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage
 
 from pyhudi.actions import write
-from pyhudi.actions.tasks.write import write_buckets
 from pyhudi.storage.local import LocalStorage
+from pyhudi.tasks.write import write_buckets
 
 ROWS = [trip("k2", "a", ts=2, fare=11.0), trip("k9", "a", fare=9.0), trip("k8", "c", fare=8.0)]
 

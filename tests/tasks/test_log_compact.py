@@ -8,8 +8,6 @@ from tests.filegroup.slices import BY_COMMIT, BY_EVENT, Change, History, instant
 from tests.filegroup.test_reader import read, rows_of, spec_of
 from tests.filegroup.test_writer import spec_at
 
-from pyhudi.actions.tasks.compact import SliceTask
-from pyhudi.actions.tasks.log_compact import compact_logs
 from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
@@ -24,6 +22,8 @@ from pyhudi.options import Settings
 from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.api import FileStatus
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.tasks.compact import SliceTask
+from pyhudi.tasks.log_compact import compact_logs
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import timeline_of
 

@@ -3,8 +3,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.tasks.assignment import in_type_of
 from pyhudi.errors import SchemaMismatch
+from pyhudi.tasks.assignment import in_type_of
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from pyhudi.actions.tasks.new_files import new_bucket_file_id, new_file_id
+from pyhudi.tasks.new_files import new_bucket_file_id, new_file_id
 from pyhudi.timeline.instant import InstantTime
 
 INSTANT = InstantTime("20260101000000001")

@@ -1,10 +1,10 @@
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.predicate import Column, evaluate, parse
 from pyhudi.predicate.model import walk
+from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 
 TARGET = pa.schema([("id", pa.int64()), ("day", pa.string()), ("x", pa.float64())])
 SOURCE = pa.schema([("id", pa.int64()), ("day", pa.string()), ("x", pa.float64()), ("op", pa.string())])

@@ -3,8 +3,8 @@ import json
 import pyarrow as pa
 from tests.building import TRIPS
 
-from pyhudi.actions.tasks.specs import commit_schema, keys_of, write_spec
 from pyhudi.options import Settings
+from pyhudi.tasks.specs import commit_schema, keys_of, write_spec
 from pyhudi.timeline.instant import InstantTime
 
 TIME = InstantTime("20260101000000001")

@@ -6,8 +6,6 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 
 from pyhudi.actions.call import WriteCall
-from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, source_name
-from pyhudi.actions.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
@@ -20,6 +18,8 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.predicate import parse
 from pyhudi.queries.slices import visible_slices
+from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, source_name
+from pyhudi.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.timeline.instant import InstantTime
 
 NEXT = InstantTime("20270101000000000")

@@ -12,10 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.tasks.assignment import in_type_of
-from pyhudi.actions.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
-from pyhudi.actions.tasks.sink import change_stored, slice_of
-from pyhudi.actions.tasks.write import runs_by_bucket, status_batch
 from pyhudi.engine.api import KEY, PARTITION, Attempt
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.reader import SliceSpec, read_slice
@@ -27,6 +23,10 @@ from pyhudi.kernels.ordering import require_values
 from pyhudi.predicate import Expression, evaluate, fields_of, mask
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_FIELDS, RECORD_KEY, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.assignment import in_type_of
+from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
+from pyhudi.tasks.sink import change_stored, slice_of
+from pyhudi.tasks.write import runs_by_bucket, status_batch
 
 __all__ = ["merge_bucket", "merge_buckets"]
 

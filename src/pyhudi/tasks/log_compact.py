@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.actions.tasks.compact import SliceTask
 from pyhudi.filegroup.appender import append_stored
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
@@ -21,6 +20,7 @@ from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import Burials
 from pyhudi.kernels.rules import deleted_rows
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.compact import SliceTask
 
 __all__ = ["compact_logs"]
 
