@@ -4,8 +4,6 @@ import pyarrow as pa
 import pytest
 from tests.building import SMALL_FILES, TableBuilder, trip
 
-from pyhudi.actions.compacted import base_file_specs
-from pyhudi.actions.service import service_call
 from pyhudi.filegroup.copying import copy_base_files
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.filegroup.writer import FileTask
@@ -13,6 +11,8 @@ from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, read_footer
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.services.compact.compacted import base_file_specs
+from pyhudi.services.service import service_call
 from pyhudi.timeline.active import load_timeline
 
 APART = {"hoodie.parquet.small.file.limit": 0}

@@ -3,11 +3,11 @@
 import pytest
 from tests.golden.catalogue import kept_tables
 
-from pyhudi.actions.compaction_plan import plan_compaction
-from pyhudi.actions.log_compact import LogCompaction
-from pyhudi.actions.service import service_call
 from pyhudi.env import SystemEnv
 from pyhudi.options import Settings
+from pyhudi.services.compact.log_compact import LogCompaction
+from pyhudi.services.compact.plan import plan_compaction
+from pyhudi.services.service import service_call
 from pyhudi.state.properties_file import open_state
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, read_plan

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from tests.lives.setting import Setting
 from tests.simulation.mutants.mutant import Change, always, found_at
 
-from pyhudi.actions.create import without_metadata_table
+from pyhudi.services.metadata_table import without_metadata_table
 
 LIVES = 150
 """How many lives may pass before a fault shows."""

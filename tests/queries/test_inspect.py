@@ -1,6 +1,6 @@
 import pytest
-from tests.actions.compacting import VERSIONS, log_files, state_of
 from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
+from tests.services.compacting import VERSIONS, log_files, state_of
 
 from pyhudi.errors import FileMissing
 from pyhudi.table import Table

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, trip
 
-from pyhudi.actions.compacted import base_file_specs
-from pyhudi.actions.service import service_call
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.kernels.curves import Curve
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
+from pyhudi.services.compact.compacted import base_file_specs
+from pyhudi.services.service import service_call
 from pyhudi.tasks.cluster import ClusteringTask, RowOrder, cluster_slices
 from pyhudi.timeline.active import load_timeline
 

@@ -1,4 +1,4 @@
-"""What a task writes is held against whole tables in `tests.actions.test_log_compact`; here is what is no table's."""
+"""What a task writes is held against tables in `services.compact.test_log_compact`; here is what is no table's."""
 
 from dataclasses import replace
 

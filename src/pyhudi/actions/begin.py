@@ -13,7 +13,6 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.call import Phases, WriteCall
-from pyhudi.actions.create import keep_metadata_table, make_table
 from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
@@ -32,6 +31,7 @@ from pyhudi.schema.evolution import RECONCILE, added, evolve, widened, widens_ex
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
+from pyhudi.services.metadata_table import keep_metadata_table, make_table
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import TableConfig, TableType
 from pyhudi.state.merging import DELETE_FIELD, merge_spec, required_columns

@@ -11,8 +11,6 @@ from functools import partial
 from pyhudi.actions.begin import FILL_MISSING, WriteContext
 from pyhudi.actions.call import RETRIES, WriteResult
 from pyhudi.actions.retry_in_place import work_again
-from pyhudi.actions.service import service_call
-from pyhudi.actions.services import run_after_commit
 from pyhudi.actions.work import WriteWork, run_work
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
@@ -20,6 +18,8 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.schema.evolution import hint_at
+from pyhudi.services.due import run_after_commit
+from pyhudi.services.service import service_call
 from pyhudi.tasks.specs import commit_schema
 from pyhudi.tasks.write_stats import stats_of
 from pyhudi.timeline.instant import Instant

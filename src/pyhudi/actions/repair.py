@@ -12,7 +12,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.service import ServiceCall, require_unchanged
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.errors import InvalidInput, WriteConflict
 from pyhudi.metadata.names import MetadataPartition
@@ -24,6 +23,7 @@ from pyhudi.metadata.table.upkeep import known_stats, rebuild_partitions, record
 from pyhudi.options import Settings
 from pyhudi.queries.check import check_table
 from pyhudi.queries.display import facts_html
+from pyhudi.services.service import ServiceCall, require_unchanged
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
-from pyhudi.actions.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.errors import HudiError, InvalidInput, SnapshotExpired, WriteConflict
 from pyhudi.metadata.state import has_other_layout
 from pyhudi.options import Settings
 from pyhudi.queries.expired import require_unarchived
 from pyhudi.queries.snapshot import Moment
+from pyhudi.services.metadata_table import build_metadata_table_again, without_metadata_table
+from pyhudi.services.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline, take_off, timeline_zone

@@ -7,11 +7,11 @@ import logging
 from dataclasses import replace
 from typing import Final
 
-from pyhudi.actions.create import build_metadata_table_again, without_metadata_table
 from pyhudi.actions.moments import require_readable_at
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.metadata.state import has_other_layout
 from pyhudi.options import Settings
+from pyhudi.services.metadata_table import build_metadata_table_again, without_metadata_table
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackPlan

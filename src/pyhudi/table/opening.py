@@ -8,7 +8,6 @@ from typing import Literal
 import pyarrow as pa
 
 from pyhudi.actions.call import WriteResult
-from pyhudi.actions.create import make_table
 from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.arguments import as_choice, as_switch
@@ -16,6 +15,7 @@ from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists, TableNotFound
 from pyhudi.options import Settings
+from pyhudi.services.metadata_table import make_table
 from pyhudi.state.agreement import require_same_arguments
 from pyhudi.state.config import PARTITION_FIELDS, names_of
 from pyhudi.state.creation import ORDERING_FIELDS, RECORD_KEY

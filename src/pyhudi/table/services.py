@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from pyhudi.actions.archive import ArchiveResult, archive_table
 from pyhudi.actions.call import with_argument
-from pyhudi.actions.clean import CleanResult, clean_table
-from pyhudi.actions.cluster import ClusteringResult, cluster_table
-from pyhudi.actions.clustering_strategy import LAYOUT, SORT_COLUMNS
-from pyhudi.actions.compact import compact_table
-from pyhudi.actions.compacted import CompactionResult
-from pyhudi.actions.log_compact import compact_logs_of_table
 from pyhudi.actions.repair import RepairResult, repair_table
-from pyhudi.actions.service import ServiceCall, service_call
-from pyhudi.actions.services import run_due_services
 from pyhudi.actions.set_options import set_options
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.engine.api import engine_on
 from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.queries.options import options_in_force
+from pyhudi.services.archive import ArchiveResult, archive_table
+from pyhudi.services.clean.clean import CleanResult, clean_table
+from pyhudi.services.cluster.cluster import ClusteringResult, cluster_table
+from pyhudi.services.cluster.strategy import LAYOUT, SORT_COLUMNS
+from pyhudi.services.compact.compact import compact_table
+from pyhudi.services.compact.compacted import CompactionResult
+from pyhudi.services.compact.log_compact import compact_logs_of_table
+from pyhudi.services.due import run_due_services
+from pyhudi.services.service import ServiceCall, service_call
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state

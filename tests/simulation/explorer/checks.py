@@ -386,7 +386,7 @@ UNBUILT = (
         invariant="I12",
         part="record index, secondary indexes",
         because="a write drops them from the metadata table",
-        signs=("index.record", "index.secondary", "actions.build_index"),
+        signs=("index.record", "index.secondary", "services.build_index"),
     ),
     Unbuilt(
         invariant="I15",
@@ -398,6 +398,6 @@ UNBUILT = (
         invariant="I16",
         part="our own indexing",
         because="cleans, archiving, compactions and clusterings are ours; indexes of the metadata table are not built",
-        signs=("actions.index_table", "actions.build_index"),
+        signs=("services.index_table", "services.build_index"),
     ),
 )

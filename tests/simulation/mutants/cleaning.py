@@ -2,8 +2,8 @@
 
 from tests.simulation.mutants.mutant import Mutant, always, off
 
-SCOPE = "pyhudi.actions.clean_scope"
-SERVICE = "pyhudi.actions.service"
+SCOPE = "pyhudi.services.clean.scope"
+SERVICE = "pyhudi.services.service"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(

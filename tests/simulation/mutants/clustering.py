@@ -6,7 +6,7 @@ MUTANTS = (
     Mutant(
         "a clustering replaces file groups that others have changed since it was planned",
         "cluster-update-allowed",
-        (("pyhudi.actions.cluster.find_superseded", always({})),),
+        (("pyhudi.services.cluster.cluster.find_superseded", always({})),),
     ),
     Mutant(
         "a write does not see that a clustering has taken its file groups away",

@@ -7,7 +7,7 @@ MUTANTS = (
         "a compaction of version 6 lets every writer append",
         "compact-append-v6",
         (
-            ("pyhudi.actions.compaction_plan.waits", always(False)),
+            ("pyhudi.services.compact.plan.waits", always(False)),
             ("pyhudi.txn.conflicts._open_to_logs", lambda _: lambda time, action, *_: action.groups),
         ),
     ),

@@ -1,0 +1,1 @@
+"""Clean: delete file slices that no reader needs any more."""

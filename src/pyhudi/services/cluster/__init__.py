@@ -1,0 +1,1 @@
+"""Cluster: write rows anew in another order, into files of another size."""

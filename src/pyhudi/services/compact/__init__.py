@@ -1,0 +1,1 @@
+"""Compact: put logs and base files together."""
