@@ -48,7 +48,7 @@ test-all: .venv/.ready ## All tests that need no other program but Java: those o
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
-	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/services tests/tasks tests/queries tests/index tests/lives/test_engines.py tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py
+	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/commit tests/services tests/tasks tests/queries tests/index tests/lives/test_engines.py tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py
 
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)

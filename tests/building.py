@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from tests.fixed_env import FixedEnv
 
-from pyhudi.actions.call import WriteResult
+from pyhudi.commit.call import WriteResult
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table

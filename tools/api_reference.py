@@ -17,8 +17,8 @@ CLASSES = (
     "pyhudi.queries.scan:Scan",
     "pyhudi.queries.inspect:Inspect",
     "pyhudi.actions.merge:MergeBuilder",
-    "pyhudi.actions.call:WriteResult",
-    "pyhudi.actions.planned:PlannedWrite",
+    "pyhudi.commit.call:WriteResult",
+    "pyhudi.commit.planned:PlannedWrite",
 )
 MODULES = ("pyhudi", "pyhudi.spark")
 _ENTRY = re.compile(r"^(\w+): ")

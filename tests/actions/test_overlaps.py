@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from tests.actions.test_retry_in_place import GLOBAL, STAYING, merge, overlapping
 from tests.amounts import amount
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
+from tests.commit.test_retry import GLOBAL, STAYING, merge, overlapping
 
 SMALL_FILES = {"hoodie.parquet.max.file.size": 4_000, "hoodie.copyonwrite.record.size.estimate": 1_500}
 KEYS = [f"k{number}" for number in range(8)]

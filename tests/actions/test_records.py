@@ -8,8 +8,8 @@ import pyarrow.dataset as ds
 import pytest
 from tests.building import TRIPS, counts, trip
 
-from pyhudi.actions.call import WriteCall
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
+from pyhudi.commit.call import WriteCall
 from pyhudi.engine.api import KEY, PARTITION
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InvalidInput, KeyMissing, SchemaMismatch, SnapshotExpired

@@ -12,7 +12,7 @@ import pytest
 from hudi import HudiQueryType, HudiReadOptions, HudiTable, HudiTableBuilder
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, sorted_rows, trip, trips
 
-from pyhudi.actions.call import WriteResult
+from pyhudi.commit.call import WriteResult
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import Table
 

@@ -2,7 +2,7 @@ import pytest
 from tests.building import TableBuilder, rows_by_key, trip, trips
 
 from pyhudi.actions import write
-from pyhudi.actions.tag import untagged
+from pyhudi.commit.tag import untagged
 from pyhudi.errors import InvalidInput
 from pyhudi.queries import check_keys
 

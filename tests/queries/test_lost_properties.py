@@ -103,7 +103,7 @@ def test_keys_that_were_generated_since_do_not_hide_the_loss(version, monkeypatc
     whole = builder.create(version=version)
     whole.insert(trips(trip("a")), options=OPTIONS)
     table = without(builder, whole, RECORD_KEY)
-    monkeypatch.setattr("pyhudi.actions.begin.require_no_lost_line", lambda *_: None)
+    monkeypatch.setattr("pyhudi.commit.begin.require_no_lost_line", lambda *_: None)
     table.insert(trips(trip("c", "rome")), options=OPTIONS)
     assert found_in(table) == [(RECORD_KEY, "a")]
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
-from tests.actions.test_retry_in_place import Stopping
 from tests.building import trip
+from tests.commit.test_retry import Stopping
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.simulation.test_crashes import dead_writers_world, last_write, next_write, recovered
 from tests.simulation.watching import WatchedStorage, watched

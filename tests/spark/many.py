@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pyhudi.actions import few_rows
+from pyhudi.commit import few_rows
 
 
 def take_few_for_many(patch=setattr):

@@ -3,9 +3,9 @@
 import threading
 
 import pytest
-from tests.actions.test_retry_in_place import Stopping, tokens, upsert
 from tests.amounts import amount
 from tests.building import TINY_FILTERS, TRIPS, trip
+from tests.commit.test_retry import Stopping, tokens, upsert
 from tests.spark.building import SparkTableBuilder
 
 import pyhudi.spark

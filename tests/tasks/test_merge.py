@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 
-from pyhudi.actions.call import WriteCall
+from pyhudi.commit.call import WriteCall
 from pyhudi.engine.api import BUCKET, KEY, PARTITION, Attempt
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys

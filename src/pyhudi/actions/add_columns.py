@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from pyhudi.actions.begin import begin_write
-from pyhudi.actions.call import WriteCall, WriteResult
-from pyhudi.actions.finish import finish
-from pyhudi.actions.planned import PlannedWrite, planned
-from pyhudi.actions.restart import restarting
-from pyhudi.actions.work import WriteWork, start_write
 from pyhudi.arguments import as_mapping
+from pyhudi.commit.begin import begin_write
+from pyhudi.commit.call import WriteCall, WriteResult
+from pyhudi.commit.finish import finish
+from pyhudi.commit.planned import PlannedWrite, planned
+from pyhudi.commit.restart import restarting
+from pyhudi.commit.work import WriteWork, start_write
 from pyhudi.errors import InvalidInput
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.timeline.metadata import WriteOperation

@@ -12,16 +12,16 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, sizing_of
-from pyhudi.actions.finish import finish
-from pyhudi.actions.kept_index import unkept_index, with_index
-from pyhudi.actions.planned import PlannedWrite, planned
-from pyhudi.actions.restart import restarting
-from pyhudi.actions.tag import untagged
-from pyhudi.actions.work import Recheck, RowsWork, WriteWork, start_write
 from pyhudi.actions.write import insert
-from pyhudi.actions.write_plan import Demand, WritePlan, plan_write
+from pyhudi.commit.begin import WriteContext, begin_write
+from pyhudi.commit.call import WriteCall, WriteResult, sizing_of
+from pyhudi.commit.finish import finish
+from pyhudi.commit.kept_index import unkept_index, with_index
+from pyhudi.commit.planned import PlannedWrite, planned
+from pyhudi.commit.restart import restarting
+from pyhudi.commit.tag import untagged
+from pyhudi.commit.work import Recheck, RowsWork, WriteWork, start_write
+from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file

@@ -11,17 +11,17 @@ from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import pyarrow as pa
 
-from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult
-from pyhudi.actions.few_rows import bring_few_rows
-from pyhudi.actions.finish import finish
-from pyhudi.actions.planned import PlannedWrite, planned
-from pyhudi.actions.restart import restarting
-from pyhudi.actions.sinks import slice_spec, stored_task
-from pyhudi.actions.tag import key_search, tag
-from pyhudi.actions.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.actions.write import plan_for, recheck_of
 from pyhudi.arguments import as_mapping
+from pyhudi.commit.begin import WriteContext, begin_write
+from pyhudi.commit.call import WriteCall, WriteResult
+from pyhudi.commit.few_rows import bring_few_rows
+from pyhudi.commit.finish import finish
+from pyhudi.commit.planned import PlannedWrite, planned
+from pyhudi.commit.restart import restarting
+from pyhudi.commit.sinks import slice_spec, stored_task
+from pyhudi.commit.tag import key_search, tag
+from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
-from pyhudi.actions.call import WriteCall
 from pyhudi.arguments import as_text
+from pyhudi.commit.call import WriteCall
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult
-from pyhudi.actions.finish import finish
-from pyhudi.actions.planned import PlannedWrite, planned
-from pyhudi.actions.restart import restarting
-from pyhudi.actions.sinks import slice_spec, stored_task
-from pyhudi.actions.work import FilesWork, WriteWork, run_work, start_write
+from pyhudi.commit.begin import WriteContext, begin_write
+from pyhudi.commit.call import WriteCall, WriteResult
+from pyhudi.commit.finish import finish
+from pyhudi.commit.planned import PlannedWrite, planned
+from pyhudi.commit.restart import restarting
+from pyhudi.commit.sinks import slice_spec, stored_task
+from pyhudi.commit.work import FilesWork, WriteWork, run_work, start_write
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec, read_slice

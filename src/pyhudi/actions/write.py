@@ -14,17 +14,17 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.begin import WriteContext, begin_write
-from pyhudi.actions.call import WriteCall, WriteResult, sizing_of
-from pyhudi.actions.few_rows import bring_few_rows
-from pyhudi.actions.finish import finish
-from pyhudi.actions.planned import PlannedWrite, planned, stored_keys_count
-from pyhudi.actions.restart import restarting
-from pyhudi.actions.sinks import appends_of, slice_spec
-from pyhudi.actions.tag import TaggedRows, key_search, read_set_of, tag, untagged
-from pyhudi.actions.work import Recheck, RowsWork, WriteWork, run_work, start_write
-from pyhudi.actions.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.arguments import as_texts
+from pyhudi.commit.begin import WriteContext, begin_write
+from pyhudi.commit.call import WriteCall, WriteResult, sizing_of
+from pyhudi.commit.few_rows import bring_few_rows
+from pyhudi.commit.finish import finish
+from pyhudi.commit.planned import PlannedWrite, planned, stored_keys_count
+from pyhudi.commit.restart import restarting
+from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, tag, untagged
+from pyhudi.commit.work import Recheck, RowsWork, WriteWork, run_work, start_write
+from pyhudi.commit.write_plan import Demand, Hashing, WritePlan, plan_write
 from pyhudi.engine.api import KEY, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.filegroup.model import PartitionPath

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame
 
-from pyhudi.actions.call import OPERATION, WriteResult, require_operation
 from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table
 from pyhudi.arguments import as_mapping, as_option_text, as_switch, as_text, as_texts
+from pyhudi.commit.call import OPERATION, WriteResult, require_operation
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, TableExists, TableNotFound

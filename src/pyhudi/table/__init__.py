@@ -1,6 +1,6 @@
 """The façade: a `Table`, and the functions that create and open one. Start at `open_table`, `create_table`."""
 
-from pyhudi.actions.call import WriteResult
+from pyhudi.commit.call import WriteResult
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.kernels.mergers import register_merger
 from pyhudi.queries.scan import Scan

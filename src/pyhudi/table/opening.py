@@ -7,10 +7,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-from pyhudi.actions.call import WriteResult
 from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.arguments import as_choice, as_switch
+from pyhudi.commit.call import WriteResult
 from pyhudi.engine.api import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists, TableNotFound

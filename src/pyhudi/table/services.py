@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from pyhudi.actions.call import with_argument
 from pyhudi.actions.repair import RepairResult, repair_table
 from pyhudi.actions.set_options import set_options
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
+from pyhudi.commit.call import with_argument
 from pyhudi.engine.api import engine_on
 from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.queries.options import options_in_force

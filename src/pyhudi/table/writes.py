@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from pyhudi.actions.add_columns import add_columns, new_columns
 from pyhudi.actions.bulk_insert import bulk_insert
-from pyhudi.actions.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.actions.merge import MergeBuilder
-from pyhudi.actions.planned import PlannedWrite
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, insert, insert_overwrite, upsert
 from pyhudi.arguments import as_mapping, as_switch, as_text
+from pyhudi.commit.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
+from pyhudi.commit.planned import PlannedWrite
 from pyhudi.engine.api import Engine, Frame, engine_for
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput

@@ -34,6 +34,6 @@ MUTANTS = (
     Mutant(
         "file groups of logs only that are not seen",
         "delta-bucket",
-        (("pyhudi.actions.write_plan._stored_buckets", base_files_only),),
+        (("pyhudi.commit.write_plan._stored_buckets", base_files_only),),
     ),
 )

@@ -101,7 +101,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "keys are looked for in one partition only",
         "insert-same-key-global",
-        (("pyhudi.actions.tag.footer_index", in_one_partition),),
+        (("pyhudi.commit.tag.footer_index", in_one_partition),),
     ),
     Mutant("buckets are distinguished by file ids", "insert-same-bucket", ((f"{COMMIT}.rules_for", by_file_id),)),
     Mutant(

@@ -18,7 +18,7 @@ from tests.simulation.explorer.scenario import prepared
 RUNS = 300
 """How many runs a way of searching has to show it."""
 COMMIT = "pyhudi.txn.commit"
-BEGIN = "pyhudi.actions.begin"
+BEGIN = "pyhudi.commit.begin"
 CHECKS = "pyhudi.txn.checks"
 COMPLETION = "pyhudi.txn.completion"
 ROLLBACK = "pyhudi.txn.recovery.rollback"

@@ -68,7 +68,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "retried in place whatever keys have moved",
         "in-place-moved-key",
-        (("pyhudi.actions.retry_in_place._has_moved_keys", always(False)),),
+        (("pyhudi.commit.retry._has_moved_keys", always(False)),),
     ),
     Mutant(
         "retried in place whatever columns have changed",
@@ -76,7 +76,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ((f"{COMMIT}.require_same_schema", off_under("_superseded")),),
     ),
     Mutant("retried in place under the old name", "in-place", ((f"{COMMIT}.Superseded", first_revision),)),
-    Mutant("a write token that never changes", "in-place", (("pyhudi.actions.retry_in_place.write_token", one_token),)),
+    Mutant("a write token that never changes", "in-place", (("pyhudi.commit.retry.write_token", one_token),)),
     Mutant("strays are not reconciled", "in-place", ((f"{COMMIT}.reconcile", off),)),
     Mutant("a filter forgets a key", "update-update", (("pyhudi.filegroup.key_filter.add", forgetful),)),
     Mutant("a key range is too narrow", "update-update", (("pyhudi.filegroup.writer.base_file_key_values", narrow),)),
@@ -86,5 +86,5 @@ MUTANTS: tuple[Mutant, ...] = (
         "lost-task",
         (("pyhudi.filegroup.writer._stored_status", nothing_written),),
     ),
-    Mutant("a write status is left out", "update-update", (("pyhudi.actions.work.to_statuses", last_left_out),)),
+    Mutant("a write status is left out", "update-update", (("pyhudi.commit.work.to_statuses", last_left_out),)),
 )

@@ -3,8 +3,8 @@
 Start at `appends_of`.
 """
 
-from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.write_plan import Appends, task_of
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.write_plan import Appends, task_of
 from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec

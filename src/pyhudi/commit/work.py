@@ -11,9 +11,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.tag import TaggedRows
-from pyhudi.actions.write_plan import WritePlan
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.tag import TaggedRows
+from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, Sink, WriteStatus

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.call import sizing_of
-from pyhudi.actions.tag import tag
-from pyhudi.actions.work import WriteWork
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.call import sizing_of
+from pyhudi.commit.tag import tag
+from pyhudi.commit.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink
 from pyhudi.queries.display import facts_html

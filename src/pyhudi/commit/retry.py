@@ -12,11 +12,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.sinks import slice_spec
-from pyhudi.actions.tag import footer_index, search
-from pyhudi.actions.work import Recheck, RowsWork, WriteWork, group_of
-from pyhudi.actions.write_plan import task_of
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.sinks import slice_spec
+from pyhudi.commit.tag import footer_index, search
+from pyhudi.commit.work import Recheck, RowsWork, WriteWork, group_of
+from pyhudi.commit.write_plan import task_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.reader import SliceSpec

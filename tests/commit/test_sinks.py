@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 from tests.building import TableBuilder, trip, trips
 
-from pyhudi.actions.begin import begin_write
-from pyhudi.actions.call import WriteCall
-from pyhudi.actions.sinks import appends_of, slice_spec, stored_task
-from pyhudi.actions.write_plan import Appends
+from pyhudi.commit.begin import begin_write
+from pyhudi.commit.call import WriteCall
+from pyhudi.commit.sinks import appends_of, slice_spec, stored_task
+from pyhudi.commit.write_plan import Appends
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.writer import Sink
 from pyhudi.options import Settings

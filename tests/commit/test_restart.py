@@ -2,8 +2,8 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 from tests.faulty import FaultyStorage
 
-from pyhudi.actions.call import WriteCall
-from pyhudi.actions.restart import restarting
+from pyhudi.commit.call import WriteCall
+from pyhudi.commit.restart import restarting
 from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode

@@ -9,7 +9,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, TableBuilder, column, trip
 from tests.faulty import FaultyStorage
 
-from pyhudi.actions import begin as beginning
+from pyhudi.commit import begin as beginning
 from pyhudi.errors import DuplicateKeys, FileMissing, InvalidInput, LockNotAcquired, SchemaMismatch, WriteConflict
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings

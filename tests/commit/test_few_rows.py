@@ -4,7 +4,7 @@ import pytest
 from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.spark.building import SparkTableBuilder
 
-from pyhudi.actions.few_rows import DRIVER_WRITE_BYTES
+from pyhudi.commit.few_rows import DRIVER_WRITE_BYTES
 
 pytestmark = pytest.mark.spark
 

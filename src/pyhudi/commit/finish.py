@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from pyhudi.actions.begin import FILL_MISSING, WriteContext
-from pyhudi.actions.call import RETRIES, WriteResult
-from pyhudi.actions.retry_in_place import work_again
-from pyhudi.actions.work import WriteWork, run_work
+from pyhudi.commit.begin import FILL_MISSING, WriteContext
+from pyhudi.commit.call import RETRIES, WriteResult
+from pyhudi.commit.retry import work_again
+from pyhudi.commit.work import WriteWork, run_work
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath

@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.call import WriteCall
+from pyhudi.commit.call import WriteCall
 from pyhudi.engine.api import KEY, ScanFile
 from pyhudi.errors import FileMissing, InvalidInput, NotBuilt, OptionError, WriteConflict
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath

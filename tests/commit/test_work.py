@@ -3,9 +3,9 @@ from functools import partial
 import pytest
 from tests.new_states import new_state
 
-from pyhudi.actions.tag import TaggedRows
-from pyhudi.actions.work import FilesWork, Recheck, RowsWork, WriteWork, group_of
-from pyhudi.actions.write_plan import WritePlan
+from pyhudi.commit.tag import TaggedRows
+from pyhudi.commit.work import FilesWork, Recheck, RowsWork, WriteWork, group_of
+from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice
 from pyhudi.filegroup.writer import FileTask
 from pyhudi.index.choice import index_plan

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pyhudi.actions.begin import WriteContext
+from pyhudi.commit.begin import WriteContext
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.options import between, option
 

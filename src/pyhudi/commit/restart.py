@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from pyhudi.actions.call import RETRIES, WriteCall
+from pyhudi.commit.call import RETRIES, WriteCall
 from pyhudi.errors import RowsLost, WriteConflict
 from pyhudi.state.properties_file import open_state
 from pyhudi.txn.group_locks import GroupLocks

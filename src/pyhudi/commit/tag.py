@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyhudi.actions.begin import WriteContext
-from pyhudi.actions.call import sizing_of
-from pyhudi.actions.sinks import appends_of, slice_spec
-from pyhudi.actions.write_plan import Appends, sole_files
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.call import sizing_of
+from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath

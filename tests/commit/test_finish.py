@@ -3,8 +3,8 @@ import json
 import pytest
 from tests.building import TRIPS, trip, trips
 
-from pyhudi.actions.finish import finish
-from pyhudi.actions.work import WriteWork
+from pyhudi.commit.finish import finish
+from pyhudi.commit.work import WriteWork
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.writer import WriteStatus
 from pyhudi.timeline.active import read_commit_metadata

@@ -10,8 +10,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.arguments import as_mapping, as_text
+from pyhudi.commit.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.file_index import FileIndex

@@ -12,8 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.actions.call import Phases, WriteCall
-from pyhudi.actions.kept_index import remember_index, unkept_index, with_index
+from pyhudi.commit.call import Phases, WriteCall
+from pyhudi.commit.kept_index import remember_index, unkept_index, with_index
 from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex
