@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, counts, rows_by_key, trip, trips
 
-from pyhudi.actions.tasks import sink, write
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices
+from pyhudi.tasks import sink, write
 from pyhudi.timeline.active import load_timeline
 
 NO_SMALL = {"hoodie.parquet.small.file.limit": 0}
