@@ -24,6 +24,7 @@ __all__ = [
     "MOST",
     "Option",
     "Settings",
+    "as_spelled",
     "between",
     "boolean",
     "current_key",
@@ -158,6 +159,12 @@ class Settings:
     def over(self, lower: "Settings") -> "Settings":
         """Return these settings laid over lower ones."""
         return Settings({**lower.values, **self.values})
+
+
+def as_spelled(options: Mapping[str, object]) -> dict[str, object]:
+    """Return options by their keys' own spelling: Spark gives a Python data source its options in lower case."""
+    spelling = {key.lower(): key for key in (*_known_keys(), *DECLARED)}
+    return {spelling.get(key.lower(), key): value for key, value in options.items()}
 
 
 def current_key(key: str) -> str:

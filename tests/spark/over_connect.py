@@ -10,7 +10,7 @@ from tests.conftest import SETTINGS
 
 import pyhudi
 import pyhudi.spark
-from pyhudi.errors import HudiError, NotBuilt
+from pyhudi.errors import HudiError, NotBuilt, OptionError
 
 DDL = "id string, city string, ts long, fare double"
 OPTIONS = {
@@ -45,8 +45,28 @@ def surface(spark, path):
     assert (len(only.inputFiles()), only.count()) == (1, 5)
     assert refused(lambda: rows.write.format("hudi").options(**OPTIONS).save(path), HudiError)
     assert refused(lambda: spark.sql("DELETE FROM trips WHERE id = 'k0'"))
-    assert refused(lambda: spark.readStream.format("hudi").load(path))
     assert refused(lambda: pyhudi.spark.streaming_sink(path)(rows, 0), HudiError)
+
+
+def stream(spark, path, folder):
+    """Carry one table's changes into another, and go on from the checkpoint."""
+    for fare in (5.0, 6.0):
+        changed = spark.createDataFrame([("k0", "a", int(fare), fare)], DDL)
+        changed.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+        rows = spark.readStream.format("hudi").load(path).select("id", "city", "ts", "fare")
+        writer = rows.writeStream.format("hudi").partitionBy("city").options(**OPTIONS).trigger(availableNow=True)
+        assert refused(lambda writer=writer: writer.start(f"{folder}/copy"), OptionError), "no checkpoint"
+        writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+        assert writer.start(f"{folder}/copy").awaitTermination(120)
+        both = [
+            sorted(
+                tuple(one.asDict().values())
+                for one in spark.read.format("hudi").load(where).select(*rows.columns).collect()
+            )
+            for where in (path, f"{folder}/copy")
+        ]
+        assert both[0] == both[1], both
+    assert len(pyhudi.open_table(f"{folder}/copy").inspect.commits()) == 2
 
 
 def main(folder):
@@ -56,6 +76,7 @@ def main(folder):
     try:
         pyhudi.spark.install(spark)
         surface(spark, f"{folder}/t")
+        stream(spark, f"{folder}/t", folder)
         pyhudi.spark.uninstall()
         table = pyhudi.open_table(f"{folder}/t")
         assert table.delete(spark.createDataFrame([("k2", "a", 1, 1.0)], DDL)).deleted == 1

@@ -84,8 +84,6 @@ def test_what_the_source_cannot_do_it_says(path, ask):
     source = HudiSource({"path": path})
     with pytest.raises(NotBuilt):
         getattr(source, ask)(None, True)
-    with pytest.raises(NotBuilt):
-        source.streamReader(None)
 
 
 def test_spark_waits_little_for_the_import():

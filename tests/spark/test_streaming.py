@@ -6,8 +6,8 @@ import pytest
 
 import pyhudi
 import pyhudi.spark
-from pyhudi.errors import OptionError
-from pyhudi.spark.streaming import BATCH_ID, LAST_BATCHES, QUERY_ID, last_batches
+from pyhudi.errors import CorruptData, OptionError
+from pyhudi.spark.streaming import BATCH_ID, LAST_BATCHES, QUERY_ID, StreamingSink, last_batches
 
 OPTIONS = {"hoodie.table.name": "events"}
 
@@ -130,3 +130,18 @@ def test_without_a_query_an_id_must_be_given(spark, tmp_path):
     with pytest.raises(OptionError, match="query_id"):
         pyhudi.spark.streaming_sink(str(tmp_path / "t"), options=OPTIONS)(spark.range(1), 0)
     assert not (tmp_path / "t").exists()
+
+
+def test_where_spark_does_not_tell_the_query_its_checkpoint_does(spark, tmp_path):
+    sink = StreamingSink(path=str(tmp_path / "t"), options=OPTIONS, checkpoint=str(tmp_path / "c"))
+    with pytest.raises(OptionError, match="query_id"):
+        sink(spark.range(1), 0)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "metadata").write_text('{"id":"one"}')
+    sink(spark.range(1), 0)
+    sink(spark.range(1), 0)
+    assert [*last_batches(pyhudi.open_table(str(tmp_path / "t")).state, "one").items()] == [("one", 0)]
+    for text in ("{}", "[]", "{"):
+        (tmp_path / "c" / "metadata").write_text(text)
+        with pytest.raises((CorruptData, OptionError), match="query's id"):
+            sink(spark.range(1), 1)

@@ -33,7 +33,7 @@ from pyhudi.timeline.view import (
     resolve_as_of,
 )
 
-__all__ = ["Window", "plan_between", "plan_changes"]
+__all__ = ["Window", "plan_between", "plan_changes", "require_commit_times"]
 
 _COMMIT_TIME = "_hoodie_commit_time"
 
@@ -96,7 +96,7 @@ def plan_between(
         require_unarchived(timeline, window.until)
     if window.after is None and instants:
         return plan_at(cut_at(timeline, max(timeline.point(one) for one in instants)))
-    _require_commit_times(state)
+    require_commit_times(state)
     return plan_at(_at_end(timeline, window), partitions=())
 
 
@@ -112,7 +112,7 @@ def _plan_of_instants(
     `archived` has the points of archived ones, by requested time. Of logs only what these commits wrote is merged, as
     Apache Hudi has it: what an older row wins against is shown.
     """
-    _require_commit_times(state)
+    require_commit_times(state)
     seen = cut_at(timeline, max([*archived.values(), *map(timeline.point, instants)]))
     touched = None if archived else _touched(state, instants)
     plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
@@ -127,7 +127,7 @@ def _plan_of_instants(
     )
 
 
-def _require_commit_times(state: TableState) -> None:
+def require_commit_times(state: TableState) -> None:
     """Check that rows say which commit wrote them."""
     if not state.config.populates_meta_fields:
         raise InvalidInput(

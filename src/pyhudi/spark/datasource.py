@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyhudi.filegroup.model import FileSlice
     from pyhudi.queries.snapshot import ReadPlan
+    from pyhudi.spark.stream_source import HudiStreamReader
 
 __all__ = ["HudiReader", "HudiSource"]
 
@@ -59,12 +60,12 @@ class HudiSource(DataSource):
         """
         raise NotBuilt(f"this data source only reads; {_INSTALL}")
 
-    def streamReader(self, schema: "StructType") -> NoReturn:
-        """Refuse.
+    def streamReader(self, schema: "StructType") -> "HudiStreamReader":
+        """Return the reader of changes; its schema is the table's when the query begins."""
+        from pyhudi.options import as_spelled
+        from pyhudi.spark.stream_source import HudiStreamReader
 
-        Raises: NotBuilt.
-        """
-        raise NotBuilt("pyhudi does not have a streaming source yet; read the changes with query type incremental")
+        return HudiStreamReader(as_spelled(self.options), schema)
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> NoReturn:
         """Refuse.
@@ -102,12 +103,12 @@ class HudiReader(DataSourceReader):
 
 
 def _planned(options: Mapping[str, str]) -> "ReadPlan":
-    from pyhudi.options import Settings
+    from pyhudi.options import Settings, as_spelled
     from pyhudi.spark.reading import plan_read
     from pyhudi.table import open_table
 
-    given = dict(options)
+    given = as_spelled(options)
     path = given.pop("path", None)
-    if path is None:
+    if not isinstance(path, str):
         raise InvalidInput("give one path: the table's base path", paths=given.get("paths"))
     return plan_read(open_table(path).state, Settings.of(given))

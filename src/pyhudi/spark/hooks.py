@@ -14,9 +14,11 @@ from pyspark.errors import PySparkException
 
 from pyhudi.arguments import as_text
 from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.spark.base_path import base_path
 from pyhudi.spark.reading import read
 from pyhudi.spark.session import is_connect, require_pyspark, require_session
 from pyhudi.spark.statements import refusal_after, refusal_before
+from pyhudi.spark.stream_hooks import stream_hooks
 from pyhudi.spark.writing import write
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ _FORMATS: Final = frozenset({"hudi", "org.apache.hudi"})
 _NOTES: Final = "_pyhudi_notes"
 _META_COLUMN: Final = "_hoodie_commit_time"
 _TABLES: Final = "write to the table's path with save(path), and query a temporary view"
-_STREAMING_SOURCE: Final = "read the changes with query type incremental"
-_STREAMING_SINK: Final = "use df.writeStream.foreachBatch(pyhudi.spark.streaming_sink(path))"
 
 _originals: dict[tuple[type, str], Method] = {}
 
@@ -62,7 +62,6 @@ def install(spark: "SparkSession") -> None:
     require_session(spark)
     room = "pyspark.sql.connect" if is_connect(spark) else "pyspark.sql"
     batch = importlib.import_module(f"{room}.readwriter")
-    stream = importlib.import_module(f"{room}.streaming.readwriter")
     for owner in (batch.DataFrameReader, batch.DataFrameWriter):
         for name, note in _NOTED.items():
             if hasattr(owner, name):
@@ -72,10 +71,8 @@ def install(spark: "SparkSession") -> None:
     for name in ("saveAsTable", "insertInto"):
         _hook(batch.DataFrameWriter, name, _refusing_notes(name))
     _hook(batch.DataFrameWriterV2, "using", _refusing_format(0, "writeTo(...).using('hudi')", _TABLES))
-    _hook(stream.DataStreamReader, "format", _refusing_format(0, "a streaming source", _STREAMING_SOURCE))
-    _hook(stream.DataStreamReader, "load", _refusing_format(1, "a streaming source", _STREAMING_SOURCE))
-    _hook(stream.DataStreamWriter, "format", _refusing_format(0, "writeStream.format('hudi')", _STREAMING_SINK))
-    _hook(stream.DataStreamWriter, "start", _refusing_format(1, "writeStream.format('hudi')", _STREAMING_SINK))
+    for owner, name, wrap in stream_hooks(room):
+        _hook(owner, name, wrap)
     _hook(importlib.import_module(f"{room}.session").SparkSession, "sql", _asking)
 
 
@@ -280,14 +277,7 @@ def _require_nothing_refused(notes: _Notes) -> None:
 
 
 def _path(notes: _Notes, given: str | list[str] | None) -> str:
-    """Return the one path, which is an argument or the option `path`."""
-    said = notes.options.pop("path", None)
-    paths = [given or said] if given is None or isinstance(given, str) else list(given)
-    if len(paths) != 1 or not isinstance(paths[0], str):
-        raise InvalidInput("give one path: the table's base path", path=given or said)
-    if "*" in paths[0]:
-        raise InvalidInput("give the table's base path, without wildcards", path=paths[0])
-    return paths[0]
+    return base_path(given, notes.options.pop("path", None))
 
 
 def _frame(writer: Any) -> "DataFrame":  # noqa: ANN401 - a writer of either kind

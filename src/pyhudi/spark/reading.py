@@ -29,7 +29,7 @@ from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["explain", "plan_read", "read"]
+__all__ = ["AS_OF", "BEGIN", "END", "FILTER", "QUERY_TYPE", "explain", "plan_read", "read"]
 
 QUERY_TYPE: Final = option(
     "hoodie.datasource.query.type",

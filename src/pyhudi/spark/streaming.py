@@ -13,11 +13,13 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from pyhudi.arguments import as_count, as_mapping, as_text
-from pyhudi.errors import CorruptData, OptionError, TableNotFound
+from pyhudi.env import SystemEnv
+from pyhudi.errors import CorruptData, HudiError, OptionError, TableNotFound
 from pyhudi.schema.json_text import parse_json
 from pyhudi.spark.session import is_connect
 from pyhudi.spark.writing import write
 from pyhudi.state.model import TableState
+from pyhudi.storage.opening import open_storage
 from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import completed_writes
@@ -28,6 +30,8 @@ QUERY_ID: Final = "pyhudi.stream.query_id"
 BATCH_ID: Final = "pyhudi.stream.batch_id"
 LAST_BATCHES: Final = "pyhudi.stream.last_batches"
 """Of every query, the last batch that the table holds: a JSON object."""
+_METADATA: Final = "metadata"
+"""What a checkpoint calls the file that says whose it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,12 @@ class StreamingSink:
     operation: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     query_id: str | None = None
+    checkpoint: str | None = None
+    """Where the query's id is read, over Spark Connect."""
+    partition_by: tuple[str, ...] = ()
     storage_options: Mapping[str, str] | None = None
+    needs_name: bool = False
+    """Whether a new table may be called after its path."""
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Write one batch, unless the table holds it.
@@ -46,7 +55,7 @@ class StreamingSink:
         Raises: OptionError where the query's id is not known; what `pyhudi.spark.write` raises.
         """
         batch_id = as_count("batch_id", batch_id)
-        query = self.query_id or _query_of(df)
+        query = self.query_id or _query_of(df, self.checkpoint)
         last = self._last_batches(query)
         if batch_id <= last.get(query, -1):
             return
@@ -55,7 +64,9 @@ class StreamingSink:
             self.path,
             self.operation,
             options=self.options,
+            partition_by=self.partition_by or None,
             storage_options=self.storage_options,
+            needs_name=self.needs_name,
             commit_metadata={
                 QUERY_ID: query,
                 BATCH_ID: str(batch_id),
@@ -125,10 +136,27 @@ def _batches_of(text: str, file: str) -> dict[str, int]:
     return told
 
 
-def _query_of(df: DataFrame) -> str:
-    """Return which streaming query this batch belongs to."""
+def _query_of(df: DataFrame, checkpoint: str | None) -> str:
+    """Return which streaming query this batch belongs to.   Raises: OptionError where nothing tells."""
     spark = df.sparkSession
     found = None if is_connect(spark) else spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if not found and checkpoint is not None:
+        return _query_in(checkpoint)
     if not found:
         raise OptionError("give query_id to streaming_sink: spark does not tell which query this batch is of")
     return str(found)
+
+
+def _query_in(checkpoint: str) -> str:
+    """Read the id that Spark gave a query when it began.   Raises: OptionError."""
+    try:
+        said = parse_json(open_storage(checkpoint, None, SystemEnv()).get(_METADATA).decode())
+    except HudiError as error:
+        raise OptionError(
+            "the checkpoint cannot be read, which tells the query's id; use foreachBatch with"
+            " pyhudi.spark.streaming_sink(path, query_id=...)",
+            checkpoint=checkpoint,
+        ) from error
+    if not isinstance(said, dict) or not isinstance(said.get("id"), str):
+        raise CorruptData("the checkpoint does not tell the query's id", checkpoint=checkpoint, file=_METADATA)
+    return str(said["id"])

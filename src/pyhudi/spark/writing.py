@@ -35,7 +35,7 @@ from pyhudi.table import Table
 from pyhudi.table.creating import TableArguments, plan_table
 from pyhudi.txn.locks import lock_for
 
-__all__ = ["write"]
+__all__ = ["write", "write_settings"]
 
 PARTITIONS_TO_DELETE: Final = option(
     "hoodie.datasource.write.partitions.to.delete",
@@ -92,7 +92,7 @@ def write(
     given = as_mapping("options", options)
     storage = open_storage(path, storage_options, SystemEnv())
     engine = SparkEngine.of(df, storage)
-    settings, extra = _settings(engine, given, partition_by)
+    settings, extra = write_settings(given, engine.session_options, partition_by)
     said = {**extra, **as_mapping("commit_metadata", commit_metadata)}
     chosen = _operation(operation, settings, given)
     save_mode, exists = _save_mode(mode, chosen), has_properties(storage)
@@ -112,11 +112,15 @@ def write(
         return _run(Table(planned), kept, chosen, settings, said)
 
 
-def _settings(
-    engine: SparkEngine, options: Mapping[str, object], partition_by: Sequence[str] | str | None
+def write_settings(
+    options: Mapping[str, object], session: Mapping[str, str], partition_by: Sequence[str] | str | None
 ) -> tuple[Settings, dict[str, str]]:
-    """Read the options; those for the commit's metadata go apart, and `partitionBy` may say the partition fields."""
-    session = engine.session_options
+    """Read the options of a write, over a session's; those for the commit's metadata go apart.
+
+    `partition_by` may say the partition fields, as Spark's `partitionBy` does.
+
+    Raises: OptionError, NotBuilt.
+    """
     said = options.get(COMMIT_KEY_PREFIX.key, session.get(COMMIT_KEY_PREFIX.key, COMMIT_KEY_PREFIX.default))
     prefix = as_option_text(COMMIT_KEY_PREFIX.key, said)
     extra = {key: as_option_text(key, value) for key, value in options.items() if prefix and key.startswith(prefix)}
