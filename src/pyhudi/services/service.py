@@ -9,7 +9,7 @@ Spec: reliability 1.2, 1.5; format/timeline 2.6.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -185,9 +185,15 @@ def schedule_service(call: ServiceCall, service: Service[Plan, Done]) -> Service
 
 
 def run_service(
-    call: ServiceCall, service: Service[Plan, Done], *, is_planned_too: bool = True
+    call: ServiceCall,
+    service: Service[Plan, Done],
+    *,
+    is_planned_too: bool = True,
+    times: Container[str] | None = None,
 ) -> list[ServiceRun[Plan]]:
     """Run what is planned already and left by its process, then plan anew and run that; returns what was completed.
+
+    Of what is planned, only the instants of `times` are run, where they are given.
 
     A failure leaves the plan on the timeline, for the next process. What a living process runs is left to it.
 
@@ -195,7 +201,9 @@ def run_service(
     Raises: as `schedule_service`; StorageUnavailable where it could not be finished.
     """
     begins: list[_Begin[Plan, Done]] = [
-        partial(_adopt, one.requested_time) for one in _left(call, service, load_timeline(call.state))
+        partial(_adopt, one.requested_time)
+        for one in _left(call, service, load_timeline(call.state))
+        if times is None or one.requested_time in times
     ]
     if is_planned_too:
         begins.append(_request)

@@ -5,7 +5,7 @@ Spark and duckdb are the two surfaces. Start at `Runner`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pyhudi.statements.model import TableName
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyhudi.table import Table
 
-__all__ = ["Catalog", "Entry", "Runner"]
+__all__ = ["Catalog", "CopyRunner", "Entry", "Runner", "SessionRunner"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,4 +94,34 @@ class Runner(Protocol):
 
     def schema(self, rows: Any) -> "pa.Schema":  # noqa: ANN401 - what `rows` returned
         """Return the columns of rows that `rows` returned, without computing them."""
+        ...
+
+
+@runtime_checkable
+class SessionRunner(Protocol):
+    """A surface whose session does the work of table services: what `spark=` of a table's verbs takes."""
+
+    @property
+    def session(self) -> Any:  # noqa: ANN401 - a session of Spark, whose types stay in the Spark room
+        """Return the session."""
+        ...
+
+
+@runtime_checkable
+class CopyRunner(Protocol):
+    """A surface that can keep the rows of a read: what `copy_to_temp_view` and `copy_to_table` need beside a Runner.
+
+    A surface that does not have it is refused by the name of the procedure.
+    """
+
+    def read(self, location: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401 - a DataFrame of the surface
+        """Return the rows of a table, by the options that a read through the data source has."""
+        ...
+
+    def make_view(self, name: str, rows: Any, *, is_replace: bool, is_global: bool) -> None:  # noqa: ANN401
+        """Keep rows under a name of the session.   Raises: TableExists without `is_replace`."""
+        ...
+
+    def save_table(self, name: TableName, rows: Any, mode: str) -> None:  # noqa: ANN401
+        """Store rows as a table of the catalog: `mode` is append, overwrite, ignore or errorifexists."""
         ...

@@ -1,0 +1,260 @@
+"""Procedures of Apache Hudi whose verbs are not built: each has its parameters, and says what to do instead.
+
+Those of an unreleased Apache Hudi, and one of an old release, have no parameters here. Start at `UNBUILT`.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.statements.procedures.model import BOOLEAN, INT, PATH, STRING, TABLE, Parameter, Procedure, columns
+
+__all__ = ["UNBUILT"]
+
+
+def _unbuilt(name: str, summary: str, instead: str, result: pa.Schema, *parameters: Parameter) -> Procedure:
+    return Procedure(name=name, summary=summary, parameters=parameters, columns=result, instead=instead)
+
+
+_NOTHING: Final = pa.schema([])
+
+UNBUILT: Final[tuple[Procedure, ...]] = (
+    _unbuilt(
+        "cleanup_audit_lock",
+        "Delete old files of the lock's audit",
+        "no writer of pyhudi audits its lock; delete old files of .hoodie/.locks/audit",
+        columns(table=STRING, files_cleaned=INT, dry_run=BOOLEAN, age_days=INT, message=STRING),
+        TABLE,
+        PATH,
+        Parameter(name="dry_run", type=BOOLEAN, default=False),
+        Parameter(name="age_days", type=INT, default=7),
+    ),
+    _unbuilt(
+        "set_audit_lock",
+        "Switch the lock's audit on or off",
+        "no writer of pyhudi audits its lock; let Apache Hudi set it",
+        columns(table=STRING, audit_state=STRING, message=STRING),
+        TABLE,
+        PATH,
+        Parameter(name="state", is_required=True),
+    ),
+    _unbuilt(
+        "show_audit_lock_status",
+        "Show whether the lock is audited",
+        "no writer of pyhudi audits its lock; .hoodie/.locks/audit_enabled.json has the switch",
+        columns(table=STRING, audit_enabled=BOOLEAN, config_path=STRING, audit_folder_path=STRING),
+        TABLE,
+        PATH,
+    ),
+    _unbuilt(
+        "validate_audit_lock",
+        "Check the lock's audit",
+        "no writer of pyhudi audits its lock; let Apache Hudi check its own",
+        columns(table=STRING, validation_result=STRING, transactions_validated=INT, issues_found=INT, details=STRING),
+        TABLE,
+        PATH,
+    ),
+    _unbuilt(
+        "upgrade_table",
+        "Raise a table to a later table version",
+        "let Apache Hudi do it on this table, or write a new table with table_version=9",
+        columns(result=BOOLEAN),
+        TABLE,
+        Parameter(name="to_version", is_required=True),
+        PATH,
+    ),
+    _unbuilt(
+        "downgrade_table",
+        "Lower a table to an earlier table version",
+        "let Apache Hudi do it on this table, or write a new table with table_version=8",
+        columns(result=BOOLEAN),
+        TABLE,
+        Parameter(name="to_version", is_required=True),
+        PATH,
+    ),
+    _unbuilt(
+        "hdfs_parquet_import",
+        "Import a dataset of parquet files as a table",
+        "pyhudi.write_table(path, rows, record_key=...) writes rows of any kind as a new table",
+        columns(import_result=INT),
+        TABLE,
+        Parameter(name="table_type", is_required=True),
+        Parameter(name="src_path", is_required=True),
+        Parameter(name="target_path", is_required=True),
+        Parameter(name="row_key", is_required=True),
+        Parameter(name="partition_key", is_required=True),
+        Parameter(name="schema_file_path", is_required=True),
+        Parameter(name="command", default="insert"),
+        Parameter(name="retry", type=INT, default=0),
+        Parameter(name="parallelism", type=INT, default=1),
+        Parameter(name="props_file_path", default=""),
+        PATH,
+    ),
+    _unbuilt(
+        "hive_sync",
+        "Register a table and its partitions in Hive",
+        "CREATE TABLE name USING hudi LOCATION 'path' registers it in the session's catalog",
+        columns(result=STRING),
+        TABLE,
+        Parameter(name="metastore_uri", default=""),
+        Parameter(name="username", default=""),
+        Parameter(name="password", default=""),
+        Parameter(name="use_jdbc", default=""),
+        Parameter(name="mode", default=""),
+        Parameter(name="partition_fields", default=""),
+        Parameter(name="partition_extractor_class", default=""),
+        Parameter(name="strategy", default=""),
+        Parameter(name="sync_incremental", default=""),
+        PATH,
+    ),
+    _unbuilt(
+        "sync_validate",
+        "Compare the counts of a table and of its copy in Hive",
+        "count both with SELECT COUNT(*)",
+        columns(result=STRING),
+        Parameter(name="src_table", is_required=True),
+        Parameter(name="dst_table", is_required=True),
+        Parameter(name="mode", is_required=True),
+        Parameter(name="hive_server_url", is_required=True),
+        Parameter(name="hive_pass", is_required=True),
+        Parameter(name="src_db", default="rawdata"),
+        Parameter(name="target_db", default="dwh_hoodie"),
+        Parameter(name="partition_cnt", type=INT, default=5),
+        Parameter(name="hive_user", default=""),
+    ),
+    _unbuilt(
+        "partition_bucket_index_manager",
+        "Set the numbers of buckets of single partitions",
+        "hoodie.bucket.index.num.buckets is one number for the whole table",
+        columns(result=STRING, operation=STRING, details=STRING),
+        TABLE,
+        Parameter(name="overwrite"),
+        Parameter(name="bucket_number", type=INT, default=-1),
+        Parameter(name="add"),
+        Parameter(name="dry_run", type=BOOLEAN, default=True),
+        Parameter(name="rollback"),
+        Parameter(name="show_config", type=BOOLEAN, default=False),
+        Parameter(name="rule", default="regex"),
+        Parameter(name="options"),
+        PATH,
+    ),
+    _unbuilt(
+        "run_bootstrap",
+        "Make a table of files that stay where they are",
+        "write their rows as a new table: pyhudi.write_table(path, rows, record_key=...)",
+        columns(status=INT),
+        TABLE,
+        Parameter(name="table_type", is_required=True),
+        Parameter(name="bootstrap_path", is_required=True),
+        Parameter(name="base_path", is_required=True),
+        Parameter(name="rowKey_field", is_required=True),
+        Parameter(name="base_file_format", default="PARQUET"),
+        Parameter(name="partition_path_field", default=""),
+        Parameter(
+            name="bootstrap_index_class", default="org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
+        ),
+        Parameter(
+            name="selector_class", default="org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapModeSelector"
+        ),
+        Parameter(name="key_generator_class", default="org.apache.hudi.keygen.SimpleKeyGenerator"),
+        Parameter(
+            name="full_bootstrap_input_provider", default="org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
+        ),
+        Parameter(name="schema_provider_class", default=""),
+        Parameter(name="payload_class", default="org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"),
+        Parameter(name="parallelism", type=INT, default=1500),
+        Parameter(name="enable_hive_sync", type=BOOLEAN, default=False),
+        Parameter(name="props_file_path", default=""),
+        Parameter(name="bootstrap_overwrite", type=BOOLEAN, default=False),
+        Parameter(name="options"),
+        PATH,
+    ),
+    _unbuilt(
+        "show_bootstrap_mapping",
+        "List which files of the source a bootstrapped table's files are of",
+        "Apache Hudi shows the bootstrap index of a table that it made",
+        columns(partition=STRING, file_id=STRING, source_base_path=STRING, source_partition=STRING, source_file=STRING),
+        TABLE,
+        PATH,
+        Parameter(name="partition_path", default=""),
+        Parameter(name="file_ids", default=""),
+        Parameter(name="limit", type=INT, default=10),
+        Parameter(name="sort_by", default="partition"),
+        Parameter(name="desc", type=BOOLEAN, default=False),
+        Parameter(name="filter", default=""),
+    ),
+    _unbuilt(
+        "show_bootstrap_partitions",
+        "List the partitions of a bootstrap index",
+        "Apache Hudi shows the bootstrap index of a table that it made",
+        columns(indexed_partitions=STRING),
+        TABLE,
+        PATH,
+        Parameter(name="filter", default=""),
+    ),
+    _unbuilt(
+        "run_ttl",
+        "Delete partitions that have been there too long",
+        "drop_partition deletes those that you name; show_metadata_table_partitions lists them",
+        columns(deleted_partitions=STRING),
+        TABLE,
+        Parameter(name="ttl_policy"),
+        Parameter(name="retain_days", type=INT),
+        Parameter(name="options"),
+        PATH,
+    ),
+    _unbuilt(
+        "show_inflight_commits",
+        "List pending writes by their age",
+        "show_timeline(filter => \"state <> 'COMPLETED'\") lists them",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "cleanup_stale_inflight_commits",
+        "Take old pending writes back",
+        "rollback_to_instant takes one back; the next write takes back those of dead writers",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "restore_to_instant",
+        "Go back to an earlier commit",
+        "rollback_to_savepoint goes back to a savepoint, and table.restore(instant) to any commit",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "repair_orphan_files",
+        "Delete files that no commit names",
+        "a rollback deletes the files of an unfinished write: rollback_to_instant",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "run_timeline_compaction",
+        "Merge files of the history",
+        "writes do this by themselves when they archive",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "repair_clustering_plan",
+        "Leave files out of a clustering's plan",
+        "run_rollback_inflight_tableservice takes the clustering back, and run_clustering plans anew",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "show_file_group_history",
+        "List what was done to a file group",
+        "show_commits_metadata lists file ids by commit",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "show_file_slice_history",
+        "List what was done to a file slice",
+        "show_commits_metadata lists file ids by commit",
+        _NOTHING,
+    ),
+    _unbuilt(
+        "fix_bucket_path",
+        "Give the files of a bucket the names of its index",
+        "let Apache Hudi 0.x do it on this table",
+        _NOTHING,
+    ),
+)
