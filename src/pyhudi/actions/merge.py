@@ -67,7 +67,7 @@ class MergeBuilder(Generic[Outcome]):
     Nulls: a condition that is unknown is not true; key and partition fields that are null on both sides are equal.
     """
 
-    def __init__(self, call: WriteCall, source: Frame, on: str) -> None:
+    def __init__(self, call: WriteCall, source: Frame, on: str | Expression) -> None:
         self._call, self._source, self._on = call, source, on
         self._clauses: tuple[Clause, ...] = ()
 
@@ -138,14 +138,14 @@ class _Join:
     """Every partition field is equated, so a row is looked for in its own partition only."""
 
     @staticmethod
-    def of(on: str, config: TableConfig, sides: Sides, *, is_global: bool) -> "_Join":
+    def of(on: str | Expression, config: TableConfig, sides: Sides, *, is_global: bool) -> "_Join":
         """Take the terms apart that find rows by key; a global index looks in all partitions whatever `on` says."""
         partitions = _partition_columns(config)
         wanted = {*config.record_key, *partitions}
         equal: dict[str, Expression] = {}
         terms: dict[str, Expression] = {}
         others: list[Expression] = []
-        for term in conjuncts(parse(on)):
+        for term in conjuncts(parse(on) if isinstance(on, str) else on):
             given, value = next(((pair[0].name, pair[1]) for pair in equalities(term).pairs), ("", term))
             name = found_name(sides.target, given) or given
             if name in wanted and name not in equal:
@@ -187,7 +187,9 @@ class _Merge:
     knows_partition: bool
 
     @staticmethod
-    def of(call: WriteCall, target: pa.Schema, given: pa.Schema, on: str, clauses: tuple[Clause, ...]) -> "_Merge":
+    def of(
+        call: WriteCall, target: pa.Schema, given: pa.Schema, on: str | Expression, clauses: tuple[Clause, ...]
+    ) -> "_Merge":
         """Check everything that can be wrong before a row is looked at."""
         config = call.state.config
         if not clauses:
@@ -220,7 +222,9 @@ class _Merge:
 
 
 @restarting
-def _execute(call: WriteCall, source: Frame, on: str, clauses: tuple[Clause, ...]) -> WriteResult | PlannedWrite:
+def _execute(
+    call: WriteCall, source: Frame, on: str | Expression, clauses: tuple[Clause, ...]
+) -> WriteResult | PlannedWrite:
     timeline = load_timeline(call.state)
     merge = _Merge.of(call, table_schema(call.state, timeline), call.engine.schema(source), on, clauses)
     keyed = _keyed(call, source, merge)
@@ -300,14 +304,14 @@ def _partition_columns(config: TableConfig) -> tuple[str, ...]:
     return tuple(name.split(":")[0] for name in config.partition_fields)
 
 
-def _refuse_unread(fields: Sequence[str], on: str, *, is_global: bool) -> NoReturn:
+def _refuse_unread(fields: Sequence[str], on: str | Expression, *, is_global: bool) -> NoReturn:
     """Refuse to compare partition fields that no file has, where rows are looked for in all partitions."""
     way = "leave them out of `on`" if is_global else "equate all of them in `on`, or none"
     why = ", and a global index looks in all partitions" if is_global else ""
     raise InvalidInput(f"this table's files lack the partition fields{why}; {way}", fields=list(fields), on=on)
 
 
-def _refuse_place(on: str, *, is_global: bool) -> NoReturn:
+def _refuse_place(on: str | Expression, *, is_global: bool) -> NoReturn:
     """Refuse an update of all columns that cannot see whether a row stays where it is."""
     way = "update the other columns by name: when_matched_update({...})" if is_global else "equate them in `on`"
     raise InvalidInput(f"this table's files lack the partition fields; {way}", on=on)

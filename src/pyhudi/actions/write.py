@@ -129,12 +129,15 @@ def _keys_count(write: WriteContext, tagged: TaggedRows) -> int:
 
 
 @restarting
-def insert_overwrite(call: WriteCall, records: Frame, *, is_whole_table: bool = False) -> WriteResult | PlannedWrite:
-    """Replace the partitions that the rows name, or all of them, by the rows."""
+def insert_overwrite(
+    call: WriteCall, records: Frame, *, is_whole_table: bool = False, partitions: Sequence[str] = ()
+) -> WriteResult | PlannedWrite:
+    """Replace the partitions that the rows name and those that are given, or all of them, by the rows."""
     operation = WriteOperation.INSERT_OVERWRITE_TABLE if is_whole_table else WriteOperation.INSERT_OVERWRITE
     with begin_write(call, records, operation) as begun:
         write = bring_few_rows(begun, ())
-        stored = visible_slices(write.files, None if is_whole_table else write.rows_by_partition)
+        named = {*write.rows_by_partition, *map(PartitionPath, partitions)}
+        stored = visible_slices(write.files, None if is_whole_table else named)
         plan = plan_for(replace(write, slices=[]), untagged(write))
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else RowsKind.INSERT
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))

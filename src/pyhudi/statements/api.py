@@ -3,11 +3,12 @@
 Spark and duckdb are the two surfaces. Start at `Runner`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pyhudi.statements.model import TableName
+from pyhudi.statements.tokens import Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,8 +77,22 @@ class Runner(Protocol):
         """Return the tables by name."""
         ...
 
+    @property
+    def dialect(self) -> Dialect:
+        """Return how statements quote strings and names."""
+        ...
+
+    @property
+    def is_overwrite_dynamic(self) -> bool:
+        """Return whether the session overwrites only the partitions that rows come for."""
+        ...
+
     def open(self, location: str) -> "Table":
         """Open a table.   Raises: TableNotFound."""
+        ...
+
+    def create(self, location: str, schema: "pa.Schema", **arguments: Any) -> "Table":  # noqa: ANN401
+        """Make a table, or open one that is what the arguments of `pyhudi.create_table` say.   Raises: InvalidInput."""
         ...
 
     def options(self) -> Mapping[str, str]:
@@ -88,12 +103,28 @@ class Runner(Protocol):
         """Return the rows of a query; `place` is where it stands in the statement, for errors."""
         ...
 
+    def schema(self, rows: Any) -> "pa.Schema":  # noqa: ANN401 - what `rows` returned
+        """Return the columns of rows, without computing them."""
+        ...
+
+    def project(self, rows: Any, names: Sequence[str], columns: Mapping[str, str]) -> Any:  # noqa: ANN401
+        """Return rows of other columns: `names` are those of the rows, `columns` are expressions over them by name."""
+        ...
+
     def value(self, expression: str, place: int) -> object:
         """Return the value of an expression without columns, as a Python value."""
         ...
 
-    def schema(self, rows: Any) -> "pa.Schema":  # noqa: ANN401 - what `rows` returned
-        """Return the columns of rows that `rows` returned, without computing them."""
+    def cast(self, expression: str, type: "pa.DataType") -> str:
+        """Return the text of a cast by which a value that does not fit its column is an error, never another value."""
+        ...
+
+    def type_name(self, type: "pa.DataType") -> str:
+        """Return how the surface spells a type."""
+        ...
+
+    def quoted(self, *parts: str) -> str:
+        """Return a name of some parts, quoted."""
         ...
 
 

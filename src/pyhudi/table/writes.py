@@ -14,7 +14,7 @@ from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
 from pyhudi.actions.rewrite import delete_where, update_where
 from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, insert, insert_overwrite, upsert
-from pyhudi.arguments import as_mapping, as_switch, as_text
+from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.commit.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.commit.planned import PlannedWrite
 from pyhudi.engine.api import Engine, Frame, engine_for
@@ -218,13 +218,18 @@ class WriteVerbs:
         return delete_keys(call, keyed_rows(call, rows))
 
     @overload
-    def insert_overwrite(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
+    def insert_overwrite(
+        self, records: Records, *, partitions: Sequence[str] = (), **how: Unpack[Written]
+    ) -> WriteResult: ...
     @overload
-    def insert_overwrite(self, records: Records, **how: Unpack[Planned]) -> PlannedWrite: ...
+    def insert_overwrite(
+        self, records: Records, *, partitions: Sequence[str] = (), **how: Unpack[Planned]
+    ) -> PlannedWrite: ...
     def insert_overwrite(
         self,
         records: Records,
         *,
+        partitions: Sequence[str] = (),
         options: Options | None = None,
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
@@ -233,6 +238,7 @@ class WriteVerbs:
 
         Args:
             records: rows of any kind that `upsert` takes.
+            partitions: paths of partitions that are replaced as well, whether rows come for them or not.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and write nothing.
             commit_metadata: entries of your own for the commit.
@@ -245,7 +251,7 @@ class WriteVerbs:
         """
         require_operation(options, "insert_overwrite")
         call, rows = self._call_with(records, options, dry_run, commit_metadata)
-        return insert_overwrite(call, rows)
+        return insert_overwrite(call, rows, partitions=as_texts("partitions", partitions))
 
     @overload
     def insert_overwrite_table(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
@@ -372,13 +378,15 @@ class WriteVerbs:
         return update_where(call, changes, None if where is None else _condition(where))
 
     @overload
-    def merge(self, source: Records, on: str, **how: Unpack[Isolated]) -> MergeBuilder[WriteResult]: ...
+    def merge(self, source: Records, on: str | Expression, **how: Unpack[Isolated]) -> MergeBuilder[WriteResult]: ...
     @overload
-    def merge(self, source: Records, on: str, **how: Unpack[IsolatedPlan]) -> MergeBuilder[PlannedWrite]: ...
+    def merge(
+        self, source: Records, on: str | Expression, **how: Unpack[IsolatedPlan]
+    ) -> MergeBuilder[PlannedWrite]: ...
     def merge(
         self,
         source: Records,
-        on: str,
+        on: str | Expression,
         *,
         options: Options | None = None,
         dry_run: bool = False,
@@ -389,7 +397,7 @@ class WriteVerbs:
 
         Args:
             source: rows of any kind that `upsert` takes; they may have more columns than the table.
-            on: which rows belong together; every record key field is equated.
+            on: which rows belong together, as text or as an expression; every record key field is equated.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: `execute()` returns the plan and writes nothing.
             commit_metadata: entries of your own for the commit.

@@ -1,0 +1,240 @@
+"""Run MERGE INTO, by the merge of the table.
+
+The names of a statement get their sides, `t` and `s`. An expression that the grammar of `pyhudi.predicate` lacks
+becomes a column of the source which the surface computes: by the source alone, or, where the expression names the
+table's columns, by joining the table. Start at `merge`.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from pyhudi.errors import StatementError
+from pyhudi.predicate import Column, Expression, conjuncts, equalities
+from pyhudi.predicate.model import literal, rewrite
+from pyhudi.statements.api import Runner
+from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
+from pyhudi.statements.reader import TokenReader
+from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
+from pyhudi.statements.targets import Target, options_of_writes, target_of
+
+if TYPE_CHECKING:
+    from pyhudi.table import WriteResult
+
+__all__ = ["merge"]
+
+_COMPUTED: Final = "_computed_"
+_SOURCE: Final = "_source"
+"""The alias of a source that has none."""
+
+
+def merge(statement: Merge, runner: Runner) -> "WriteResult":
+    """Run a MERGE INTO.
+
+    Raises: StatementError for what is not understood, with its place; what `Table.merge` raises.
+    """
+    target = target_of(runner, statement.table)
+    alias = statement.source_alias or _SOURCE
+    source = runner.schema(_read(statement, alias, [], runner))
+    target = _with_new_columns(statement, target, source, runner)
+    plan = _Plan.of(statement, target, source, runner)
+    on = plan.on()
+    clauses = [plan.clause(clause, on) for clause in statement.clauses]
+    rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
+    options = options_of_writes(runner, target.entry)
+    options.pop("hoodie.datasource.write.operation", None)
+    builder: Any = target.table.merge(rows, on=on, options=options, isolation="serializable")
+    for clause in clauses:
+        builder = clause.added_to(builder)
+    result: WriteResult = builder.execute()
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clause:
+    """A clause whose expressions have their sides."""
+
+    kind: str
+    action: str
+    values: dict[str, Expression] | None
+    """None: all columns of the source, or a delete."""
+    condition: Expression | None
+
+    def added_to(self, builder: Any) -> Any:  # noqa: ANN401 - a builder of either outcome
+        """Return the builder with this clause."""
+        match self.kind, self.action, self.values:
+            case "matched", "delete", _:
+                return builder.when_matched_delete(condition=self.condition)
+            case "matched", _, None:
+                return builder.when_matched_update_all(condition=self.condition)
+            case "matched", _, values:
+                return builder.when_matched_update(values, condition=self.condition)
+            case "not matched", _, None:
+                return builder.when_not_matched_insert_all(condition=self.condition)
+            case "not matched", _, values:
+                return builder.when_not_matched_insert(values, condition=self.condition)
+            case _, "delete", _:
+                return builder.when_not_matched_by_source_delete(condition=self.condition)
+            case _, _, values:
+                return builder.when_not_matched_by_source_update(values, condition=self.condition)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Plan:
+    """The sides of one merge, and the expressions that the surface is to compute."""
+
+    statement: Merge
+    target: Target
+    runner: Runner
+    table_side: Side
+    source_side: Side
+    computed: list[str] = field(default_factory=list)
+    joins: bool = False
+    """Whether a computed expression names columns of the table."""
+
+    @staticmethod
+    def of(statement: Merge, target: Target, source: pa.Schema, runner: Runner) -> "_Plan":
+        alias = statement.source_alias
+        qualifiers = frozenset({alias.lower()}) if alias is not None else _qualifiers_of(statement.source)
+        return _Plan(
+            statement=statement,
+            target=target,
+            runner=runner,
+            table_side=Side(
+                qualifiers=qualifiers_of_table(statement.table, statement.alias), schema=target.schema, prefix="t"
+            ),
+            source_side=Side(qualifiers=qualifiers, schema=source, prefix="s"),
+        )
+
+    def on(self) -> Expression:
+        """Return the join condition.   Raises: StatementError for one that the grammar lacks."""
+        piece = self.statement.on
+        expression = self._scope(self.table_side, self.source_side).resolve(piece)
+        if expression is None:
+            raise StatementError(
+                "ON compares columns of both sides; compute what else there is in the source, or put it into a clause",
+                near=piece.text[:60],
+                position=piece.place,
+            )
+        return expression
+
+    def clause(self, clause: MergeClause, on: Expression) -> _Clause:
+        """Return a clause whose expressions have their sides."""
+        sides = self._sides_of(clause)
+        condition = None if clause.condition is None else self._resolved(clause.condition, sides)
+        values = None
+        if not clause.is_star and clause.action != "delete":
+            values = self._values(clause, sides, on)
+        return _Clause(kind=clause.kind, action=clause.action, values=values, condition=condition)
+
+    def source_columns(self, alias: str) -> list[str]:
+        """Return the columns of the source as the merge reads them: its own, in the table's spelling, and computed."""
+        own = []
+        for name in self.source_side.schema.names:
+            spelled = self.table_side.spelled.get(name.lower(), name)
+            column = self.runner.quoted(alias, name)
+            own.append(column if spelled == name else f"{column} AS {self.runner.quoted(spelled)}")
+        extra = [
+            f"{text} AS {self.runner.quoted(_COMPUTED + str(number))}" for number, text in enumerate(self.computed)
+        ]
+        return [*own, *extra]
+
+    def _sides_of(self, clause: MergeClause) -> tuple[Side, ...]:
+        """Return the sides that a clause's expressions may name."""
+        match clause.kind:
+            case "not matched":
+                return (self.source_side,)
+            case "not matched by source":
+                return (self.table_side,)
+            case _:
+                return (self.table_side, self.source_side)
+
+    def _scope(self, *sides: Side) -> Scope:
+        return Scope(sides=sides, dialect=self.runner.dialect)
+
+    def _resolved(self, piece: Piece, sides: tuple[Side, ...], kind: pa.DataType | None = None) -> Expression:
+        """Return an expression; one that the grammar lacks becomes a column which the source has computed."""
+        scope = self._scope(*sides)
+        expression = scope.resolve(piece)
+        if expression is not None:
+            return _in_source_spelling(expression, self.table_side)
+        if self.source_side not in sides:
+            raise StatementError(
+                "a clause BY SOURCE takes plain conditions and values, without queries and functions of the engine",
+                near=piece.text[:60],
+                position=piece.place,
+            )
+        self.joins = self.joins or (self.table_side in sides and scope.names(piece, self.table_side))
+        self.computed.append(piece.text if kind is None else self.runner.cast(piece.text, kind))
+        return Column(parts=("s", f"{_COMPUTED}{len(self.computed) - 1}"))
+
+    def _values(self, clause: MergeClause, sides: tuple[Side, ...], on: Expression) -> dict[str, Expression]:
+        values: dict[str, Expression] = {}
+        for one in clause.assignments:
+            column = self.target.column(one.column, one.place)
+            if column in values:
+                raise StatementError("set each column once", column=one.column, position=one.place)
+            kind = self.target.schema.field(column).type
+            value = (
+                literal(None, kind) if one.value.text.lower() == "default" else self._resolved(one.value, sides, kind)
+            )
+            if clause.action == "update" and column in self.target.fixed_columns:
+                self._require_unchanged(one, column, value, on)
+            else:
+                values[column] = value
+        if not values:
+            raise StatementError("the clause sets no column that can change", position=clause.place)
+        return values
+
+    def _require_unchanged(self, one: Assignment, column: str, value: Expression, on: Expression) -> None:
+        """Check that an assignment to a key or partition column repeats what ON says: it is left out then."""
+        same = {pair[0].name: pair[1] for term in conjuncts(on) for pair in equalities(term).pairs}
+        bare = Column(parts=value.parts[1:]) if isinstance(value, Column) else None
+        if value != Column(parts=("t", column)) and (bare is None or same.get(column) != bare):
+            raise StatementError(
+                "key and partition columns of a row stay; delete the row and insert it anew",
+                column=one.column,
+                position=one.place,
+            )
+
+
+def _in_source_spelling(expression: Expression, table: Side) -> Expression:
+    """Return an expression over the source's columns as they are read: spelled as the table spells them."""
+
+    def renamed(node: Expression) -> Expression:
+        if not isinstance(node, Column) or node.parts[0] != "s":
+            return node
+        return Column(parts=("s", table.spelled.get(node.parts[1].lower(), node.parts[1]), *node.parts[2:]))
+
+    return rewrite(expression, renamed)
+
+
+def _read(statement: Merge, alias: str, columns: list[str], runner: Runner, *, joins: bool = False) -> Any:  # noqa: ANN401
+    """Return rows of the source; where it `joins`, each beside the row of the table that ON finds for it."""
+    selected = ", ".join(columns) or f"{runner.quoted(alias)}.*"
+    query = f"SELECT {selected} FROM {statement.source.text} AS {runner.quoted(alias)}"  # noqa: S608 - the user's own
+    if joins:
+        table = runner.quoted(*statement.table.parts)
+        name = runner.quoted(statement.alias or statement.table.parts[-1])
+        query += f" LEFT JOIN {table} AS {name} ON {statement.on.text}\n"
+    return runner.rows(query, statement.source.place)
+
+
+def _qualifiers_of(source: Piece) -> frozenset[str]:
+    if source.text.startswith("("):
+        return frozenset()
+    return qualifiers_of_table(TokenReader(source.text).table(), None)
+
+
+def _with_new_columns(statement: Merge, target: Target, source: pa.Schema, runner: Runner) -> Target:
+    """Add the source's further columns to the table, where WITH SCHEMA EVOLUTION asks for it and a clause takes all."""
+    if not (statement.is_schema_evolution and any(clause.is_star for clause in statement.clauses)):
+        return target
+    known = {name.lower() for name in target.schema.names}
+    new = pa.schema([one for one in source if one.name.lower() not in known and not one.name.startswith("_hoodie_")])
+    if not new.names:
+        return target
+    target.table.add_columns(new)
+    runner.catalog.set_schema(target.entry.name, target.table.schema)
+    return target_of(runner, statement.table)

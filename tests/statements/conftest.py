@@ -1,0 +1,3 @@
+from tests.statements.running import session
+
+__all__ = ["session"]

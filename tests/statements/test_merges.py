@@ -1,0 +1,82 @@
+import pytest
+
+from pyhudi.errors import DuplicateKeys, StatementError
+
+
+@pytest.fixture(params=["cow", "mor"])
+def trips(session, request):
+    session.sql(
+        f"""create table trips (id integer, fare double, note varchar, city varchar) using hudi partitioned by (city)
+            tblproperties (primaryKey = 'id', type = '{request.param}')"""
+    )
+    session.sql("insert into trips values (1, 10, 'a', 'oslo'), (2, 20, 'b', 'oslo'), (3, 30, 'c', 'lima')")
+    return session
+
+
+def rows(session):
+    return [tuple(row.values()) for row in session.sql("select * from trips order by id")]
+
+
+def test_clauses_act_in_their_order(trips):
+    told = trips.sql(
+        """merge into trips as t
+           using (select 1 as id, 'd' as op, 0 as fare union all select 2, 'u', 7 union all select 9, 'i', 8) s
+           on t.id = s.id
+           when matched and s.op = 'd' then delete
+           when matched then update set t.fare = t.fare + s.fare, id = s.id
+           when not matched and op = 'i' then insert (id, fare, city) values (s.id, s.fare, 'rome')
+           when not matched by source and t.fare > 25 then update set note = 'left'"""
+    )
+    assert told[0] == {"num_affected_rows": 4, "num_updated_rows": 2, "num_deleted_rows": 1, "num_inserted_rows": 1}
+    assert rows(trips) == [(2, 27.0, "b", "oslo"), (3, 30.0, "left", "lima"), (9, 8.0, None, "rome")]
+
+
+def test_a_star_takes_all_columns_whatever_their_case(trips):
+    source = "select 2 as ID, 1::double as FARE, 'new' as note, 'oslo' as City union all select 4, 2, 'n', 'oslo'"
+    trips.sql(
+        f"merge into trips using ({source}) s on trips.id = s.id when matched then update set * "
+        "when not matched then insert *"
+    )
+    assert rows(trips)[1:] == [(2, 1.0, "new", "oslo"), (3, 30.0, "c", "lima"), (4, 2.0, "n", "oslo")]
+
+
+def test_what_the_grammar_lacks_is_computed_over_both_sides(trips):
+    trips.sql(
+        """merge into trips t using (select 2 as id, 'x' as n union all select 5, 'y') s on t.id = s.id
+           when matched and t.fare = (select max(v) from (values (20)) as q(v)) then
+             update set note = repeat(t.note, 2) || s.n
+           when not matched then insert (id, note, city) values (s.id, repeat(s.n, 3), 'oslo')"""
+    )
+    assert [row[2] for row in rows(trips)] == ["a", "bbx", "c", "yyy"]
+
+
+def test_schema_evolution_adds_the_columns_of_the_source(trips):
+    trips.sql(
+        """merge with schema evolution into trips t
+           using (select 1 as id, 1::double as fare, 'n' as note, 'oslo' as city, 5 as tip) s on t.id = s.id
+           when matched then update set *"""
+    )
+    assert [row[-1] for row in rows(trips)] == [5, None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("on t.id = s.id when matched then update set id = 7", "key and partition columns"),
+        ("on t.id = s.id when matched then update set fare = id", "both sides have this column"),
+        ("on t.id = s.id when not matched by source and exists (select 1) then delete", "BY SOURCE"),
+        ("on t.id = s.id and exists (select 1) when matched then delete", "ON compares"),
+        ("on t.id = s.id when matched then update set nothing = 1", "no such column"),
+    ],
+)
+def test_what_a_merge_cannot_do_is_refused_with_its_place(trips, text, message):
+    with pytest.raises(StatementError, match=message):
+        trips.sql(f"merge into trips t using (select 1 as id) s {text}")
+    assert len(rows(trips)) == 3
+
+
+def test_a_source_row_a_key(trips):
+    with pytest.raises(DuplicateKeys):
+        trips.sql(
+            "merge into trips t using (select 1 as id union all select 1) s on t.id = s.id when matched then delete"
+        )
