@@ -457,7 +457,7 @@ WORKLOADS = {
         "one-row upsert into 1M rows in 10 partitions, metadata table on and off",
         "one.arrow",
         "wall_s",
-        1.5,
+        1.3,
         repeats=21,
         rows=1_000_000,
     ),

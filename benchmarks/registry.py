@@ -1,12 +1,13 @@
 """All workloads by name."""
 
-from benchmarks import formats, hudi, local, merge_on_read, metadata, spark
+from benchmarks import clustering, formats, hudi, local, merge_on_read, metadata, spark
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
     **local.WORKLOADS,
     **merge_on_read.WORKLOADS,
     **metadata.WORKLOADS,
+    **clustering.WORKLOADS,
     **formats.WORKLOADS,
     **spark.WORKLOADS,
     **hudi.WORKLOADS,

@@ -1,6 +1,7 @@
 """What a task of a clustering writes, whatever the order and the number of files."""
 
 from functools import partial
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -100,3 +101,14 @@ def test_files_that_no_row_is_left_for_are_not_written(table):
     table.delete(where="fare >= 0")
     assert clustered(table, 2, order=order("fare")) == ([], [])
     assert clustered(table, 1) == ([], [])
+
+
+def test_an_order_has_small_row_groups_whose_ranges_lie_apart(table, monkeypatch):
+    monkeypatch.setattr("pyhudi.tasks.cluster._ORDERED_GROUP_ROWS", 10)
+    [status], _ = clustered(table, 1, order=order("fare"))
+    with table.state.storage.open_input(status.path) as source:
+        metadata = pa.parquet.ParquetFile(source).metadata
+    fare = metadata.schema.names.index("fare")
+    bounds = [metadata.row_group(group).column(fare).statistics for group in range(metadata.num_row_groups)]
+    assert len(bounds) == 6
+    assert all(one.max <= other.min for one, other in pairwise(bounds))

@@ -25,6 +25,8 @@ from pyhudi.storage.api import Storage
 __all__ = ["ClusteringTask", "RowOrder", "cluster_slices"]
 
 _PIECE_ROWS = 1 << 17
+_ORDERED_GROUP_ROWS = 1 << 16
+"""Rows of a row group where rows are put in order: statistics of smaller groups leave more of them out."""
 _LEAST_COPIED_BYTES = 1 << 20
 """Row groups that are smaller are encoded anew, as larger ones: readers pay for each."""
 _WIDE_TYPES = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
@@ -75,11 +77,17 @@ def cluster_slices(task: ClusteringTask, *, storage: Storage, reads: SliceSpec, 
         if copied is not None:
             return [copied]
         return _written(storage, writes, [(file, stored)], task)
+    writes = _in_small_groups(writes)
     rows = _in_memory(stored, writes)
     numbers = task.order.of(rows)
     share = max(1, math.ceil(rows.num_rows / len(task.files)))
     parts = ((file, _gathered(rows, numbers.slice(at * share, share))) for at, file in enumerate(task.files))
     return _written(storage, writes, parts, task)
+
+
+def _in_small_groups(writes: WriteSpec) -> WriteSpec:
+    rows_count = min(writes.parquet.row_group_rows, _ORDERED_GROUP_ROWS)
+    return replace(writes, parquet=replace(writes.parquet, row_group_rows=rows_count))
 
 
 def _copied(task: ClusteringTask, file: FileTask, storage: Storage, writes: WriteSpec) -> WriteStatus | None:
