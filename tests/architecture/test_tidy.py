@@ -361,6 +361,28 @@ def _mirrors(module: Module) -> list[str]:
     return patterns
 
 
+INDEX_KINDS = frozenset({"BLOOM", "BUCKET", "GLOBAL_BLOOM", "GLOBAL_SIMPLE", "SIMPLE"})
+
+
+def test_only_the_room_of_indexes_asks_which_kind_one_is():
+    """What the kinds differ in is a member of `index.api.Index`."""
+
+    def find(module: Module) -> Iterator[Violation]:
+        if module.room == "index":
+            return
+        taken = {name for _, source, name in _imports(module.tree) if source.startswith("pyhudi.index.")}
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Compare):
+                continue
+            for side in (node.left, *node.comparators):
+                text = ast.unparse(side)
+                names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name)}
+                if text.endswith(("index.name", "index.place")) or names & taken & INDEX_KINDS:
+                    yield Violation(f"{module.name}:{node.lineno}", detail=ast.unparse(node))
+
+    judge("index_kinds", find)
+
+
 @cache
 def _homes() -> dict[str, str]:
     """Return where a name that a module shows comes from."""

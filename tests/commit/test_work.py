@@ -4,11 +4,12 @@ import pytest
 from tests.new_states import new_state
 
 from pyhudi.commit.tag import TaggedRows
-from pyhudi.commit.work import FilesWork, Recheck, RowsWork, WriteWork, group_of
+from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, group_of
 from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice
 from pyhudi.filegroup.writer import FileTask
-from pyhudi.index.choice import index_plan
+from pyhudi.index.api import Recheck
+from pyhudi.index.choice import index_of
 from pyhudi.options import Settings
 
 STORED = BaseFile(partition="a", file_id="f0", write_token="0-0-0", instant="1", extension=".parquet", size_bytes=1)
@@ -22,7 +23,7 @@ def task(number, base=None):
 
 
 def routed(kind, *files):
-    index = index_plan(Settings({"hoodie.index.type": kind}), new_state().config)
+    index = index_of(Settings({"hoodie.index.type": kind}), new_state().config)
     tagged = TaggedRows(rows=None, frame=None, slices=(), rows_by_slice={}, rows_by_partition={}, sole={}, index=index)
     plan = WritePlan(files=files, routes=None, tasks_count=1, new_rows={}, update_rows={})
     return RowsWork(tagged=tagged, plan=plan, task=partial(iter), recheck=Recheck.NOTHING)

@@ -3,7 +3,7 @@ from tests.new_states import new_state
 
 from pyhudi.engine.api import Moves
 from pyhudi.errors import NotBuilt, OptionError
-from pyhudi.index.choice import IndexKind, index_declaration, index_plan, require_same_index
+from pyhudi.index.choice import index_declaration, index_of, require_same_index
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 
@@ -15,19 +15,15 @@ def keeping(**kept):
 
 
 def test_without_a_word_keys_are_looked_for_in_their_partition():
-    plan = index_plan(Settings(), keeping())
-    assert (plan.kind, plan.is_global, plan.moves, plan.is_binding) == (
-        IndexKind.SIMPLE,
-        False,
-        Moves.IMPOSSIBLE,
-        False,
-    )
+    index = index_of(Settings(), keeping())
+    assert (index.name, index.is_global, index.moves, index.is_binding) == ("SIMPLE", False, Moves.IMPOSSIBLE, False)
 
 
 def test_a_table_that_keeps_an_index_needs_no_options():
     config = keeping(**{TYPE: "bucket", COUNT: "3", FIELDS: "uuid"})
-    plan = index_plan(Settings(), config)
-    assert (plan.kind, plan.buckets_count, plan.hash_fields, plan.is_binding) == (IndexKind.BUCKET, 3, ("uuid",), True)
+    index = index_of(Settings(), config)
+    assert (index.name, index.hashing.buckets_count, index.hashing.hash_fields) == ("BUCKET", 3, ("uuid",))
+    assert index.is_binding
     for same in ({}, {TYPE: "BUCKET"}, {TYPE: "Bucket", COUNT: "3", FIELDS: "uuid"}, {COUNT: "3"}):
         require_same_index(Settings(same), config)
 
@@ -43,14 +39,14 @@ def test_options_that_change_a_kept_index_are_refused(other):
 def test_kinds_that_look_in_the_same_place_take_turns(kept, other):
     config = keeping(**{TYPE: kept})
     require_same_index(Settings({TYPE: other}), config)
-    assert index_plan(Settings({TYPE: other}), config).kind == other
+    assert index_of(Settings({TYPE: other}), config).name == other
     with pytest.raises(OptionError):
         require_same_index(Settings({TYPE: "BUCKET"}), config)
 
 
 def test_an_index_that_is_not_built_is_named():
     with pytest.raises(NotBuilt, match="RECORD_INDEX"):
-        index_plan(Settings(), keeping(**{TYPE: "RECORD_INDEX"}))
+        index_of(Settings(), keeping(**{TYPE: "RECORD_INDEX"}))
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,13 @@ from pyhudi.commit.kept_index import unkept_index, with_index
 from pyhudi.commit.planned import PlannedWrite, planned
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.tag import untagged
-from pyhudi.commit.work import Recheck, RowsWork, WriteWork, start_write
+from pyhudi.commit.work import RowsWork, WriteWork, start_write
 from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
-from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.index.api import Recheck
+from pyhudi.index.choice import index_of
 from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
@@ -70,7 +71,7 @@ class _Sorting:
 def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Write rows as new file groups; with the bucket index into the file groups that the keys name."""
     known = with_index(call.state, unkept_index(call, load_timeline(call.state)))
-    if index_plan(call.settings, known.config).kind is IndexKind.BUCKET:
+    if index_of(call.settings, known.config).is_computed:
         return insert(call, records, operation=WriteOperation.BULK_INSERT)
     return _new_files(call, records)
 

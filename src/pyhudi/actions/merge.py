@@ -27,7 +27,7 @@ from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import WriteSpec, WriteStatus
-from pyhudi.index.choice import index_plan
+from pyhudi.index.choice import index_of
 from pyhudi.predicate import (
     Expression,
     Filter,
@@ -203,10 +203,11 @@ class _Merge:
             fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
             dropped=partitions if config.drops_partition_columns else (),
         )
-        join = _Join.of(on, config, sides, is_global=index_plan(call.settings, config).is_global)
+        is_global = index_of(call.settings, config).is_global
+        join = _Join.of(on, config, sides, is_global=is_global)
         checked = MergeClauses.of(clauses, join.residual, sides)
         if sides.dropped and not join.knows_partition and checked.same_place is not None:
-            _refuse_place(on, is_global=index_plan(call.settings, config).is_global)
+            _refuse_place(on, is_global=is_global)
         keys = {name: over_source(expression) for name, expression in join.keys.items()}
         for name in partitions:
             # Without an insert it does not matter where an unmatched row would go.
@@ -232,7 +233,7 @@ def _execute(
         is_anywhere = merge.clauses.has_by_source or not merge.knows_partition
         write = bring_few_rows(begun, visible_slices(begun.files) if is_anywhere else None)
         call = write.call
-        if merge.clauses.has_inserts and index_plan(call.settings, call.state.config).is_global:
+        if merge.clauses.has_inserts and write.index.is_global:
             _require_one_row_a_key(call, write)
         looking = write if merge.knows_partition else _in_all_partitions(write)
         work = _work(write, looking, merge)

@@ -23,12 +23,13 @@ from pyhudi.commit.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sinks import appends_of, slice_spec
 from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, tag, untagged
-from pyhudi.commit.work import Recheck, RowsWork, WriteWork, run_work, start_write
-from pyhudi.commit.write_plan import Demand, Hashing, WritePlan, plan_write
+from pyhudi.commit.work import RowsWork, WriteWork, run_work, start_write
+from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, Frame, Moves
 from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.choice import INDEX_TYPE, IndexKind, index_plan
+from pyhudi.index.api import Recheck
+from pyhudi.index.choice import INDEX_TYPE
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import one_of, option
 from pyhudi.queries.slices import visible_slices
@@ -186,12 +187,8 @@ def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: R
 
 
 def recheck_of(write: WriteContext, tagged: TaggedRows) -> Recheck:
-    """Return what a retry in place of an upsert has to look at.
-
-    Where a row goes by what was stored of its key (a global index), the same has to be stored there now. Elsewhere a
-    row goes by its key alone, so only keys that came are in the way.
-    """
-    return Recheck.SAME_KEYS if tagged.index.is_global or write.has_unknown_partitions else Recheck.NO_KEY_MOVED
+    """Return what a retry in place of an upsert has to look at: rows without a partition go by what was stored."""
+    return Recheck.SAME_KEYS if write.has_unknown_partitions else tagged.index.recheck
 
 
 def _searched(write: WriteContext, rows: RowsWork) -> WriteWork:
@@ -209,15 +206,14 @@ def _one_row_a_key(write: WriteContext) -> WriteContext:
 
     Raises: NotBuilt for a merger of the user's, which would have to see both, and the stored row of a key that moves.
     """
-    plan = index_plan(write.call.settings, write.call.state.config)
-    if not plan.is_global:
+    if not write.index.is_global:
         return write
     spec = write.call.spec(write.time, write.schema).merge
     if spec.merger is not None:
         raise NotBuilt(
             "pyhudi does not merge by a function of your own under a global index yet; choose an index by partition",
             key=INDEX_TYPE.key,
-            index=plan.kind,
+            index=write.index.name,
             merger=spec.merger.name,
         )
     return replace(
@@ -248,20 +244,10 @@ def plan_for(
             moves=moves,
             beaten_by=_beaten_by(call, moves),
             has_inserts=has_inserts,
-            hashing=_hashing(write, tagged),
+            hashing=None if write.has_unknown_partitions else tagged.index.hashing,
             appends=appends_of(write),
             closed=write.closed,
         )
-
-
-def _hashing(write: WriteContext, tagged: TaggedRows) -> Hashing | None:
-    if tagged.index.kind is not IndexKind.BUCKET or write.has_unknown_partitions:
-        return None
-    return Hashing(
-        buckets_count=tagged.index.buckets_count,
-        hash_fields=tagged.index.hash_fields,
-        key_fields=write.call.state.config.record_key,
-    )
 
 
 def _beaten_by(call: WriteCall, moves: Moves) -> MergeSpec | None:

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from pyhudi.commit.call import Phases, WriteCall
 from pyhudi.commit.kept_index import remember_index, unkept_index, with_index
-from pyhudi.engine.api import KEY, PARTITION, Frame, KeyedRows
+from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
-from pyhudi.index.choice import index_plan, require_same_index
+from pyhudi.index.api import Index
+from pyhudi.index.choice import index_of, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
 from pyhudi.metadata.table.upkeep import METADATA_TABLE
@@ -74,6 +75,8 @@ class WriteContext:
 
     call: WriteCall
     operation: WriteOperation
+    index: Index
+    """By which keys are found."""
     phases: Phases
     snapshot: Timeline
     time: InstantTime
@@ -137,20 +140,17 @@ def begin_write(
     """
     timeline = timeline or load_timeline(call.state)
     _require_fit(call, timeline)
-    call, index = _as_stored(call, timeline, operation, has_rows=records is not None)
+    call, kept = _as_stored(call, timeline, operation, has_rows=records is not None)
+    index = index_of(call.settings, call.state.config)
     columns_of = partial(_columns, call, records=records, new_columns=new_columns, has_only_keys=has_only_keys)
     stored, schema = columns_of(timeline)
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), ExitStack() as stack:
-        phases = Phases(call)
-
-        def keep(frame: Frame) -> Frame:
-            return stack.enter_context(call.engine.hold(frame))
-
+        phases, keep = Phases(call), partial(_kept_until, stack, call.engine)
         make_keys = partial(_make_keys, call, given, phases, keep)
         early = _early_keys(call, given, phases, keep)
-        call = _prepared(call, index, timeline)
+        call = _prepared(call, kept, timeline)
         transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, columns_of(snapshot)[1])
@@ -159,6 +159,7 @@ def begin_write(
         yield WriteContext(
             call=call,
             operation=operation,
+            index=index,
             phases=phases,
             snapshot=snapshot,
             time=time,
@@ -169,12 +170,16 @@ def begin_write(
             rows=rows,
             rows_by_partition={PartitionPath(name or ""): count for name, count in counts.items()},
             files=files,
-            slices=[] if records is None else visible_slices(files, _partitions(call, counts)),
+            slices=[] if records is None else visible_slices(files, _partitions(index, counts)),
             keep=keep,
             closed=planned_groups(call.state, snapshot),
             has_unknown_partitions=None in counts,
             transaction=transaction,
         )
+
+
+def _kept_until(stack: ExitStack, engine: Engine, frame: Frame) -> Frame:
+    return stack.enter_context(engine.hold(frame))
 
 
 def _action_of(state: TableState, operation: WriteOperation) -> Action:
@@ -197,8 +202,8 @@ def _as_stored(
 ) -> tuple[WriteCall, Mapping[str, str]]:
     """Return the call with what the stored files say of keys and index, and what the table is to keep of its index."""
     call = replace(call, key_encoding=stored_key_encoding(call.state, timeline))
-    index = unkept_index(call, timeline, operation) if has_rows else {}
-    return replace(call, state=with_index(call.state, index)), index
+    kept = unkept_index(call, timeline, operation) if has_rows else {}
+    return replace(call, state=with_index(call.state, kept)), kept
 
 
 def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
@@ -210,7 +215,7 @@ def require_same_columns(expected: pa.Schema, found: pa.Schema) -> None:
         raise WriteConflict("another commit changed the table's columns as this write began; write again")
 
 
-def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> WriteCall:
+def _prepared(call: WriteCall, kept: Mapping[str, str], seen: Timeline) -> WriteCall:
     """Make a table that is only planned, and write what the options say of its lock, fence, index and metadata table.
 
     Raises: TableExists, WriteConflict where another writer made a table meanwhile.
@@ -218,7 +223,7 @@ def _prepared(call: WriteCall, index: Mapping[str, str], seen: Timeline) -> Writ
     if not call.is_dry_run:
         state = _made(call) if call.state.is_planned else call.state
         state = remember_fence(remember_lock(state, call.settings), call.settings)
-        state = remember_index(state, index, call.settings, seen)
+        state = remember_index(state, kept, call.settings, seen)
         call = replace(call, state=keep_metadata_table(state, call.settings, call.engine.run))
     return call
 
@@ -294,10 +299,9 @@ def _with_values(call: WriteCall, rows: Frame) -> Frame:
     return call.engine.require_values(rows, required, merge_spec(config, call.settings)) if required else rows
 
 
-def _partitions(call: WriteCall, counts: Mapping[str | None, int]) -> list[PartitionPath] | None:
+def _partitions(index: Index, counts: Mapping[str | None, int]) -> list[PartitionPath] | None:
     """Name the partitions whose file slices a look-up may meet; None: all of them."""
-    is_global = index_plan(call.settings, call.state.config).is_global
-    if is_global or None in counts:
+    if index.is_global or None in counts:
         return None
     return [PartitionPath(name) for name in counts if name is not None]
 

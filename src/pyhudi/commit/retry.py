@@ -14,14 +14,15 @@ import pyarrow.compute as pc
 
 from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.sinks import slice_spec
-from pyhudi.commit.tag import footer_index, search
-from pyhudi.commit.work import Recheck, RowsWork, WriteWork, group_of
+from pyhudi.commit.tag import looks_everywhere, search
+from pyhudi.commit.work import RowsWork, WriteWork, group_of
 from pyhudi.commit.write_plan import task_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, Sink
-from pyhudi.index.choice import IndexKind
+from pyhudi.index.api import Recheck
+from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE
 from pyhudi.index.tag import Found
 from pyhudi.predicate import column
 from pyhudi.queries.slices import visible_slices
@@ -126,10 +127,9 @@ def _hold_same_keys(write: WriteContext, rows: RowsWork, files: Sequence[FileTas
 
 def _locate_anew(write: WriteContext, rows: RowsWork, tasks: Sequence[FileTask], columns: Sequence[str] = ()) -> Found:
     """Find which task's newest file slice holds which of the rows' keys; no footer is asked first."""
-    is_global = footer_index(write).is_global
-    everywhere = replace(footer_index(write), kind=IndexKind.GLOBAL_SIMPLE if is_global else IndexKind.SIMPLE)
+    index = GLOBAL_SIMPLE if looks_everywhere(write) else SIMPLE
     slices = [slice_of(one) for one in tasks]
-    return search(write, rows.tagged.rows, slices, everywhere, columns=columns, sees_deletes=True)
+    return search(write, rows.tagged.rows, slices, index, columns=columns, sees_deletes=True)
 
 
 def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:

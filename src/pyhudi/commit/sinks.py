@@ -9,7 +9,6 @@ from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, Sink
-from pyhudi.index.choice import IndexKind, index_plan
 from pyhudi.queries.committed_files import visible_instants
 from pyhudi.state.config import TableType
 from pyhudi.timeline.metadata import WriteOperation
@@ -23,11 +22,9 @@ def appends_of(write: WriteContext) -> Appends:
     Apache Hudi's bulk_insert and insert_overwrite write base files under any index; so do ours, but for file groups
     that are there already.
     """
-    config = write.call.state.config
-    if config.table_type is TableType.COPY_ON_WRITE:
+    if write.call.state.config.table_type is TableType.COPY_ON_WRITE:
         return Appends.NOTHING
-    is_bucket = index_plan(write.call.settings, config).kind is IndexKind.BUCKET
-    begins_with_log = is_bucket and write.operation in _BEGIN_WITH_LOG
+    begins_with_log = write.index.begins_with_log and write.operation in _BEGIN_WITH_LOG
     return Appends.EVERYTHING if begins_with_log else Appends.CHANGES
 
 

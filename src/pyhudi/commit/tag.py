@@ -14,13 +14,14 @@ from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
-from pyhudi.index.choice import IndexKind, IndexPlan, index_plan
+from pyhudi.index.api import Index
+from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
 from pyhudi.state.merging import merge_spec
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
-__all__ = ["TaggedRows", "footer_index", "key_search", "read_set_of", "search", "tag", "untagged"]
+__all__ = ["TaggedRows", "footer_index", "key_search", "looks_everywhere", "read_set_of", "search", "tag", "untagged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,11 @@ class TaggedRows:
     rows_by_partition: Mapping[str, int]
     sole: Mapping[PartitionPath, FileSlice]
     """Partitions in which no look-up was needed."""
-    index: IndexPlan
+    index: Index
 
 
 def untagged(write: WriteContext) -> TaggedRows:
     """Return rows of which no key was looked up."""
-    index = index_plan(write.call.settings, write.call.state.config)
     return TaggedRows(
         rows=write.rows,
         frame=None,
@@ -49,7 +49,7 @@ def untagged(write: WriteContext) -> TaggedRows:
         rows_by_slice={},
         rows_by_partition={},
         sole={},
-        index=index,
+        index=write.index,
     )
 
 
@@ -58,9 +58,8 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
 
     `looks_in_all` skips none: for a write that has to know of every key whether it is stored.
     """
-    call = write.call
-    index = index_plan(call.settings, call.state.config)
-    if index.kind is IndexKind.BUCKET and not (write.has_unknown_partitions or looks_in_all):
+    call, index = write.call, write.index
+    if index.is_computed and not (write.has_unknown_partitions or looks_in_all):
         return untagged(write)
     with write.phases.step("find keys"):
         sizing = sizing_of(call, write.snapshot)
@@ -71,12 +70,12 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
         if not slices:
             return replace(untagged(write), sole=sole)
         columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
-        everywhere = replace(index, is_global=True) if write.has_unknown_partitions else index
+        looking = index.everywhere() if write.has_unknown_partitions else index
         found = search(
             write,
             write.rows,
             slices,
-            everywhere,
+            looking,
             columns=columns,
             sees_deletes=looks_in_all,
             numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
@@ -112,18 +111,21 @@ def read_set_of(tagged: TaggedRows) -> ReadSet:
     return ReadSet(groups=frozenset(found))
 
 
-def footer_index(write: WriteContext) -> IndexPlan:
-    """Return the table's index, but one that leaves files out by their footers first."""
-    index = index_plan(write.call.settings, write.call.state.config)
-    is_global = index.is_global or write.has_unknown_partitions
-    return replace(index, kind=IndexKind.GLOBAL_BLOOM if is_global else IndexKind.BLOOM, is_global=is_global)
+def footer_index(write: WriteContext) -> Index:
+    """Return an index that looks where the table's does, but leaves files out by their footers first."""
+    return GLOBAL_BLOOM if looks_everywhere(write) else BLOOM
+
+
+def looks_everywhere(write: WriteContext) -> bool:
+    """Return whether the write's keys are looked for in all partitions."""
+    return write.index.is_global or write.has_unknown_partitions
 
 
 def search(
     write: WriteContext,
     rows: KeyedRows,
     slices: Sequence[FileSlice],
-    index: IndexPlan,
+    index: Index,
     *,
     columns: Sequence[str] = (),
     sees_deletes: bool = False,
@@ -134,14 +136,14 @@ def search(
     With `sees_deletes`, and where rows of one key may be in several file groups, or new keys in logs, keys that logs
     delete are not found.
     """
-    has_all = sees_deletes or index.is_global or index.kind is IndexKind.BUCKET or bool(columns)
+    has_all = sees_deletes or index.sees_all_logs or bool(columns)
     return find_keys(
         engine=write.call.engine,
         storage=write.call.state.storage,
         rows=rows,
         slices=slices,
         spec=write.keys,
-        plan=index,
+        index=index,
         columns=columns,
         merging=KeysInLogs(spec=slice_spec(write), has_all=has_all),
         numbers_rows=numbers_rows,
@@ -153,9 +155,7 @@ def _base_alone(file: BaseFile) -> FileSlice:
     return FileSlice(group=group, base_instant=file.instant, base=file)
 
 
-def _counted(
-    write: WriteContext, found: Found, sole: Mapping[PartitionPath, FileSlice], index: IndexPlan
-) -> TaggedRows:
+def _counted(write: WriteContext, found: Found, sole: Mapping[PartitionPath, FileSlice], index: Index) -> TaggedRows:
     frame = write.keep(found.frame)
     counts = write.call.engine.count(frame, [FILE_INDEX])
     by_slice = dict(zip(counts.column(FILE_INDEX).to_pylist(), counts.column("rows").to_pylist(), strict=True))

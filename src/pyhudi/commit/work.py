@@ -6,7 +6,6 @@ Start at `WriteWork`, then `start_write` and `run_work`.
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 
 import pyarrow as pa
@@ -17,24 +16,13 @@ from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, Sink, WriteStatus
-from pyhudi.index.choice import IndexKind
+from pyhudi.index.api import Recheck
 from pyhudi.tasks.write import to_statuses
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
 
-__all__ = ["FilesWork", "Recheck", "RowsWork", "WriteWork", "group_of", "run_work", "start_write"]
-
-
-class Recheck(StrEnum):
-    """What must be true of file groups that another commit rewrote, for rows to be written there again."""
-
-    NOTHING = "nothing"
-    """Rows go where the plan says, whatever is stored."""
-    NO_KEY_MOVED = "no_key_moved"
-    """No key of ours came to another file group than the plan sends it to."""
-    SAME_KEYS = "same_keys"
-    """The same keys of ours are stored, with the same ordering values: by them rows were left out or moved."""
+__all__ = ["FilesWork", "RowsWork", "WriteWork", "group_of", "run_work", "start_write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +74,9 @@ class WriteWork:
 
     @property
     def groups(self) -> frozenset[FileGroupId]:
-        """Return the file groups that other writers may touch too: stored ones, and all of a bucket index."""
-        is_bucket = self.rows is not None and self.rows.tagged.index.kind is IndexKind.BUCKET
-        written = {group_of(one) for one in self.tasks if one.base_instant is not None or is_bucket}
+        """Return the file groups that other writers may touch too: stored ones, and those that keys name."""
+        is_computed = self.rows is not None and self.rows.tagged.index.is_computed
+        written = {group_of(one) for one in self.tasks if one.base_instant is not None or is_computed}
         return frozenset(written | {one.group for one in self.replaced or ()})
 
     @property

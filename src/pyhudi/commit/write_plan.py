@@ -17,6 +17,7 @@ from pyhudi.engine.api import Moves, Routes
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.index.api import Hashing
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import MOST, between, option
@@ -29,7 +30,6 @@ __all__ = [
     "SMALL_FILE_LIMIT",
     "Appends",
     "Demand",
-    "Hashing",
     "Sizing",
     "WritePlan",
     "plan_write",
@@ -99,15 +99,6 @@ class Demand:
     """Rows whose key is in slice i of those that were looked up."""
     slices: Sequence[FileSlice] = ()
     """The file slices that were looked up, in the order of their index."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hashing:
-    """Bucket index: the hash of these key fields names the file group."""
-
-    buckets_count: int
-    hash_fields: tuple[str, ...]
-    key_fields: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

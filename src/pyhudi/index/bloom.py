@@ -1,18 +1,46 @@
-"""Leave out base files whose footer says that none of the keys is there: key range first, then bloom filter.
+"""BLOOM and GLOBAL_BLOOM: footers are read first, and keys only of base files that may have one.
 
-Start at `prune_file`; it runs in tasks.
+A footer says the key range, and a bloom filter what inside it is there. Start at `BLOOM`; `prune_file` runs in tasks.
 """
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import KEY, PARTITION, ScanFile
+from pyhudi.engine.api import KEY, PARTITION, Engine, KeyedRows, ScanFile
 from pyhudi.engine.scanning import naming_file
+from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, read_footer
+from pyhudi.index.api import Index, Place
+from pyhudi.index.stored_keys import base_scan
+from pyhudi.options import Settings, boolean, option
 from pyhudi.storage.api import Storage
 
-__all__ = ["prune_file"]
+__all__ = ["BLOOM", "BLOOM_MOVES", "GLOBAL_BLOOM", "bloom", "global_bloom", "prune_file"]
+
+BLOOM_MOVES: Final = option(
+    "hoodie.bloom.index.update.partition.path",
+    True,
+    "GLOBAL_BLOOM: a record whose partition changed moves there; false: it is updated where it is.",
+    parse=boolean,
+)
+_PRUNABLE_KEYS: Final = 1_000_000
+
+
+def _pruned(
+    engine: Engine, storage: Storage, rows: KeyedRows, slices: Sequence[FileSlice], by_partition: bool
+) -> tuple[KeyedRows, list[FileSlice]]:
+    """Leave out base files that surely hold none of the keys; all stay where the keys are too many to be here."""
+    rows = engine.fetch_keys(rows)
+    if rows.keys is None or rows.keys.num_rows > _PRUNABLE_KEYS:
+        return rows, list(slices)
+    prune = partial(prune_file, storage=storage, keys=rows.keys.select([KEY, PARTITION]), by_partition=by_partition)
+    candidates = engine.run(prune, [base_scan(one.base) for one in slices if one.base is not None])
+    return rows, [one for one, is_candidate in zip(slices, candidates, strict=True) if is_candidate]
 
 
 def prune_file(file: ScanFile, *, storage: Storage, keys: pa.Table, by_partition: bool) -> bool:
@@ -37,3 +65,17 @@ def prune_file(file: ScanFile, *, storage: Storage, keys: pa.Table, by_partition
     if bloom is None:
         return len(candidates) > 0
     return bool(pc.any(might_contain(bloom, candidates)).as_py())
+
+
+BLOOM: Final = Index(name="BLOOM", place=Place.PARTITION, narrow=_pruned)
+GLOBAL_BLOOM: Final = Index(name="GLOBAL_BLOOM", place=Place.TABLE, narrow=_pruned)
+
+
+def bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
+    """Return the index that reads the footers of a row's partition first."""
+    return BLOOM
+
+
+def global_bloom(settings: Settings, key_fields: Sequence[str]) -> Index:
+    """Return the index that reads the footers of all partitions first."""
+    return GLOBAL_BLOOM.moving(follows=settings.get(BLOOM_MOVES))

@@ -2,116 +2,56 @@
 
 Which index looks for a key decides which file group the key lives in, so the index belongs to the table as its lock
 does. Apache Hudi's Spark writers take options that they are not given from the table's properties, and refuse others
-than those; so the index is kept there under the options' own names. Start at `index_plan`.
+than those; so the index is kept there under the options' own names. Start at `index_of`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from pyhudi.engine.api import Moves
 from pyhudi.errors import NotBuilt, OptionError
-from pyhudi.options import Settings, between, boolean, one_of, option
-from pyhudi.state.config import TableConfig, names_of
+from pyhudi.index.api import Index, MakeIndex
+from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, bloom, global_bloom
+from pyhudi.index.bucket import BUCKET, BUCKET_FIELDS, BUCKETS, bucket
+from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_MOVES, global_simple, simple
+from pyhudi.options import Option, Settings, one_of, option
+from pyhudi.state.config import TableConfig
 
-__all__ = [
-    "BUCKETS",
-    "INDEX_TYPE",
-    "IndexKind",
-    "IndexPlan",
-    "index_declaration",
-    "index_plan",
-    "require_same_index",
-]
+__all__ = ["INDEX_TYPE", "index_declaration", "index_of", "may_leave_rows", "require_same_index"]
 
-
-class IndexKind(StrEnum):
-    """The value of `hoodie.index.type`."""
-
-    SIMPLE = "SIMPLE"
-    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
-    BLOOM = "BLOOM"
-    GLOBAL_BLOOM = "GLOBAL_BLOOM"
-    BUCKET = "BUCKET"
-
-
+_KINDS: Final[Mapping[str, MakeIndex]] = MappingProxyType(
+    {
+        SIMPLE.name: simple,
+        GLOBAL_SIMPLE.name: global_simple,
+        BLOOM.name: bloom,
+        GLOBAL_BLOOM.name: global_bloom,
+        BUCKET: bucket,
+    }
+)
 INDEX_TYPE: Final = option(
     "hoodie.index.type",
     "SIMPLE",
     "How keys are found. Kept in the table's properties when a table is created with it, and when a write first names "
     "BUCKET or a GLOBAL kind; a write that forgets it takes the table's.",
-    parse=one_of(*IndexKind),
+    parse=one_of(*_KINDS),
 )
-SIMPLE_MOVES: Final = option(
-    "hoodie.simple.index.update.partition.path",
-    True,
-    "GLOBAL_SIMPLE: a record whose partition changed moves there; false: it is updated where it is.",
-    parse=boolean,
+_LOOKING_EVERYWHERE: Final = frozenset(
+    {GLOBAL_SIMPLE.name, GLOBAL_BLOOM.name, "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "HBASE", "INMEMORY"}
 )
-BLOOM_MOVES: Final = option(
-    "hoodie.bloom.index.update.partition.path",
-    True,
-    "GLOBAL_BLOOM: a record whose partition changed moves there; false: it is updated where it is.",
-    parse=boolean,
-)
-BUCKETS: Final = option(
-    "hoodie.bucket.index.num.buckets",
-    256,
-    "BUCKET: file groups a partition. Kept in the table's properties.",
-    parse=between(1, 99_999_999),
-)
-BUCKET_FIELDS: Final = option(
-    "hoodie.bucket.index.hash.field",
-    "",
-    "BUCKET: record key fields that are hashed; empty: all of them. Kept in the table's properties.",
-)
-_GLOBAL: Final = frozenset({IndexKind.GLOBAL_SIMPLE, IndexKind.GLOBAL_BLOOM})
-_SAME_PLACE: Final = MappingProxyType(
-    {
-        IndexKind.SIMPLE: "partition",
-        IndexKind.BLOOM: "partition",
-        IndexKind.GLOBAL_SIMPLE: "table",
-        IndexKind.GLOBAL_BLOOM: "table",
-        IndexKind.BUCKET: "bucket",
-    }
-)
-"""Where an index looks for a key; kinds that look in the same place may take turns."""
+"""Kinds of Apache Hudi that look for a key in all partitions, those that pyhudi does not have among them."""
+_OPTIONS: Final[tuple[Option[Any], ...]] = (INDEX_TYPE, SIMPLE_MOVES, BLOOM_MOVES, BUCKETS, BUCKET_FIELDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexPlan:
-    """The index that a write uses."""
-
-    kind: IndexKind
-    is_global: bool
-    moves: Moves
-    buckets_count: int
-    hash_fields: tuple[str, ...]
-
-    @property
-    def is_binding(self) -> bool:
-        """Return whether a write with the default index would put a key where this one does not look."""
-        return self.is_global or self.kind is IndexKind.BUCKET
-
-
-def index_plan(settings: Settings, config: TableConfig) -> IndexPlan:
+def index_of(settings: Settings, config: TableConfig) -> Index:
     """Read the index options, laid over what the table keeps.
 
-    Raises: NotBuilt for a table that keeps an index which pyhudi does not have.
+    Raises: NotBuilt for a table that keeps an index which pyhudi does not have; OptionError for a value that does not
+            parse, also of a kind that is not asked for.
     """
     said = settings.over(Settings(_kept(config)))
-    kind = IndexKind(said.get(INDEX_TYPE))
-    follows = said.get(SIMPLE_MOVES if kind is IndexKind.GLOBAL_SIMPLE else BLOOM_MOVES)
-    moves = Moves.DELETE_AND_INSERT if follows else Moves.KEEP_PARTITION
-    return IndexPlan(
-        kind=kind,
-        is_global=kind in _GLOBAL,
-        moves=moves if kind in _GLOBAL else Moves.IMPOSSIBLE,
-        buckets_count=said.get(BUCKETS),
-        hash_fields=names_of(said.get(BUCKET_FIELDS)) or config.record_key,
-    )
+    for each in _OPTIONS:
+        said.get(each)
+    return _KINDS[said.get(INDEX_TYPE)](said, config.record_key)
 
 
 def index_declaration(settings: Settings, key_fields: Sequence[str]) -> dict[str, str]:
@@ -121,15 +61,15 @@ def index_declaration(settings: Settings, key_fields: Sequence[str]) -> dict[str
     """
     if not settings.has(INDEX_TYPE):
         return {}
-    kind, fields = settings.get(INDEX_TYPE), names_of(settings.get(BUCKET_FIELDS)) or tuple(key_fields)
-    if kind != IndexKind.BUCKET:
-        return {INDEX_TYPE.key: kind}
-    if settings.get(BUCKETS) < 1:
-        raise OptionError("there must be a bucket", key=BUCKETS.key, value=settings.get(BUCKETS))
+    index = _KINDS[settings.get(INDEX_TYPE)](settings, key_fields)
+    kept = {INDEX_TYPE.key: index.name}
+    if index.hashing is None:
+        return kept
+    fields = index.hashing.hash_fields
     if not set(fields) <= set(key_fields):
         raise OptionError("bucket hash fields must be record key fields", key=BUCKET_FIELDS.key, value=",".join(fields))
     hashed = {BUCKET_FIELDS.key: ",".join(fields)} if fields else {}
-    return {INDEX_TYPE.key: kind, BUCKETS.key: str(settings.get(BUCKETS)), **hashed}
+    return {**kept, BUCKETS.key: str(index.hashing.buckets_count), **hashed}
 
 
 def require_same_index(settings: Settings, config: TableConfig) -> None:
@@ -139,23 +79,37 @@ def require_same_index(settings: Settings, config: TableConfig) -> None:
     """
     if not _kept(config):
         return
-    wanted, table = index_plan(settings, config), index_plan(Settings(), config)
-    pairs: list[tuple[str, object, object]] = [(INDEX_TYPE.key, wanted.kind, table.kind)]
-    is_same = _SAME_PLACE[wanted.kind] == _SAME_PLACE[table.kind]
-    if is_same and table.kind is IndexKind.BUCKET:
-        pairs = [
-            (BUCKETS.key, wanted.buckets_count, table.buckets_count),
-            (BUCKET_FIELDS.key, sorted(wanted.hash_fields), sorted(table.hash_fields)),
-        ]
-        is_same = all(value == kept for _, value, kept in pairs)
-    if not is_same:
-        key, value, kept = next(pair for pair in pairs if pair[1] != pair[2])
+    wanted, table = index_of(settings, config), index_of(Settings(), config)
+    for key, value, kept in _differences(wanted, table):
         raise OptionError(
             "the table has another index, and a key would get a second file group; leave the option out",
             key=key,
             value=value,
             table=kept,
         )
+
+
+def may_leave_rows(config: TableConfig) -> bool:
+    """Return whether a row may be in another partition than its columns say: one that looks in all may leave it there.
+
+    Apache Hudi's global indexes update a record where it is if `update.partition.path` is false, which is the default
+    of its record index; the options of such a write are not kept.
+    """
+    kind = config.index.get(INDEX_TYPE.key, "").upper()
+    return kind in _LOOKING_EVERYWHERE or "record_index" in config.metadata_partitions
+
+
+def _differences(wanted: Index, table: Index) -> list[tuple[str, object, object]]:
+    """Return the options by which a key has another place under one index than under the other."""
+    if wanted.place is not table.place:
+        return [(INDEX_TYPE.key, wanted.name, table.name)]
+    if wanted.hashing is None or table.hashing is None:
+        return []
+    pairs: list[tuple[str, object, object]] = [
+        (BUCKETS.key, wanted.hashing.buckets_count, table.hashing.buckets_count),
+        (BUCKET_FIELDS.key, sorted(wanted.hashing.hash_fields), sorted(table.hashing.hash_fields)),
+    ]
+    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def _kept(config: TableConfig) -> Mapping[str, str]:
@@ -166,7 +120,7 @@ def _kept(config: TableConfig) -> Mapping[str, str]:
     kind = config.index.get(INDEX_TYPE.key)
     if kind is None:
         return {}
-    if kind.upper() not in IndexKind.__members__:
+    if kind.upper() not in _KINDS:
         raise NotBuilt(
             "pyhudi does not have this table's index yet; write it with Apache Hudi", key=INDEX_TYPE.key, index=kind
         )

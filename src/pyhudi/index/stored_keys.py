@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import BASE_ROW, KEY, LOCATED, STORED, ScanFile
 from pyhudi.engine.scanning import groups_matching, naming_file, read_columns
+from pyhudi.filegroup.model import BaseFile
 from pyhudi.formats.parquet import Footer, read_footer, row_group_stats
 from pyhudi.kernels.keys import KeySpec, record_keys
 from pyhudi.predicate import Between, column, literal
@@ -19,6 +20,7 @@ from pyhudi.storage.api import Storage
 
 __all__ = [
     "Lookup",
+    "base_scan",
     "common_keys",
     "find_in_file",
     "has_stored_keys",
@@ -26,6 +28,11 @@ __all__ = [
     "stored_keys",
     "stored_schema",
 ]
+
+
+def base_scan(file: BaseFile) -> ScanFile:
+    """Name a base file for a task that looks into it."""
+    return ScanFile(path=file.path, size_bytes=file.size_bytes, partition=file.partition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,36 +1,27 @@
-"""From keys to where they are.
-
-Every index here works without a metadata table: SIMPLE reads stored keys, BLOOM first leaves out files whose footer
-says that none of the keys is there, the GLOBAL kinds look in all partitions. BUCKET needs no look-up: a key's hash
-names its file group. Start at `find_keys`.
-"""
+"""From keys to where they are, as an index that looks for them has it. Start at `find_keys`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows, ScanFile
+from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows
 from pyhudi.engine.frames import LocalFrame
-from pyhudi.filegroup.model import BaseFile, FileSlice
+from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.index.bloom import prune_file
-from pyhudi.index.choice import IndexKind, IndexPlan
+from pyhudi.index.api import Index
 from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows, may_delete
 from pyhudi.index.log_keys import are_in_logs
 from pyhudi.index.lookup import Located, WantedKeys, locate
 from pyhudi.index.merged_keys import MergedSlices
+from pyhudi.index.stored_keys import base_scan
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.storage.api import Storage
 
 __all__ = ["Found", "KeysInLogs", "find_keys"]
-
-
-_PRUNABLE_KEYS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +58,7 @@ def find_keys(
     rows: KeyedRows,
     slices: Sequence[FileSlice],
     spec: KeySpec,
-    plan: IndexPlan,
+    index: Index,
     columns: Sequence[str] = (),
     merging: KeysInLogs | None = None,
     numbers_rows: bool = False,
@@ -82,12 +73,10 @@ def find_keys(
     kept = [one for one in slices if one.base is not None and one not in together]
     rows, logged = _in_logs(engine, storage, rows, slices, merging)
     kept = [one for one in kept if one not in logged]
-    if plan.kind in {IndexKind.BLOOM, IndexKind.GLOBAL_BLOOM}:
-        rows = engine.fetch_keys(rows)
-        kept = _pruned(engine, storage, rows, kept, by_partition=not plan.is_global)
-    scanned = [_scan_file(one.base) for one in kept if one.base is not None]
+    by_partition = not index.is_global
+    rows, kept = index.narrow(engine, storage, rows, kept, by_partition)
+    scanned = [base_scan(one.base) for one in kept if one.base is not None]
     merged = MergedSlices(slices=tuple(together), spec=merging.spec) if merging is not None else None
-    by_partition = not plan.is_global
     found = locate(
         engine,
         storage,
@@ -169,18 +158,3 @@ def _with_located(found: Located, logged: Sequence[FileSlice], first: int) -> Fr
         places = [pa.repeat(one.group.partition, len(mine)), pa.repeat(pa.scalar(index, pa.int32()), len(mine))]
         tables.append(pa.table([mine, *places], schema=LOCATED))
     return LocalFrame.of(pa.concat_tables(tables, promote_options="default"))
-
-
-def _pruned(
-    engine: Engine, storage: Storage, rows: KeyedRows, slices: Sequence[FileSlice], *, by_partition: bool
-) -> list[FileSlice]:
-    """Leave out base files that surely hold none of the keys; all stay where the keys are too many to be here."""
-    if rows.keys is None or rows.keys.num_rows > _PRUNABLE_KEYS:
-        return list(slices)
-    prune = partial(prune_file, storage=storage, keys=rows.keys.select([KEY, PARTITION]), by_partition=by_partition)
-    candidates = engine.run(prune, [_scan_file(one.base) for one in slices if one.base is not None])
-    return [one for one, is_candidate in zip(slices, candidates, strict=True) if is_candidate]
-
-
-def _scan_file(file: BaseFile) -> ScanFile:
-    return ScanFile(path=file.path, size_bytes=file.size_bytes, partition=file.partition)

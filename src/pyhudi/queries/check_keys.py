@@ -18,7 +18,7 @@ from pyhudi.errors import HudiError
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.index.choice import index_plan
+from pyhudi.index.choice import index_of
 from pyhudi.index.merged_keys import slice_keys
 from pyhudi.options import Settings
 from pyhudi.queries.committed_files import Group
@@ -69,7 +69,7 @@ def find_repeated_keys(state: TableState, timeline: Timeline, *, all_keys: bool)
     if spec is None:
         return
     chosen = [one for one in visible_slices(storage_index(state, timeline)) if _group(one) not in promises.open]
-    is_global = index_plan(Settings(), state.config).is_global
+    is_global = index_of(Settings(), state.config).is_global
     if not all_keys:
         chosen = _sample(chosen, promises, is_global=is_global)
     places: dict[str, list[FileSlice]] = {}

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.index.choice import may_leave_rows
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import Expression, partitions_matching
 from pyhudi.state.config import TableConfig
@@ -19,9 +20,6 @@ _DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 _DEFAULTS = frozenset({_DEFAULT, "default"})
 _RENAMED = 5
 """Table version since which nulls are no longer put in `default`."""
-_GLOBAL_INDEXES = frozenset(
-    {"GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "HBASE", "INMEMORY"}
-)
 _PATH = "_hoodie_partition_path"
 
 
@@ -85,15 +83,8 @@ def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequenc
 
 
 def _may_differ(config: TableConfig) -> bool:
-    """Return whether a stored value may be another than the path's: a look-up in all partitions may leave it so.
-
-    Apache Hudi's global indexes update a record where it is if `update.partition.path` is false, which is the default
-    of its record index; the options of such a write are not kept.
-    """
-    if config.drops_partition_columns:
-        return False
-    index = config.index.get("hoodie.index.type", "").upper()
-    return index in _GLOBAL_INDEXES or "record_index" in config.metadata_partitions
+    """Return whether a stored value may be another than the path's."""
+    return not config.drops_partition_columns and may_leave_rows(config)
 
 
 def _fields(config: TableConfig) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
-from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.index.choice import index_of
 from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
@@ -92,7 +92,7 @@ def resolution_for(settings: Settings, config: TableConfig) -> Resolution:
     named = settings.get(RESOLUTION)
     if named:
         return Resolution(named)
-    return Resolution.BUCKET if index_plan(settings, config).kind is IndexKind.BUCKET else Resolution.SIMPLE
+    return Resolution.BUCKET if index_of(settings, config).is_computed else Resolution.SIMPLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.simulation.mutants.mutant import BEGIN, CHECKS, COMMIT, Change, Mutant, always, off, unchecked
 
-from pyhudi.index.choice import IndexKind, IndexPlan
+from pyhudi.index.api import Index
+from pyhudi.index.bloom import BLOOM
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action, Instant
@@ -65,9 +66,9 @@ def snapshot_late(begin: Callable[..., Txn]) -> Callable[..., Txn]:
     return begun
 
 
-def in_one_partition(footer_index: Callable[..., IndexPlan]) -> Callable[..., IndexPlan]:
+def in_one_partition(footer_index: Callable[..., Index]) -> Callable[..., Index]:
     """Look a key up in its own partition only, also under a global index."""
-    return lambda write: replace(footer_index(write), kind=IndexKind.BLOOM, is_global=False)
+    return lambda _: BLOOM
 
 
 def by_file_id(rules_for: Callable[..., ConflictRules]) -> Callable[..., ConflictRules]:

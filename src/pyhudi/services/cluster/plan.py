@@ -17,7 +17,7 @@ from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.filegroup.view import as_file_slices, file_groups, newest_slices
-from pyhudi.index.choice import IndexKind, index_plan
+from pyhudi.index.choice import index_of
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.queries.slices import table_schema
@@ -55,7 +55,7 @@ def rules_of(state: TableState, settings: Settings) -> ClusteringRules:
     Raises: OptionError for strategies that put file groups of the bucket index together: keys name these.
     """
     rules = clustering_rules(settings, int(format_instant(state.env.now_ms(), timeline_zone(state))[_HOUR]))
-    if index_plan(settings, state.config).kind is not IndexKind.BUCKET or rules.keeps_files:
+    if not index_of(settings, state.config).is_computed or rules.keeps_files:
         return rules
     if settings.has(PLAN_STRATEGY) or not rules.sort_columns:
         raise OptionError(

@@ -1,0 +1,123 @@
+"""What a kind of index says of itself: where a key is, or how that is found. Start at `Index`.
+
+A new kind is one file beside this one and its line in `choice`; nothing outside this room asks which kind an index is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from pyhudi.engine.api import Engine, KeyedRows, Moves
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.kernels.bucket import bucket_of
+from pyhudi.options import Settings
+from pyhudi.storage.api import Storage
+
+__all__ = ["Hashing", "Index", "MakeIndex", "Narrow", "Place", "Recheck", "keep_all"]
+
+
+class Place(StrEnum):
+    """Where an index looks for a key; kinds that look in the same place may take turns on a table."""
+
+    PARTITION = "partition"
+    TABLE = "table"
+    BUCKET = "bucket"
+
+
+class Recheck(StrEnum):
+    """What must be true of file groups that another commit rewrote, for rows to be written there again."""
+
+    NOTHING = "nothing"
+    """Rows go where the plan says, whatever is stored."""
+    NO_KEY_MOVED = "no_key_moved"
+    """No key of ours came to another file group than the plan sends it to."""
+    SAME_KEYS = "same_keys"
+    """The same keys of ours are stored, with the same ordering values: by them rows were left out or moved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hashing:
+    """How the key alone names a file group of its partition: by the hash of these of the key's fields."""
+
+    buckets_count: int
+    hash_fields: tuple[str, ...]
+    key_fields: tuple[str, ...]
+
+    def place_of(self, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Return the number of each key's file group in its partition.   Shape, Raises: as `bucket_of`."""
+        return bucket_of(keys, self.hash_fields, self.key_fields, self.buckets_count)
+
+
+Narrow = Callable[[Engine, Storage, KeyedRows, Sequence[FileSlice], bool], tuple[KeyedRows, list[FileSlice]]]
+"""Leaves out slices that surely hold none of the rows' keys; the last argument says that a slice answers only for keys
+of its own partition. Returns the rows, too, with their keys where it brought them here."""
+
+
+def keep_all(
+    engine: Engine, storage: Storage, rows: KeyedRows, slices: Sequence[FileSlice], by_partition: bool
+) -> tuple[KeyedRows, list[FileSlice]]:
+    """Leave no slice out."""
+    return rows, list(slices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """The index of a table, or one that a look-up uses in its place."""
+
+    name: str
+    """The value of `hoodie.index.type`."""
+    place: Place
+    moves: Moves = Moves.IMPOSSIBLE
+    """What becomes of a stored row whose key comes with another partition."""
+    hashing: Hashing | None = None
+    """How a key's place is computed; None for an index that looks for keys."""
+    narrow: Narrow = keep_all
+    """What is done before base files are read for their keys."""
+    begins_with_log: bool = False
+    """No base file has to be read to find a key, so that a file group may begin with a log."""
+
+    @property
+    def is_global(self) -> bool:
+        """Return whether a key is looked for in all partitions."""
+        return self.place is Place.TABLE
+
+    @property
+    def is_computed(self) -> bool:
+        """Return whether the key alone names its file group: two writers may then begin the same one."""
+        return self.hashing is not None
+
+    @property
+    def is_binding(self) -> bool:
+        """Return whether a write with the default index would put a key where this one does not look."""
+        return self.place is not Place.PARTITION
+
+    @property
+    def sees_all_logs(self) -> bool:
+        """Return whether a look-up has to merge each slice with its logs.
+
+        Rows of one key may be in several file groups, or keys in logs alone.
+        """
+        return self.is_global or self.begins_with_log
+
+    @property
+    def recheck(self) -> Recheck:
+        """Return what a retry in place of an upsert has to look at.
+
+        Where a row goes by what was stored of its key, the same has to be stored there now. Elsewhere a row goes by its
+        key alone, so only keys that came are in the way.
+        """
+        return Recheck.SAME_KEYS if self.is_global else Recheck.NO_KEY_MOVED
+
+    def everywhere(self) -> "Index":
+        """Return the index, but looking for every key in all partitions."""
+        return replace(self, place=Place.TABLE)
+
+    def moving(self, *, follows: bool) -> "Index":
+        """Return a global index under which a row follows its key to another partition, or stays where it is."""
+        return replace(self, moves=Moves.DELETE_AND_INSERT if follows else Moves.KEEP_PARTITION)
+
+
+MakeIndex = Callable[[Settings, Sequence[str]], Index]
+"""Makes an index of its kind from options and the fields of the record key."""
