@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from benchmarks import clustering, formats, hudi, local, merge_on_read, metadata, spark
+from benchmarks import clustering, formats, hudi, local, merge_on_read, metadata, spark, stream
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -10,5 +10,6 @@ WORKLOADS: dict[str, Workload] = {
     **clustering.WORKLOADS,
     **formats.WORKLOADS,
     **spark.WORKLOADS,
+    **stream.WORKLOADS,
     **hudi.WORKLOADS,
 }

@@ -9,7 +9,6 @@ import pytest
 from pyspark.errors import PySparkException
 
 import pyhudi
-from pyhudi.errors import NotBuilt
 from pyhudi.spark.datasource import HudiReader, HudiSource
 
 SCHEMA = pa.schema(
@@ -77,13 +76,6 @@ def test_a_reader_plans_one_task_a_file_and_reads_what_spark_asks(path):
     batches = [batch for task in tasks for batch in reader.read(task)]
     assert {tuple(batch.schema.names) for batch in batches} == {tuple(schema.fieldNames())}
     assert sum(batch.num_rows for batch in batches) == 4
-
-
-@pytest.mark.parametrize("ask", ["writer", "streamWriter"])
-def test_what_the_source_cannot_do_it_says(path, ask):
-    source = HudiSource({"path": path})
-    with pytest.raises(NotBuilt):
-        getattr(source, ask)(None, True)
 
 
 def test_spark_waits_little_for_the_import():

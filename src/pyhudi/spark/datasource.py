@@ -6,7 +6,7 @@ table is read. It has no session: only the options given to it count. Start at `
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyhudi.filegroup.model import FileSlice
     from pyhudi.queries.snapshot import ReadPlan
+    from pyhudi.spark.gathered import GatheringStreamWriter, GatheringWriter
     from pyhudi.spark.stream_source import HudiStreamReader
 
 __all__ = ["HudiReader", "HudiSource"]
@@ -53,12 +54,19 @@ class HudiSource(DataSource):
         """Return the reader; its schema is the table's, or the columns that the user asked for."""
         return HudiReader(self.options, schema)
 
-    def writer(self, schema: "StructType", overwrite: bool) -> NoReturn:
-        """Refuse: a writer of this interface sees no keys, cannot shuffle, and is not told Spark's save mode.
+    def writer(self, schema: "StructType", overwrite: bool) -> "GatheringWriter":
+        """Return what adds rows that say where they go, as `pyhudi.spark.into` makes them.
+
+        Others are refused: a writer of this interface cannot shuffle, and is not told Spark's save mode.
 
         Raises: NotBuilt.
         """
-        raise NotBuilt(f"this data source only reads; {_INSTALL}")
+        from pyhudi.spark.gathered import GatheringWriter, destination_in
+
+        destination = destination_in(schema)
+        if destination is None or overwrite:
+            raise NotBuilt(f"this data source only reads, and adds what pyhudi.spark.into says; {_INSTALL}")
+        return GatheringWriter(destination, schema)
 
     def streamReader(self, schema: "StructType") -> "HudiStreamReader":
         """Return the reader of changes; its schema is the table's when the query begins."""
@@ -67,12 +75,16 @@ class HudiSource(DataSource):
 
         return HudiStreamReader(as_spelled(self.options), schema)
 
-    def streamWriter(self, schema: "StructType", overwrite: bool) -> NoReturn:
-        """Refuse.
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "GatheringStreamWriter":
+        """Return what adds the batches of a stream, to the path of its options or where the rows say that they go.
 
-        Raises: NotBuilt.
+        Raises: NotBuilt for output mode complete; InvalidInput; Unsupported on Spark 4.0.
         """
-        raise NotBuilt("use df.writeStream.foreachBatch(pyhudi.spark.streaming_sink(path))")
+        from pyhudi.spark.gathered import stream_writer
+
+        if overwrite:
+            raise NotBuilt(f"output mode complete needs more than a data source; {_INSTALL}")
+        return stream_writer(self.options, schema)
 
 
 class HudiReader(DataSourceReader):

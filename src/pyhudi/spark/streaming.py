@@ -24,7 +24,7 @@ from pyhudi.table import open_table
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.view import completed_writes
 
-__all__ = ["StreamingSink", "last_batches", "streaming_sink"]
+__all__ = ["StreamingSink", "batch_metadata", "last_batches", "streaming_sink"]
 
 QUERY_ID: Final = "pyhudi.stream.query_id"
 BATCH_ID: Final = "pyhudi.stream.batch_id"
@@ -67,11 +67,7 @@ class StreamingSink:
             partition_by=self.partition_by or None,
             storage_options=self.storage_options,
             needs_name=self.needs_name,
-            commit_metadata={
-                QUERY_ID: query,
-                BATCH_ID: str(batch_id),
-                LAST_BATCHES: json.dumps({**last, query: batch_id}, sort_keys=True),
-            },
+            commit_metadata=batch_metadata(last, query, batch_id),
         )
 
     def _last_batches(self, query: str) -> dict[str, int]:
@@ -103,6 +99,12 @@ def streaming_sink(
         query_id=None if query_id is None else as_text("query_id", query_id),
         storage_options=storage_options,
     )
+
+
+def batch_metadata(last: Mapping[str, int], query: str, batch_id: int) -> dict[str, str]:
+    """Return what a commit says of the batch that it holds, and of every query's last one."""
+    batches = json.dumps({**last, query: batch_id}, sort_keys=True)
+    return {QUERY_ID: query, BATCH_ID: str(batch_id), LAST_BATCHES: batches}
 
 
 def last_batches(state: TableState, query: str) -> dict[str, int]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.drop import drop_files
@@ -33,9 +34,10 @@ from pyhudi.storage.api import Storage
 from pyhudi.storage.opening import open_storage
 from pyhudi.table import Table
 from pyhudi.table.creating import TableArguments, plan_table
+from pyhudi.table.types import Records
 from pyhudi.txn.locks import lock_for
 
-__all__ = ["write", "write_settings"]
+__all__ = ["plan_new_table", "run_operation", "write", "write_settings"]
 
 PARTITIONS_TO_DELETE: Final = option(
     "hoodie.datasource.write.partitions.to.delete",
@@ -103,13 +105,13 @@ def write(
     if not exists and chosen in _NEED_A_TABLE:
         raise TableNotFound(f"there is no table for operation {chosen}", path=storage.url)
     if exists and (save_mode == "append" or chosen in _REPLACING):
-        return _run(Table(open_state(storage, SystemEnv())), df, chosen, settings, said)
+        return run_operation(Table(open_state(storage, SystemEnv())), df, settings, said, chosen)
     rows = df.drop(*META_FIELDS)  # another table's keys mean nothing in this one
-    planned = _planned(engine, storage, rows, settings, needs_name=as_switch("needs_name", needs_name))
+    planned = plan_new_table(engine.schema(rows), storage, settings, needs_name=as_switch("needs_name", needs_name))
     with _kept(engine, rows, planned, settings) if exists else nullcontext(rows) as kept:
         if exists:
             drop_files(storage)
-        return _run(Table(planned), kept, chosen, settings, said)
+        return run_operation(Table(planned), kept, settings, said, chosen)
 
 
 def write_settings(
@@ -164,13 +166,14 @@ def _save_mode(given: str | None, operation: str) -> str:
     return mode
 
 
-def _planned(
-    engine: SparkEngine, storage: Storage, df: DataFrame, settings: Settings, *, needs_name: bool
-) -> TableState:
-    """Plan the new table, of the options and the rows' columns."""
+def plan_new_table(rows: pa.Schema, storage: Storage, settings: Settings, *, needs_name: bool) -> TableState:
+    """Plan the new table, of the options and the rows' columns; nothing is written.
+
+    Raises: InvalidInput and its kinds, NotBuilt.
+    """
     if needs_name and not settings.get(NAME):
         raise OptionError("a new table needs its name", key=NAME.key)
-    columns = columns_of_new_table(engine.schema(df), TableArguments().key_fields(settings))
+    columns = columns_of_new_table(rows, TableArguments().key_fields(settings))
     planned = plan_table(storage, SystemEnv(), columns, settings)
     require_agreement(settings, planned.config)
     require_writable(planned.config, planned.layout)
@@ -213,26 +216,34 @@ def _place(url: str) -> str:
     return unquote(re.sub(r"^[a-z0-9]+:(//)?", "", url))
 
 
-def _run(
-    table: Table, df: DataFrame, operation: str, settings: Settings, extra: Mapping[str, str]
+def run_operation(
+    table: Table, rows: Records, settings: Settings, extra: Mapping[str, str], operation: str = ""
 ) -> WriteResult | None:
-    """Call the verb. Rows for which keys are generated have none to look up, so they are inserted."""
-    verb = operation or ("upsert" if table.config.record_key or KEY in df.columns else "insert")
+    """Call the verb of an operation, else of the option.
+
+    Where neither says, rows are upserted; those for which keys are generated have none to look up and are inserted.
+
+    Raises: what the verb raises.
+    """
+    operation = operation or (settings.get(OPERATION) if settings.has(OPERATION) else "")
+    verb = operation or (
+        "upsert" if table.config.record_key or (isinstance(rows, DataFrame) and KEY in rows.columns) else "insert"
+    )
     said: dict[str, Any] = {"options": {**settings.values, OPERATION.key: verb}, "commit_metadata": extra}
     result: WriteResult
     match verb:
         case "upsert":
-            result = table.upsert(df, **said)
+            result = table.upsert(rows, **said)
         case "insert":
-            result = table.insert(df, **said)
+            result = table.insert(rows, **said)
         case "bulk_insert":
-            result = table.bulk_insert(df, **said)
+            result = table.bulk_insert(rows, **said)
         case "delete":
-            result = table.delete(df, **said)
+            result = table.delete(rows, **said)
         case "insert_overwrite":
-            result = table.insert_overwrite(df, **said)
+            result = table.insert_overwrite(rows, **said)
         case "insert_overwrite_table":
-            result = table.insert_overwrite_table(df, **said)
+            result = table.insert_overwrite_table(rows, **said)
         case _:
             result = table.delete_partitions(_partitions(settings), **said)
     return result
