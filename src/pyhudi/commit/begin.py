@@ -352,28 +352,31 @@ def _with_new(stored: pa.Schema, new_columns: pa.Schema) -> pa.Schema:
 def _schema_after(call: WriteCall, records: Frame, stored: pa.Schema) -> pa.Schema:
     """Return the table's columns after rows with theirs are written."""
     offered = call.engine.schema(records)
-    columns = [field for field in offered if field.name in stored.names or not _is_no_column(field.name)]
+    known, given = frozenset(stored.names), frozenset(offered.names)
+    columns = [field for field in offered if field.name in known or not _is_no_column(field.name)]
     if not columns:
         raise InvalidInput("the rows have no columns of the table", columns=offered.names)
     _require_delete_marker(call, offered)
-    missing = [field.name for field in stored if field.name not in offered.names and not is_unnamed_index(field.name)]
+    missing = [field.name for field in stored if field.name not in given and not is_unnamed_index(field.name)]
     reconciles = call.settings.get(RECONCILE)
     if missing and not (call.settings.get(FILL_MISSING) or reconciles):
         raise SchemaMismatch(
             f"the rows lack columns of the table; give them, or set {FILL_MISSING.key} to store nulls", missing=missing
         )
-    typed = pa.schema([_typed(call, records, field, stored) for field in columns])
+    typed = pa.schema(
+        [
+            _typed(call, records, field, stored.field(field.name).type) if field.name in known else field
+            for field in columns
+        ]
+    )
     return evolve(stored, to_table_schema(typed), reconciles=reconciles)
 
 
-def _typed(call: WriteCall, records: Frame, field: pa.Field, stored: pa.Schema) -> pa.Field:
-    """Return a column with the type it has in the table where it holds nulls only, or whole numbers as floats.
+def _typed(call: WriteCall, records: Frame, field: pa.Field, kind: pa.DataType) -> pa.Field:
+    """Return a column with the table's type where it holds nulls only, or whole numbers as floats; `kind` is that type.
 
     Cost: one pass over a column of floats for integers, where these could become floats.
     """
-    if field.name not in stored.names:
-        return field
-    kind = stored.field(field.name).type
     if pa.types.is_null(field.type):
         return field.with_type(kind)
     if not (pa.types.is_floating(field.type) and pa.types.is_integer(kind)):

@@ -162,7 +162,8 @@ class LocalEngine:
 
     def conform(self, frame: LocalFrame, schema: pa.Schema) -> LocalFrame:
         """Cast column by column; columns that fit are not copied."""
-        known = frame.table().select([name for name in frame.schema.names if name in schema.names])
+        wanted = frozenset(schema.names)
+        known = frame.table().select([name for name in frame.schema.names if name in wanted])
         return LocalFrame.of(conform_rows(known, schema, fills_missing=True))
 
     def require_values(self, frame: LocalFrame, columns: Sequence[str], spec: MergeSpec) -> LocalFrame:

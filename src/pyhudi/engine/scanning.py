@@ -51,11 +51,7 @@ def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) ->
     """Name the row groups that may hold a row for which the predicate is true."""
     names = fields_of(predicate, schema)
     # Bounds of another type than the table's would be compared wrongly.
-    present = [
-        name
-        for name in names
-        if name in footer.schema.names and footer.schema.field(name).type == schema.field(name).type
-    ]
+    present = [name for name in names if name in footer.types and footer.types[name] == schema.field(name).type]
     known = {name: _ranges_of(row_group_stats(footer, name), schema.field(name).type) for name in present}
     kept = files_matching(predicate, Statistics(schema=schema, ranges=known), footer.metadata.num_row_groups)
     return np.flatnonzero(kept.to_numpy(zero_copy_only=False)).tolist()
@@ -97,7 +93,7 @@ def stored_columns(
 
     With `keeps_codes` text with few values comes as dictionaries; see `spell_out`.
     """
-    present = [name for name in wanted.names if name in footer.schema.names]
+    present = [name for name in wanted.names if name in footer.types]
     coded = [name for name in footer.dictionary_columns if name in present]
     spelled: dict[str | bytes, pa.Array] = {}
     # Text with few values is cheaper to read as codes and to spell out than to read as text.

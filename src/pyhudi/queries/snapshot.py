@@ -228,9 +228,10 @@ def slice_reader(plan: ReadPlan) -> Callable[[FileSlice], Iterator[pa.RecordBatc
 
 
 def _checked(schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None) -> tuple[str, ...]:
+    known = frozenset(schema.names)
     names = schema.names if columns is None else as_texts("columns", columns)
     for name in names:
-        if name not in schema.names:
+        if name not in known:
             raise InvalidInput("the table has no such column", column=name, columns=schema.names)
     if len(set(names)) < len(names):
         raise InvalidInput("a column is named twice; name it once", columns=names)

@@ -58,6 +58,11 @@ class Footer:
     statistics: StoredStatistics
 
     @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """Return the types of the top-level columns by their names."""
+        return {field.name: field.type for field in self.schema}
+
+    @cached_property
     def leaves(self) -> Mapping[str, int]:
         """Number the leaf columns by their paths."""
         schema = self.metadata.schema
@@ -151,9 +156,9 @@ def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
     metadata = footer.metadata
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     leaf = footer.leaves.get(column)
-    if leaf is None or column not in footer.schema.names:
+    if leaf is None or column not in footer.types:
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
-    kind, old = footer.schema.field(column).type, footer.old_calendar
+    kind, old = footer.types[column], footer.old_calendar
     if old is not None and old.holds(kind, is_int96=column in int96_columns(metadata)):
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
     with damage_as_corrupt_data():

@@ -54,7 +54,8 @@ def iter_batches(
     footer = footer or read_footer(source)
     with damage_as_corrupt_data():
         file = open_file(source, footer.metadata, read_dictionary=read_dictionary, buffer_size=buffer_bytes)
-        wanted = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        asked = None if columns is None else frozenset(columns)
+        wanted = [name for name in file.schema_arrow.names if asked is None or name in asked]
         groups = list(range(file.metadata.num_row_groups) if row_groups is None else row_groups)
         if not groups:  # older releases of pyarrow take no row groups for a wrong one
             return

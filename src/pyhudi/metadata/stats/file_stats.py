@@ -42,7 +42,7 @@ def parquet_stats(
     metadata = footer.metadata
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     leaves = footer.leaves
-    fields = [footer.schema.field(name) for name in columns if name in leaves and name in footer.schema.names]
+    fields = [footer.schema.field(name) for name in columns if name in leaves and name in footer.types]
     fields = [field for field in fields if can_encode(field.type, table_version)]
     is_java = (metadata.created_by or "").startswith(_JAVA)
     told = {one.name: _merged(row_group_stats(footer, one.name), one.type, is_java=is_java) for one in fields}

@@ -52,7 +52,8 @@ def evolve(table_schema: pa.Schema, writer_schema: pa.Schema, *, reconciles: boo
     fields = _merge_fields(list(table), list(writer), "", merging)
     if merging.problems:
         raise mismatch("the table's schema cannot become that of the rows", merging.problems)
-    return pa.schema([*(one for one in table_schema if one.name not in table.names), *fields], table_schema.metadata)
+    known = frozenset(table.names)
+    return pa.schema([*(one for one in table_schema if one.name not in known), *fields], table_schema.metadata)
 
 
 def require_names_apart(schema: pa.Schema) -> None:
