@@ -184,3 +184,62 @@ def test_a_key_that_is_deleted_everywhere_goes_back_to_one_place(version):
     table.delete(keys=["a"])
     table.upsert(trips(trip("a", ts=31, fare=31.0)))
     assert rows_by_key(table) == {"a": [31.0], "b": [1.0]}
+
+
+WAYS = {
+    "upsert": lambda table, rows: table.upsert(rows, options=NO_SMALL),
+    "insert": lambda table, rows: table.insert(rows, duplicates="drop", options=NO_SMALL),
+    "refusing insert": lambda table, rows: table.insert(rows, duplicates="fail", options=NO_SMALL),
+    "merge": lambda table, rows: (
+        table.merge(rows, on="t.uuid = s.uuid", options=NO_SMALL).when_not_matched_insert_all().execute()
+    ),
+}
+
+
+def hidden(engine, version, kind):
+    """Return a table in whose log a row lies behind a delete that a planned compaction takes without the row."""
+    table = engine.create(version=version, table_type="MERGE_ON_READ")
+    rows = trips(trip("a", ts=26, fare=26.0), trip("b", ts=28, fare=1.0))
+    table.upsert(rows, options={"hoodie.index.type": kind})
+    table.delete(keys=["a"])
+    table.compact(schedule=True)
+    table.upsert(trips(trip("a", ts=5, fare=5.0)))
+    assert rows_by_key(table) == {"b": [1.0]}
+    return table
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("kind", ["SIMPLE", "BLOOM"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_row_joins_the_log_that_hides_another_one_of_its_key(engine, version, kind, way):
+    table = hidden(engine, version, kind)
+    result = WAYS[way](table, engine.rows(trips(trip("a", ts=30, fare=30.0))))
+    assert (result.rejected, rows_by_key(table)) == (0, {"a": [30.0], "b": [1.0]})
+    table.compact()
+    assert rows_by_key(table) == {"a": [30.0], "b": [1.0]}
+    table.upsert(trips(trip("a", ts=50, fare=50.0)))
+    assert rows_by_key(table) == {"a": [50.0], "b": [1.0]}
+
+
+@pytest.mark.parametrize("policy", ["drop", "fail"])
+def test_a_late_row_that_is_inserted_is_hidden_with_the_other_one(policy):
+    table = hidden(TableBuilder("mor"), 9, "SIMPLE")
+    table.insert(trips(trip("a", ts=1, fare=1.0)), duplicates=policy, options=NO_SMALL)
+    assert rows_by_key(table) == {"b": [1.0]}
+    table.compact()
+    assert rows_by_key(table) == {"a": [5.0], "b": [1.0]}
+
+
+def test_under_a_global_index_a_hidden_row_counts_as_stored():
+    table = hidden(TableBuilder("mor"), 9, "SIMPLE")
+    by_all = {"hoodie.index.type": "GLOBAL_SIMPLE", **NO_SMALL}
+    assert table.insert(trips(trip("a", ts=30)), duplicates="drop", options=by_all).rejected == 1
+    table.upsert(trips(trip("a", ts=31, fare=31.0)), options=by_all)
+    table.compact()
+    assert rows_by_key(table) == {"a": [31.0], "b": [1.0]}
+
+
+def test_a_hidden_row_is_not_stored_for_a_delete():
+    table = hidden(TableBuilder("mor"), 9, "SIMPLE")
+    assert table.delete(keys=["a", "b"], dry_run=True).deletes == 1
+    assert table.delete(keys=["a", "b"]).not_stored == 1

@@ -147,6 +147,10 @@ class Model:
             return [place for place in (self.place(row),) if place in self.rows]
         return [place for place in self.rows if place[1] == self.setting.key_of(row)]
 
+    def is_free(self, row: Row) -> bool:
+        """Return whether no row of a key is there, also none that a delete hides, where the index looks for it."""
+        return not self.found(row) and self.place(row) not in self.hidden
+
     def places(self, keys: Iterable[Key]) -> list[Place]:
         """Return where these keys are stored, in all partitions."""
         wanted = set(keys)
@@ -227,7 +231,8 @@ class Model:
         answers = self.doubts.pop(place)
         if said is None:
             self.rows.pop(place, None)
-            [self.hidden[place]] = [one for one in answers if one is not None]
+            [late] = [one for one in answers if one is not None]
+            self._hide(place, late)
         else:
             self.rows[place] = said
             self.hidden.pop(place, None)
@@ -235,6 +240,15 @@ class Model:
         for moment in self.moments:
             if moment.number == self.number:
                 moment.rows, moment.graves, moment.hidden = dict(self.rows), dict(self.graves), dict(self.hidden)
+
+    def _hide(self, place: Place, late: Stored) -> None:
+        """Of the rows behind a delete a compaction that takes the delete shows the newest."""
+        before = self.hidden.get(place)
+        if before is None or before is late:
+            self.hidden[place] = late
+        else:
+            merged = self._merged(before.row, late.row)
+            self.hidden[place] = before if merged is before.row else Stored(merged, late.number)
 
     def compact(self) -> None:
         """A compaction may have taken deletes from before the rows that they kept out of sight."""

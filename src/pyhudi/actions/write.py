@@ -84,11 +84,12 @@ def insert(
     with begin_write(call, records, operation) as begun:
         write = bring_few_rows(begun)
         tagged = tag(write, looks_in_all=True) if policy != "none" else untagged(write)
-        rejected_count = sum(tagged.rows_by_slice.values())
+        placed = {} if tagged.index.is_global else tagged.hidden_by_slice
+        rejected_count = sum(tagged.rows_by_slice.values()) - sum(placed.values())
         if policy == "fail" and rejected_count:
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
         found_elsewhere_too = policy != "none" and tagged.index.is_global
-        plan = plan_for(write, replace(tagged, rows_by_slice={}), is_anywhere=found_elsewhere_too)
+        plan = plan_for(write, replace(tagged, rows_by_slice=placed), is_anywhere=found_elsewhere_too)
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else RowsKind.INSERT
         rows = _rows_work(write, tagged, plan, kind)
         if policy == "none":
@@ -112,7 +113,7 @@ def delete_keys(call: WriteCall, records: Frame, *, is_told: bool = False) -> Wr
     """
     with begin_write(call, records, WriteOperation.DELETE, has_only_keys=True) as begun:
         write = bring_few_rows(begun)
-        tagged = tag(write)
+        tagged = tag(write, finds_hidden=False)
         plan = plan_for(write, tagged, has_inserts=False, is_anywhere=tagged.index.is_global)
         work = _searched(write, _rows_work(write, tagged, plan, RowsKind.DELETE))
         if is_told:
@@ -125,7 +126,7 @@ def delete_keys(call: WriteCall, records: Frame, *, is_told: bool = False) -> Wr
 
 def _keys_count(write: WriteContext, tagged: TaggedRows) -> int:
     """Return how many of the rows' keys are stored; those that logs delete are not."""
-    found = tagged if write.has_unknown_partitions else tag(write, looks_in_all=True)
+    found = tagged if write.has_unknown_partitions else tag(write, looks_in_all=True, finds_hidden=False)
     return 0 if found.frame is None else int(write.call.engine.count(found.frame, [KEY]).num_rows)
 
 

@@ -97,4 +97,4 @@ def _rows_count(work: WriteWork) -> int:
 
 def stored_keys_count(write: WriteContext) -> int:
     """Return how many of the rows' keys are stored.   Cost: a look-up, also where the write itself needs none."""
-    return sum(tag(write, looks_in_all=True).rows_by_slice.values())
+    return sum(tag(write, looks_in_all=True, finds_hidden=False).rows_by_slice.values())

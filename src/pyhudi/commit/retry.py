@@ -129,7 +129,15 @@ def _locate_anew(write: WriteContext, rows: RowsWork, tasks: Sequence[FileTask],
     """Find which task's newest file slice holds which of the rows' keys; no footer is asked first."""
     index = GLOBAL_SIMPLE if looks_everywhere(write) else SIMPLE
     slices = [slice_of(one) for one in tasks]
-    return search(write, rows.tagged.rows, slices, index, columns=columns, sees_deletes=True)
+    return search(
+        write,
+        rows.tagged.rows,
+        slices,
+        index,
+        columns=columns,
+        sees_deletes=True,
+        finds_hidden=rows.tagged.finds_hidden,
+    )
 
 
 def _keys_by_group(engine: Engine, found: Frame, stored: Sequence[str], groups: Sequence[int]) -> pa.Table:

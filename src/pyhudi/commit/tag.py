@@ -38,6 +38,14 @@ class TaggedRows:
     sole: Mapping[PartitionPath, FileSlice]
     """Partitions in which no look-up was needed."""
     index: Index
+    hidden: frozenset[int] = frozenset()
+    """As `index.tag.Found` has it."""
+    finds_hidden: bool = False
+
+    @property
+    def hidden_by_slice(self) -> Mapping[int, int]:
+        """Return how many keys are found only behind deletes that hide them, by slice."""
+        return {number: rows for number, rows in self.rows_by_slice.items() if number in self.hidden}
 
 
 def untagged(write: WriteContext) -> TaggedRows:
@@ -53,10 +61,11 @@ def untagged(write: WriteContext) -> TaggedRows:
     )
 
 
-def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
+def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool = True) -> TaggedRows:
     """Find the file slices that hold the rows' keys; skip partitions whose only base file takes all rows anyway.
 
-    `looks_in_all` skips none: for a write that has to know of every key whether it is stored.
+    `looks_in_all` skips none: for a write that has to know of every key whether it is stored. With `finds_hidden` a
+    key is also found where deletes hide its rows and it is nowhere else: for a write that adds rows.
     """
     call, index = write.call, write.index
     if index.is_computed and not (write.has_unknown_partitions or looks_in_all):
@@ -78,9 +87,10 @@ def tag(write: WriteContext, *, looks_in_all: bool = False) -> TaggedRows:
             looking,
             columns=columns,
             sees_deletes=looks_in_all,
+            finds_hidden=finds_hidden,
             numbers_rows=appends_of(write) is not Appends.NOTHING and has_positions(call.settings, call.state.layout),
         )
-        return _counted(write, found, sole, index)
+        return replace(_counted(write, found, sole, index), finds_hidden=finds_hidden)
 
 
 def key_search(write: WriteContext, tagged: TaggedRows) -> FindKeys:
@@ -129,6 +139,7 @@ def search(
     *,
     columns: Sequence[str] = (),
     sees_deletes: bool = False,
+    finds_hidden: bool = False,
     numbers_rows: bool = False,
 ) -> Found:
     """Look rows up in file slices, as the index does.
@@ -145,7 +156,7 @@ def search(
         spec=write.keys,
         index=index,
         columns=columns,
-        merging=KeysInLogs(spec=slice_spec(write), has_all=has_all),
+        merging=KeysInLogs(spec=slice_spec(write), has_all=has_all, finds_hidden=finds_hidden),
         numbers_rows=numbers_rows,
     )
 
@@ -170,4 +181,5 @@ def _counted(write: WriteContext, found: Found, sole: Mapping[PartitionPath, Fil
         rows_by_partition=by_partition,
         sole=sole,
         index=index,
+        hidden=found.hidden,
     )

@@ -13,6 +13,7 @@ from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.index.api import Index
+from pyhudi.index.hidden_keys import Hiding, add_hidden
 from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows, may_delete
 from pyhudi.index.log_keys import are_in_logs
 from pyhudi.index.lookup import Located, WantedKeys, locate
@@ -32,6 +33,8 @@ class Found:
     slices: tuple[FileSlice, ...]
     rows: KeyedRows
     """The rows, with their keys where the look-up brought them here."""
+    hidden: frozenset[int] = frozenset()
+    """Places in `slices`, by which keys are found that no reader sees: only rows behind deletes are there of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +48,17 @@ class KeysInLogs:
     spec: SliceSpec
     has_all: bool
     """False: only slices without a base file."""
+    finds_hidden: bool = False
+    """Keys are found, too, of which only rows are there that deletes hide."""
 
     def concerns(self, one: FileSlice) -> bool:
         """Return whether a slice is merged to be looked into."""
         return bool(one.logs) and (self.has_all or one.base is None)
+
+    @property
+    def may_hide(self) -> bool:
+        """Return whether keys that deletes hide are looked for, and can be there."""
+        return self.finds_hidden and self.spec.merge.orders_log
 
 
 def find_keys(
@@ -88,12 +98,18 @@ def find_keys(
         merged=merged,
         numbers_rows=numbers_rows,
     )
+    places = (*kept, *together)
     if merging is not None and by_partition:
         found = replace(found, frame=_settled(engine, storage, found.frame, kept, merging.spec))
-    if not logged:
-        return Found(frame=found.frame, slices=(*kept, *together), rows=found.rows)
-    frame = _with_located(found, logged, len(kept) + len(together))
-    return Found(frame=frame, slices=(*kept, *together, *logged), rows=found.rows)
+    if logged:
+        found = replace(found, frame=_with_located(found, logged, len(places)))
+        places = (*places, *logged)
+    if merging is None or not merging.may_hide:
+        return Found(frame=found.frame, slices=places, rows=found.rows)
+    hiding = Hiding(slices=tuple(one for one in together if one.logs), first=len(places), spec=merging.spec)
+    frame = add_hidden(engine, storage, found, hiding, by_partition=by_partition)
+    slices = (*places, *hiding.slices)
+    return Found(frame=frame, slices=slices, rows=found.rows, hidden=frozenset(range(len(places), len(slices))))
 
 
 def _settled(engine: Engine, storage: Storage, found: Frame, slices: Sequence[FileSlice], spec: SliceSpec) -> Frame:

@@ -290,5 +290,5 @@ def in_order(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
 
 
 def unstored(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
-    """Return the rows whose keys are not stored where the table would have them once."""
-    return tuple(row for row in rows if not world.model.found(row))
+    """Return the rows whose keys are not stored where the table would have them once, hidden ones among them."""
+    return tuple(row for row in rows if world.model.is_free(row))
