@@ -145,8 +145,11 @@ class CopyRunner(Protocol):
     A surface that does not have it is refused by the name of the procedure.
     """
 
-    def read(self, location: str, options: Mapping[str, str]) -> Any:  # noqa: ANN401 - a DataFrame of the surface
-        """Return the rows of a table, by the options that a read through the data source has."""
+    def read(self, location: str, options: Mapping[str, str], columns: tuple[str, ...] = ()) -> Any:  # noqa: ANN401
+        """Return the rows of a table, by the options that a read through the data source has.
+
+        They are a DataFrame of the surface; without names it has all columns.
+        """
         ...
 
     def make_view(self, name: str, rows: Any, *, is_replace: bool, is_global: bool) -> None:  # noqa: ANN401

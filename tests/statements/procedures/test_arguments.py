@@ -55,7 +55,7 @@ def test_long_numbers_are_taken_where_they_fit():
 
 
 def test_texts_of_a_command_line_become_values():
-    assert from_text(DO, {"table": "7", "limit": "-1", "showAll": "TRUE"}) == [
+    assert from_text(DO, {"table": "7", "limit": "-1", "showAll": "TRUE"}.items()) == [
         ("table", "7"),
         ("limit", -1),
         ("showAll", True),
@@ -68,7 +68,7 @@ def test_texts_of_a_command_line_become_values():
 )
 def test_texts_that_are_no_values_are_refused(given, message):
     with pytest.raises(InvalidInput, match=message):
-        from_text(DO, given)
+        from_text(DO, given.items())
 
 
 def test_a_signature_shows_defaults():

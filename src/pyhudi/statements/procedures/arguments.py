@@ -3,7 +3,7 @@
 Each error names the parameters that there are, and the nearest to one that is not. Start at `bind`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,12 +35,12 @@ def bind(procedure: Procedure, positional: Sequence[object], named: Iterable[tup
     return values
 
 
-def from_text(procedure: Procedure, given: Mapping[str, str]) -> list[tuple[str, object]]:
+def from_text(procedure: Procedure, given: Iterable[tuple[str, str]]) -> list[tuple[str, object]]:
     """Read arguments that were typed as texts, as on a command line.
 
     Raises: InvalidInput for an unknown name, and for text that is not of the parameter's type.
     """
-    return [(name, _read(procedure, _parameter(procedure, name), text)) for name, text in given.items()]
+    return [(name, _read(procedure, _parameter(procedure, name), text)) for name, text in given]
 
 
 def signature(procedure: Procedure) -> str:

@@ -19,6 +19,7 @@ from pyhudi.table import Table
 
 __all__ = [
     "BOOLEAN",
+    "DOUBLE",
     "INT",
     "LONG",
     "PATH",
@@ -30,6 +31,7 @@ __all__ = [
     "Rows",
     "about_table",
     "columns",
+    "table_named",
     "unbuilt_procedure",
 ]
 
@@ -37,6 +39,7 @@ STRING: Final = pa.string()
 INT: Final = pa.int32()
 LONG: Final = pa.int64()
 BOOLEAN: Final = pa.bool_()
+DOUBLE: Final = pa.float64()
 
 Rows: TypeAlias = Iterable[tuple[Any, ...]]
 _PART: Final = re.compile(r"`([^`]*)`|([^.`]+)")
@@ -144,7 +147,7 @@ class ProcedureCall:
         Raises: InvalidInput for such text that is not.
         """
         name = self.text("table").strip()
-        entry = self.runner.catalog.find(_table_name(name)) if name and not _is_path(name) else None
+        entry = self.runner.catalog.find(table_named(name)) if name and not _is_path(name) else None
         properties = {} if entry is None else entry.properties
         kept = {key: text for key, text in properties.items() if key.startswith(_OPTION_PREFIXES)}
         given = self._given_options() if "options" in self.values else {}
@@ -153,7 +156,7 @@ class ProcedureCall:
     def _location(self, name: str) -> str:
         if _is_path(name):
             return name
-        table = _table_name(name)
+        table = table_named(name)
         entry = None if table.path else self.runner.catalog.find(table)
         if entry is None and not table.path:
             raise TableNotFound(
@@ -189,7 +192,8 @@ def unbuilt_procedure(procedure: Procedure) -> NotBuilt:
     return NotBuilt(f"pyhudi does not have the procedure `{procedure.name}` yet; {procedure.instead}")
 
 
-def _table_name(text: str) -> TableName:
+def table_named(text: str) -> TableName:
+    """Read the name of a table: parts between dots, each in backticks or bare."""
     return TableName(tuple((quoted or plain).strip() for quoted, plain in _PART.findall(text)))
 
 

@@ -15,8 +15,13 @@ from pyhudi.statements.api import Runner
 from pyhudi.statements.model import CallProcedure
 from pyhudi.statements.procedures.arguments import bind
 from pyhudi.statements.procedures.commits import COMMITS
+from pyhudi.statements.procedures.copies import COPIES
+from pyhudi.statements.procedures.files import FILES_SHOWN
+from pyhudi.statements.procedures.logs import LOGS
+from pyhudi.statements.procedures.metadata import METADATA
 from pyhudi.statements.procedures.model import STRING, Parameter, Procedure, ProcedureCall, columns, unbuilt_procedure
 from pyhudi.statements.procedures.plans import PLANS
+from pyhudi.statements.procedures.repairs import REPAIRS
 from pyhudi.statements.procedures.savepoints import SAVEPOINTS
 from pyhudi.statements.procedures.services import SERVICES
 from pyhudi.statements.procedures.timeline import TIMELINE
@@ -130,7 +135,23 @@ _HELP: Final = Procedure(
     function=_help,
 )
 _ALL: Final = tuple(
-    sorted((_HELP, *COMMITS, *TIMELINE, *SAVEPOINTS, *PLANS, *SERVICES, *UNBUILT), key=lambda one: one.name)
+    sorted(
+        (
+            _HELP,
+            *COMMITS,
+            *TIMELINE,
+            *SAVEPOINTS,
+            *PLANS,
+            *SERVICES,
+            *FILES_SHOWN,
+            *METADATA,
+            *LOGS,
+            *REPAIRS,
+            *COPIES,
+            *UNBUILT,
+        ),
+        key=lambda one: one.name,
+    )
 )
 PROCEDURES: Final[Mapping[str, Procedure]] = {one.name: one for one in _ALL}
 """By name, in the order of names."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.statements.procedures.model import BOOLEAN, INT, PATH, STRING, TABLE, Parameter, Procedure, columns
+from pyhudi.statements.procedures.model import BOOLEAN, DOUBLE, INT, PATH, STRING, TABLE, Parameter, Procedure, columns
 
 __all__ = ["UNBUILT"]
 
@@ -201,6 +201,60 @@ UNBUILT: Final[tuple[Procedure, ...]] = (
         Parameter(name="ttl_policy"),
         Parameter(name="retain_days", type=INT),
         Parameter(name="options"),
+        PATH,
+    ),
+    _unbuilt(
+        "show_metadata_column_stats_overlap",
+        "Show how far the ranges of files overlap",
+        "show_metadata_table_column_stats lists the ranges",
+        pa.schema(
+            [
+                ("Partition path", STRING),
+                ("Field name", STRING),
+                ("Average overlap", DOUBLE),
+                ("Maximum file overlap", INT),
+                ("Total file number", INT),
+                ("50% overlap", INT),
+                ("75% overlap", INT),
+                ("95% overlap", INT),
+                ("99% overlap", INT),
+                ("Total value number", INT),
+            ]
+        ),
+        TABLE,
+        PATH,
+        Parameter(name="partition"),
+        Parameter(name="targetColumns"),
+        Parameter(name="filter", default=""),
+    ),
+    _unbuilt(
+        "repair_migrate_partition_meta",
+        "Write partition metadata in the format of base files",
+        "readers take partition metadata as text, which pyhudi writes",
+        columns(partition_path=STRING, text_metafile_present=STRING, base_metafile_present=STRING, action=STRING),
+        TABLE,
+        Parameter(name="dry_run", type=BOOLEAN, default=True),
+        PATH,
+    ),
+    _unbuilt(
+        "repair_deduplicate",
+        "Write the rows of a partition with each key once",
+        "table.check(all_keys=True) names keys that are there twice; delete them and write them again",
+        columns(result=STRING),
+        TABLE,
+        Parameter(name="duplicated_partition_path", is_required=True),
+        Parameter(name="repaired_output_path", is_required=True),
+        Parameter(name="dry_run", type=BOOLEAN, default=True),
+        Parameter(name="dedupe_type", default="insert_type"),
+        PATH,
+    ),
+    _unbuilt(
+        "repair_overwrite_hoodie_props",
+        "Replace hoodie.properties by another file",
+        "table.set_options keeps options; show_table_properties lists the properties",
+        columns(property=STRING, old_value=STRING, new_value=STRING),
+        TABLE,
+        Parameter(name="new_props_file_path", is_required=True),
         PATH,
     ),
     _unbuilt(
