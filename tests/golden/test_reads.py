@@ -13,8 +13,8 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
+from pyhudi.queries.source_options import plan_read
 from pyhudi.schema.meta_fields import META_FIELDS
-from pyhudi.spark.reading import plan_read
 from pyhudi.table import open_table
 from pyhudi.timeline.instant import Action
 

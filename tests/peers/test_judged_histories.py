@@ -27,7 +27,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import Expired, InstantNotFound
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
-from pyhudi.spark.reading import plan_read
+from pyhudi.queries.source_options import plan_read
 from pyhudi.timeline.instant import Instant
 from pyhudi.timeline.view import completed_writes
 

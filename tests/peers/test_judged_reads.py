@@ -16,7 +16,7 @@ from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
-from pyhudi.spark.reading import plan_read
+from pyhudi.queries.source_options import plan_read
 from pyhudi.storage.api import PutMode
 from pyhudi.table import Table, open_table
 from pyhudi.timeline.view import completed_writes

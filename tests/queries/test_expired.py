@@ -8,7 +8,7 @@ from tests.timeline.test_history import archive
 
 from pyhudi.errors import InstantNotFound, SnapshotExpired
 from pyhudi.options import Settings
-from pyhudi.spark.reading import plan_read
+from pyhudi.queries.source_options import plan_read
 from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.instant import Action, State
 

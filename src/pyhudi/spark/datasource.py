@@ -116,7 +116,7 @@ class HudiReader(DataSourceReader):
 
 def _planned(options: Mapping[str, str]) -> "ReadPlan":
     from pyhudi.options import Settings, as_spelled
-    from pyhudi.spark.reading import plan_read
+    from pyhudi.queries.source_options import plan_read
     from pyhudi.table import open_table
 
     given = as_spelled(options)

@@ -19,7 +19,7 @@ from pyhudi.options import Settings, between, option
 from pyhudi.predicate import to_expression
 from pyhudi.queries.offsets import EARLIEST, Offset, first_offset, next_offset, plan_batch
 from pyhudi.queries.snapshot import slice_reader
-from pyhudi.spark.reading import AS_OF, BEGIN, END, FILTER, QUERY_TYPE
+from pyhudi.queries.source_options import AS_OF, BEGIN, END, FILTER, QUERY_TYPE
 from pyhudi.spark.types import from_spark
 from pyhudi.state.model import TableState
 from pyhudi.table import open_table

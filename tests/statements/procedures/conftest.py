@@ -10,12 +10,14 @@ import pytest
 from tests.building import TableBuilder, trip
 
 from pyhudi.errors import TableNotFound
+from pyhudi.state.properties_file import open_state
 from pyhudi.statements.api import Entry
 from pyhudi.statements.model import CallProcedure, Piece
 from pyhudi.statements.procedures import call_procedure, run_procedure
 from pyhudi.table import Table
 
-__all__ = ["FakeRunner", "builder", "cow", "mor", "runner"]
+WITH_METADATA = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
+__all__ = ["FakeRunner", "builder", "cow", "mor", "plain", "runner"]
 
 
 @dataclass
@@ -40,7 +42,8 @@ class FakeRunner:
         """Open the table at a location."""
         if location.removeprefix("/lake/") not in self.tables:
             raise TableNotFound("no table is here", path=location)
-        return Table(self.tables[location.removeprefix("/lake/")].state)
+        state = self.tables[location.removeprefix("/lake/")].state
+        return Table(open_state(state.storage, state.env))
 
     def options(self):
         """Return the session's options."""
@@ -67,26 +70,48 @@ def builder():
     return TableBuilder()
 
 
-@pytest.fixture
-def cow(builder):
-    """Return a copy-on-write table with three commits."""
-    return _written(builder.create())
+class LazyTables(dict[str, Table]):
+    """Tables of which `cow` and `mor` are there from the beginning, and made when they are first asked for."""
+
+    def __missing__(self, name):
+        """Make a table of this type with three commits, of which merge-on-read has two in logs."""
+        self[name] = _written(TableBuilder(name).create())
+        return self[name]
+
+    def __contains__(self, name):
+        """Return whether there is such a table."""
+        return name in {"cow", "mor"} or super().__contains__(name)
 
 
 @pytest.fixture
-def mor():
-    """Return a merge-on-read table with three commits, two of them in logs."""
-    return _written(TableBuilder("mor").create())
+def runner():
+    """Return the surface that has both tables."""
+    return FakeRunner(LazyTables())
 
 
 @pytest.fixture
-def runner(cow, mor):
-    """Return the surface that has both."""
-    return FakeRunner({"cow": cow, "mor": mor})
+def cow(runner):
+    """Return the copy-on-write table."""
+    return runner.tables["cow"]
+
+
+@pytest.fixture
+def mor(runner):
+    """Return the merge-on-read table."""
+    return runner.tables["mor"]
+
+
+@pytest.fixture
+def plain(runner):
+    """Return a table of the surface that has no metadata table, so that archiving need not wait for it."""
+    table = TableBuilder().create()
+    table.upsert([trip("a")])
+    runner.tables["plain"] = table
+    return table
 
 
 def _written(table):
-    table.upsert([trip("a"), trip("b", city="la"), trip("c")])
+    table.upsert([trip("a"), trip("b", city="la"), trip("c")], options=WITH_METADATA)
     table.upsert([trip("a", ts=2, fare=2.0)])
     table.upsert([trip("b", city="la", ts=3, fare=3.0)])
     return table

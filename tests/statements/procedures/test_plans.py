@@ -46,15 +46,14 @@ def test_cleans_are_shown_with_plan_and_files(runner, cow):
     assert clean["earliest_commit_to_retain"] == plan["earliest_instant_to_retain"]
 
 
-def test_archived_cleans_come_where_they_are_asked_for(runner, cow):
-    cow.clean(options={"hoodie.clean.commits.retained": 1})
+def test_archived_cleans_come_where_they_are_asked_for(runner, plain):
     for number in range(6):
-        cow.upsert([{"uuid": "a", "ts": 10 + number, "rider": "r", "fare": 9.0, "city": "sf"}])
-        cow.clean(options={"hoodie.clean.commits.retained": 1})
-    before = {name: runner.call(name, "cow") for name in ("show_cleans", "show_clean_plans")}
-    cow.archive(
+        plain.upsert([{"uuid": "a", "ts": 10 + number, "rider": "r", "fare": 9.0, "city": "sf"}])
+        plain.clean(options={"hoodie.clean.commits.retained": 1})
+    before = {name: runner.call(name, "plain") for name in ("show_cleans", "show_clean_plans")}
+    plain.archive(
         options={"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
     )
     for name, rows in before.items():
-        assert len(runner.call(name, "cow")) < len(rows)
-        assert runner.call(name, "cow", showArchived=True) == rows
+        assert len(runner.call(name, "plain")) < len(rows)
+        assert runner.call(name, "plain", showArchived=True) == rows

@@ -96,3 +96,7 @@ def test_help_shows_the_parameters_of_one(runner):
 
 def test_schemas_are_of_arrow():
     assert all(isinstance(one.columns, pa.Schema) for one in PROCEDURES.values())
+
+
+def test_every_procedure_of_apache_hudi_is_there():
+    assert {of["name"] for of in HUDI} <= set(PROCEDURES)

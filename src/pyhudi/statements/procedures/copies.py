@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pyhudi.arguments import as_choice
 from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.queries.source_options import AS_OF, BEGIN, END, QUERY_TYPE
 from pyhudi.statements.api import CopyRunner
 from pyhudi.statements.procedures.model import (
     BOOLEAN,
@@ -21,17 +22,13 @@ from pyhudi.statements.procedures.model import (
     table_named,
 )
 
-__all__ = ["COPIES", "read_options"]
+__all__ = ["COPIES", "copied_read"]
 
-QUERY_TYPE: Final = "hoodie.datasource.query.type"
-BEGIN: Final = "hoodie.datasource.read.begin.instanttime"
-END: Final = "hoodie.datasource.read.end.instanttime"
-AS_OF: Final = "as.of.instant"
 _QUERIES: Final = ("snapshot", "read_optimized", "incremental")
 _MODES: Final = ("append", "overwrite", "ignore", "errorifexists")
 
 
-def read_options(query: str, begin: str = "", end: str = "", as_of: str = "") -> dict[str, str]:
+def copied_read(query: str, begin: str = "", end: str = "", as_of: str = "") -> dict[str, str]:
     """Return the options of a read of a query type, between two instants or as of one.
 
     Raises: InvalidInput for another type, and for instants that the type does not take.
@@ -40,12 +37,12 @@ def read_options(query: str, begin: str = "", end: str = "", as_of: str = "") ->
     if query == "incremental":
         if not begin or as_of:
             raise InvalidInput("an incremental query takes a begin and may take an end", begin=begin, as_of=as_of)
-        found = {BEGIN: begin, END: end}
+        found = {BEGIN.key: begin, END.key: end}
     else:
         if begin or end:
             raise InvalidInput("only an incremental query takes a begin and an end", query_type=query)
-        found = {AS_OF: as_of}
-    return {QUERY_TYPE: query, **{key: text for key, text in found.items() if text}}
+        found = {AS_OF.key: as_of}
+    return {QUERY_TYPE.key: query, **{key: text for key, text in found.items() if text}}
 
 
 def _copy_to_temp_view(call: ProcedureCall) -> Rows:
@@ -69,7 +66,7 @@ def _read(call: ProcedureCall, chosen: tuple[str, ...] = ()) -> tuple[CopyRunner
     if not isinstance(runner, CopyRunner):
         raise NotBuilt(f"{call.procedure.name} runs where a session keeps rows, on Spark; a SELECT gives the same rows")
     names = ("query_type", "begin_instance_time", "end_instance_time", "as_of_instant")
-    options = read_options(*map(call.text, names))
+    options = copied_read(*map(call.text, names))
     return runner, runner.read(call.open_named(call.text("table")).path, options, chosen)
 
 

@@ -31,6 +31,8 @@ __all__ = [
     "Rows",
     "about_table",
     "columns",
+    "rows_table",
+    "table_location",
     "table_named",
     "unbuilt_procedure",
 ]
@@ -137,7 +139,7 @@ class ProcedureCall:
 
         Raises: TableNotFound.
         """
-        return self.runner.open(self._location(name))
+        return self.runner.open(table_location(self.runner, name))
 
     def options(self, more: Mapping[str, object] | None = None) -> dict[str, object]:
         """Return the options of a write or service: those given, over the session's, over those of the table's entry.
@@ -152,17 +154,6 @@ class ProcedureCall:
         kept = {key: text for key, text in properties.items() if key.startswith(_OPTION_PREFIXES)}
         given = self._given_options() if "options" in self.values else {}
         return {**kept, **self.runner.options(), **given, **(more or {})}
-
-    def _location(self, name: str) -> str:
-        if _is_path(name):
-            return name
-        table = table_named(name)
-        entry = None if table.path else self.runner.catalog.find(table)
-        if entry is None and not table.path:
-            raise TableNotFound(
-                "the catalog has no Hudi table of this name; name another, or give its path", table=name
-            )
-        return table.path or (entry.location if entry else "")
 
     def _given_options(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -180,6 +171,27 @@ def about_table(
     """Return a procedure about one table, whose first parameter is the table's name, and the last its path."""
     parameters = (TABLE, *more) if PATH in more else (TABLE, *more, PATH)
     return Procedure(name=name, summary=summary, parameters=parameters, columns=result, function=function)
+
+
+def table_location(runner: Runner, name: str) -> str:
+    """Return where a table is that text names: by its name in the catalog, or by its path.
+
+    Raises: TableNotFound.
+    """
+    if _is_path(name):
+        return name
+    table = table_named(name)
+    entry = None if table.path else runner.catalog.find(table)
+    if table.path is None and entry is None:
+        raise TableNotFound("the catalog has no Hudi table of this name; name another, or give its path", table=name)
+    return table.path or (entry.location if entry else "")
+
+
+def rows_table(schema: pa.Schema, rows: Rows) -> pa.Table:
+    """Make a table of rows that are one an instant, a file or a setting.   Shape: the schema, also without rows."""
+    found = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(found, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
 
 
 def columns(**types: pa.DataType) -> pa.Schema:

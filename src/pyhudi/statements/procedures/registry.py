@@ -19,7 +19,15 @@ from pyhudi.statements.procedures.copies import COPIES
 from pyhudi.statements.procedures.files import FILES_SHOWN
 from pyhudi.statements.procedures.logs import LOGS
 from pyhudi.statements.procedures.metadata import METADATA
-from pyhudi.statements.procedures.model import STRING, Parameter, Procedure, ProcedureCall, columns, unbuilt_procedure
+from pyhudi.statements.procedures.model import (
+    STRING,
+    Parameter,
+    Procedure,
+    ProcedureCall,
+    columns,
+    rows_table,
+    unbuilt_procedure,
+)
 from pyhudi.statements.procedures.plans import PLANS
 from pyhudi.statements.procedures.repairs import REPAIRS
 from pyhudi.statements.procedures.savepoints import SAVEPOINTS
@@ -58,7 +66,7 @@ def run_procedure(
         raise unbuilt_procedure(procedure)
     pairs = named.items() if isinstance(named, Mapping) else named
     call = ProcedureCall(runner, procedure, bind(procedure, positional, pairs))
-    found = _table(procedure.columns, procedure.function(call))
+    found = rows_table(procedure.columns, procedure.function(call))
     condition = str(call.values.get("filter") or "").strip()
     return found.filter(mask(parse(condition), found)) if condition else found
 
@@ -118,13 +126,6 @@ def _type_name(type_: pa.DataType) -> str:
 
 def _default_text(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _table(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Table:
-    """Make a table of rows that are one an instant, a file or a setting."""
-    found = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(found, schema, strict=True)]
-    return pa.table(arrays, schema=schema)
 
 
 _HELP: Final = Procedure(
