@@ -26,6 +26,7 @@ from pyhudi.actions import write
 from pyhudi.errors import HudiError
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
+from pyhudi.spark.releases import frame_of
 from pyhudi.tasks.write import write_buckets
 from pyhudi.timeline.active import read_commit_metadata
 
@@ -112,7 +113,7 @@ class Scenario:
     def write(self, task, ids=SECOND):
         """Upsert with tasks that misbehave; tell what it came to."""
         with replaced(partial(task, str(self.folder))):
-            done = self.table.upsert(self.spark.createDataFrame(rows(ids, 2)))
+            done = self.table.upsert(frame_of(self.spark, rows(ids, 2)))
         return {**self.facts(), "result": [done.inserted, done.updated, len(done.files)], "died": self.died()}
 
     def died(self):

@@ -9,6 +9,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 import pyhudi
+
+pytest.importorskip("pyspark.sql.datasource", reason="pyspark 3.5 has no data sources in Python")
+
 from pyhudi.spark.datasource import HudiReader, HudiSource
 
 SCHEMA = pa.schema(

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 from tests.conformance.engine import SIMPLE, TRIPS, EngineTests, echo, route_plan, rows_of, stored_trips, trips
+from tests.spark.needing import needs_pyspark
 
 from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, KeyedRows, ScanFile, engine_for
 from pyhudi.engine.frames import LocalFrame
@@ -24,6 +25,10 @@ class TestSparkEngine(EngineTests):
     @pytest.fixture
     def engine(self, spark, storage):
         return SparkEngine(spark, storage)
+
+    @needs_pyspark("4.0", "name of the file in what its scan raises")
+    def test_scan_of_a_damaged_file_names_it(self, engine, storage):
+        super().test_scan_of_a_damaged_file_names_it(engine, storage)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pyhudi.errors import (
 )
 from pyhudi.kernels.keys import register_key_generator
 from pyhudi.spark.failures import carried, carrying_text, error_in_spark, spark_errors
+from pyhudi.spark.releases import frame_of
 
 
 def test_an_error_comes_out_of_any_text_as_it_went_in():
@@ -85,7 +86,7 @@ def _no_keys(rows):
 
 
 def test_a_function_of_the_callers_fails_with_its_traceback(spark, tmp_path):
-    rows = spark.createDataFrame(pa.table({"id": ["a"], "n": [1]}))
+    rows = frame_of(spark, pa.table({"id": ["a"], "n": [1]}))
     path, options = str(tmp_path / "t"), {"hoodie.datasource.write.recordkey.field": "id"}
     with pytest.raises(InvalidInput, match="ZeroDivisionError") as caught:
         pyhudi.spark.write(rows.withColumn("n", F.udf(_fails, "long")("n")), path, options=options)

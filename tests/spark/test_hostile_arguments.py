@@ -12,6 +12,7 @@ from tests.table.test_hostile_arguments import CONTAINERS, HALF, RECORDS, SCALAR
 import pyhudi
 import pyhudi.spark
 from pyhudi.errors import HudiError, InternalError, InvalidInput
+from pyhudi.spark.releases import frame_of
 
 HOSTILE = [*SCALARS, *TEXTS, *CONTAINERS, *RECORDS[::3]]
 APART = 1 if os.environ.get("PYHUDI_TEST_ENGINE") == "spark" else 3
@@ -25,7 +26,7 @@ def good(spark, tmp_path_factory):
     path = str(tmp_path_factory.mktemp("hostile") / "table")
     made = pyhudi.create_table(path, TRIPS, record_key=["uuid"], partition_by=["city"])
     made.upsert([trip("a")])
-    df = spark.createDataFrame(pa.Table.from_pylist([trip("a")], TRIPS))
+    df = frame_of(spark, pa.Table.from_pylist([trip("a")], TRIPS))
     return {"spark": spark, "df": df, "path": path, "mode": "errorifexists", "query": "select 1"}
 
 

@@ -21,6 +21,7 @@ from pyhudi.engine.api import (
 from pyhudi.engine.local import LocalEngine
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.spark import engine as spark_engine
+from pyhudi.spark.releases import collect_arrow, frame_of
 from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
 from pyhudi.storage.memory import MemoryStorage
 
@@ -68,10 +69,10 @@ def test_spark_routes_rows_as_the_local_engine_does(spark, moves):
     )
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan))
-    routed = route_in_spark(spark.createDataFrame(rows), spark.createDataFrame(located), plan).toArrow()
+    routed = collect_arrow(route_in_spark(frame_of(spark, rows), frame_of(spark, located), plan))
     names = [ORDER, KEY, PARTITION, "ts", BUCKET, TASK, IS_MOVED]
     decided = local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan)
-    joined = route_as_decided(spark.createDataFrame(rows), decided, plan).toArrow()
+    joined = collect_arrow(route_as_decided(frame_of(spark, rows), decided, plan))
     assert _sorted(routed, names) == _sorted(joined, names) == _sorted(expected, names)
     assert expected.num_rows > 40
 
@@ -96,7 +97,7 @@ def test_rows_go_where_it_was_decided_by_their_number(spark, copies):
     )
     local = LocalEngine(MemoryStorage(), threads=1)
     decided = local.route(KeyedRows(frame=local.frame(rows)), local.frame(located), plan)
-    routed = route_as_decided(spark.createDataFrame(rows), decided, plan).toArrow()
+    routed = collect_arrow(route_as_decided(frame_of(spark, rows), decided, plan))
     names = [ORDER, KEY, PARTITION, BUCKET, TASK, IS_MOVED]
     assert _sorted(routed, names) == _sorted(local.collect(decided), names)
     assert routed.num_rows == count - 33 + (copies - 1) * 10
@@ -112,7 +113,7 @@ def test_spark_settles_places_as_the_local_engine_does(spark):
     dead = located.filter(pa.array([chance.random() < 0.6 for _ in range(len(located))]))
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.settle(local.frame(located), local.frame(dead)))
-    found = settled_in_spark(spark.createDataFrame(located), spark.createDataFrame(dead)).toArrow()
+    found = collect_arrow(settled_in_spark(frame_of(spark, located), frame_of(spark, dead)))
     assert _sorted(found, located.column_names) == _sorted(expected, located.column_names)
     assert 0 < expected.num_rows < located.num_rows
 

@@ -1,7 +1,6 @@
 import os
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -58,8 +57,8 @@ def test_a_file_that_workers_do_not_see_is_reported():
 
 def test_pyspark_must_be_there_and_new_enough(monkeypatch):
     require_pyspark()
-    monkeypatch.setattr("pyspark.__version__", "3.5.1")
-    with pytest.raises(PackageMissing, match=r"4\.0"):
+    monkeypatch.setattr("pyspark.__version__", "3.4.4")
+    with pytest.raises(PackageMissing, match=r"3\.5"):
         require_pyspark()
     monkeypatch.setattr(session.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(PackageMissing, match=r"pyhudi\[spark\]"):
@@ -102,12 +101,6 @@ def test_a_worker_is_compared_whole():
     assert _here() == Worker(python=_here().python, pyhudi=_here().pyhudi, probe=None)
 
 
-def test_options_of_a_session_have_two_spellings():
-    settings = {"spark.hoodie.a": "1", "hoodie.a": "2", "hoodie.b": "3", "spark.sql.shuffle.partitions": "4"}
-    session = SimpleNamespace(conf=SimpleNamespace(getAll=settings))
-    assert session_options(session) == {"hoodie.a": "1", "hoodie.b": "3"}
-
-
 @pytest.fixture
 def confs(spark):
     """Set options of the session, and take them away."""
@@ -120,6 +113,12 @@ def confs(spark):
     yield set_conf
     for key in given:
         spark.conf.unset(key)
+
+
+def test_options_of_a_session_have_two_spellings(spark, confs):
+    for key, text in {"spark.hoodie.a": "1", "hoodie.a": "2", "hoodie.b": "3", "spark.other": "4"}.items():
+        confs(key, text)
+    assert session_options(spark) == {"hoodie.a": "1", "hoodie.b": "3"}
 
 
 def _twice_the_same_key(spark, tmp_path, options):

@@ -8,6 +8,7 @@ from pyhudi.engine.api import KEY, ORDER
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import SchemaMismatch
 from pyhudi.kernels.merge import MergeSpec
+from pyhudi.spark.releases import collect_arrow, frame_of
 from pyhudi.spark.shaping import conformed, newest
 from pyhudi.storage.memory import MemoryStorage
 
@@ -41,12 +42,12 @@ def test_newest_is_what_the_kernel_chooses(spark, kind):
     spec = MergeSpec(ordering=("value",))
     local = LocalEngine(MemoryStorage(), threads=1)
     expected = local.collect(local.newest(local.frame(table), spec))[ORDER].to_pylist()
-    chosen = newest(spark.createDataFrame(table), spec).toArrow()
+    chosen = collect_arrow(newest(frame_of(spark, table), spec))
     assert chosen.schema.names == table.schema.names
     assert sorted(chosen[ORDER].to_pylist()) == expected
 
 
 def test_types_that_may_not_change_are_refused_before_anything_runs(spark):
-    frame = spark.createDataFrame(pa.table({"n": ["x"]}))
+    frame = frame_of(spark, pa.table({"n": ["x"]}))
     with pytest.raises(SchemaMismatch):
         conformed(frame, pa.schema([("n", pa.int64())]))

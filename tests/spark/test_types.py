@@ -1,6 +1,7 @@
 import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark
+from tests.spark.needing import needs_pyspark
 
 from pyhudi.errors import SchemaMismatch, Unsupported
 from pyhudi.spark.types import from_spark, nullable, to_spark
@@ -103,6 +104,7 @@ def test_what_has_no_values_may_be_null():
     )
 
 
+@needs_pyspark("4.0", "variants")
 def test_a_variant_is_refused_by_name():
     with pytest.raises(Unsupported, match=r"variant.*to_json.*'v'"):
         from_spark(spark.StructType([spark.StructField("v", spark.VariantType())]))

@@ -2,6 +2,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.needing import needs_pyspark
 
 import pyhudi
 import pyhudi.spark
@@ -217,6 +218,7 @@ def test_the_table_interface_takes_dataframes_and_gives_them(spark, path):
 
 
 @pytest.mark.all
+@needs_pyspark("4.0", "data sources in Python")
 def test_rows_that_spark_cannot_tell_come_from_the_table_survive_its_overwrite(spark, path):
     by_python = spark.read.format("hudi").load(path)
     assert by_python.inputFiles() == []

@@ -8,9 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-
 from pyhudi.errors import InvalidInput, NotBuilt
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ModuleNotFoundError as error:
+    raise NotBuilt(
+        "pyspark 3.5 has no data sources in Python: call pyhudi.spark.install(spark), or install pyspark 4.0 or newer"
+    ) from error
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Spark as an engine: the core's functions over DataFrames, by public API of pyspark.sql alone.
+"""Spark as an engine: the core's functions over DataFrames, by public API of pyspark.sql and `releases`.
 
 The same code serves a classic session and Spark Connect. What Spark can do itself (scans, joins, routing) it is told;
 rows reach Python only in `map`. Start at `SparkEngine`.
@@ -44,6 +44,7 @@ from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
+from pyhudi.spark.releases import collect_arrow, frame_of, is_frame
 from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
@@ -91,7 +92,7 @@ class SparkEngine:
 
         Raises: InvalidInput for other objects of Spark's.
         """
-        if not isinstance(rows, DataFrame):
+        if not is_frame(rows):
             raise InvalidInput(
                 "give a DataFrame of Spark SQL; a pandas-on-Spark frame gives one by .to_spark()",
                 type=f"{type(rows).__module__}.{type(rows).__name__}",
@@ -148,7 +149,7 @@ class SparkEngine:
             return []
         with spark_errors():
             work = self._work(tasks).mapInArrow(partial(run_tasks, function=function), to_spark(WORK))
-            return unpacked_results(work.toArrow())
+            return unpacked_results(collect_arrow(work))
 
     def rows(
         self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
@@ -190,12 +191,10 @@ class SparkEngine:
 
     def frame(self, rows: object) -> DataFrame:
         """Take a DataFrame as it is, or send Arrow rows to Spark."""
-        if isinstance(rows, DataFrame):
+        if is_frame(rows):
             return rows
-        table = arrow_table(rows)
-        sent = select_and_cast(table, from_spark(to_spark(table.schema)))
         with spark_errors():
-            return self._spark.createDataFrame(sent, to_spark(table.schema))
+            return frame_of(self._spark, arrow_table(rows))
 
     def schema(self, frame: DataFrame | LocalFrame) -> pa.Schema:
         """Return the Arrow schema in which tasks see a DataFrame."""
@@ -354,7 +353,7 @@ class SparkEngine:
         if isinstance(frame, LocalFrame):
             return frame.table()
         with spark_errors():
-            return select_and_cast(frame.toArrow(), nullable(from_spark(frame.schema)))
+            return select_and_cast(collect_arrow(frame), nullable(from_spark(frame.schema)))
 
     @cached_property
     def _few_rows(self) -> int:
@@ -362,7 +361,7 @@ class SparkEngine:
 
     def _work(self, tasks: Sequence[object]) -> DataFrame:
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
-        sent = self._spark.createDataFrame(packed_tasks(tasks), to_spark(WORK))
+        sent = frame_of(self._spark, packed_tasks(tasks))
         return by_number(sent, slots, INDEX)
 
     def _is_native(self, file: ScanFile) -> bool:

@@ -39,9 +39,15 @@ _KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
     (r"No module named '(pyhudi|pyarrow|numpy)", WorkerMismatch, "install pyhudi where Spark's workers run Python"),
     (r"PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION", PackageMissing, "install pyhudi[spark]"),
     (r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException", FileMissing, "a file is not in storage"),
-    (r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|not a Parquet file", CorruptData, "spark cannot read a base file"),
     (
-        r"USER_RAISED_EXCEPTION",
+        r"FAILED_READ_FILE|CANNOT_READ_FILE_FOOTER|not a Parquet file|RuntimeException: corrupted file",
+        CorruptData,
+        "spark cannot read a base file",
+    ),
+    (
+        # Spark 3.5 has no name for it: an exception that an expression throws.
+        r"USER_RAISED_EXCEPTION|java\.lang\.RuntimeException: (?:(?!\n\s*at )[\s\S])*"
+        r"\n\s*at org\.apache\.spark\.sql\.catalyst\.expressions\.",
         InvalidInput,
         "the DataFrame raised an error of its own, by raise_error or assert_true; its text is under `spark`",
     ),

@@ -13,6 +13,7 @@ from pyspark.sql import types as spark
 
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.spark.keys import named
+from pyhudi.spark.releases import NESTED_TYPES
 
 __all__ = ["first_keys", "is_cut", "rows_bytes"]
 
@@ -22,7 +23,6 @@ _PLACE = "_pyhudi_place"
 _BYTES = "_pyhudi_bytes"
 _ROW_BITS = 33
 _TEXTS = (spark.StringType, spark.BinaryType)
-_NESTED = (spark.ArrayType, spark.MapType, spark.StructType, spark.VariantType)
 
 
 def first_keys(frame: DataFrame, most: int) -> DataFrame:
@@ -62,7 +62,7 @@ def _size(frame: DataFrame) -> Column:
         if isinstance(field.dataType, _TEXTS):
             fixed += 4
             size = size + F.coalesce(F.octet_length(named(field.name)), F.lit(0))
-        elif isinstance(field.dataType, _NESTED):
+        elif isinstance(field.dataType, NESTED_TYPES):
             size = size + F.coalesce(F.octet_length(named(field.name).cast("string")), F.lit(0))
         else:
             fixed += 8

@@ -16,6 +16,7 @@ from pyhudi.arguments import as_text
 from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.spark.base_path import base_path
 from pyhudi.spark.reading import read
+from pyhudi.spark.releases import frame_of_plan, is_frame
 from pyhudi.spark.session import is_connect, require_pyspark, require_session
 from pyhudi.spark.statements import refusal_after, refusal_before
 from pyhudi.spark.stream_hooks import stream_hooks
@@ -282,13 +283,7 @@ def _path(notes: _Notes, given: str | list[str] | None) -> str:
 
 def _frame(writer: Any) -> "DataFrame":  # noqa: ANN401 - a writer of either kind
     """Return the frame a writer writes; a Connect writer holds only its plan."""
-    from pyspark.sql import DataFrame
-
-    frame = writer._df
-    if isinstance(frame, DataFrame):
-        return frame
-    made: DataFrame = importlib.import_module("pyspark.sql.connect.dataframe").DataFrame(frame, writer._spark)
-    return made
+    return writer._df if is_frame(writer._df) else frame_of_plan(writer._spark, writer._df)
 
 
 def _is_hudi(spark: "SparkSession", table: str) -> bool:

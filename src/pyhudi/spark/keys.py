@@ -28,6 +28,7 @@ from pyhudi.kernels.keys import (
 )
 from pyhudi.kernels.keys.partition import UNSAFE_PATH
 from pyhudi.spark.failures import carried, carrying_text
+from pyhudi.spark.releases import is_utf8
 from pyhudi.spark.types import from_spark, nullable, to_spark
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _no_key(field: str) -> KeyMissing:
 def _utf8(value: Column, field: str) -> Column:
     """Refuse text that is not UTF-8, which Spark makes of bytes without a look."""
     error = InvalidInput("a key or partition value must be UTF-8 text; encode it", field=field)
-    return fail_if(~F.is_valid_utf8(value), error, value)
+    return fail_if(~is_utf8(value), error, value)
 
 
 def _path(schema: spark.StructType, spec: KeySpec) -> Column:

@@ -1,6 +1,6 @@
 """Send every row to exactly the partition its number says.
 
-Spark 4.1 does it by itself; on 4.0 numbers are replaced by seeds whose hash lands there. Start at `by_number`.
+Spark 4.1 does it by itself; before that numbers are replaced by seeds whose hash lands there. Start at `by_number`.
 """
 
 import numpy as np
@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyhudi.spark.keys import named
+from pyhudi.spark.releases import placed_by_id
 
 __all__ = ["by_number", "by_seed", "seeds"]
 
@@ -17,13 +18,12 @@ _SPARK_HASH_SEED = 42
 
 def by_number(frame: DataFrame, partitions_count: int, column: str) -> DataFrame:
     """Put rows whose int32 column is i into partition i mod n."""
-    if hasattr(frame, "repartitionById"):
-        return frame.repartitionById(partitions_count, named(column))
-    return by_seed(frame, partitions_count, column)
+    placed = placed_by_id(frame, partitions_count, named(column))
+    return by_seed(frame, partitions_count, column) if placed is None else placed
 
 
 def by_seed(frame: DataFrame, partitions_count: int, column: str) -> DataFrame:
-    """Do the same by hash partitioning, for Spark 4.0."""
+    """Do the same by hash partitioning, for Spark 4.0 and older."""
     listed = F.split(F.lit(",".join(map(str, seeds(partitions_count)))), ",").cast("array<int>")
     seeded = frame.withColumn(_SEED, F.get(listed, F.pmod(named(column), F.lit(partitions_count))))
     return seeded.repartition(partitions_count, F.col(_SEED)).drop(_SEED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, ORDER, PARTITION, STORED, TASK, Moves, Routes
@@ -19,8 +19,8 @@ from pyhudi.kernels.bucket import bucket_of
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.spark.keys import named
 from pyhudi.spark.ordering import comparable_columns
+from pyhudi.spark.releases import frame_of
 from pyhudi.spark.shaping import unordered_deletes
-from pyhudi.spark.types import to_spark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def route_as_decided(frame: DataFrame, routed: LocalFrame, routes: Routes) -> Da
     decided = routed.narrow([ORDER, PARTITION, BUCKET, TASK, IS_MOVED, *base_row])
     order, spark = decided[ORDER].to_numpy(), frame.sparkSession
     if routes.moves is not Moves.IMPOSSIBLE or len(np.unique(order)) < len(order):
-        rows = frame.drop(PARTITION).join(F.broadcast(_sent(spark, decided)), ORDER)
+        rows = frame.drop(PARTITION).join(F.broadcast(frame_of(spark, decided)), ORDER)
         return rows.select(*map(named, frame.columns), BUCKET, TASK, IS_MOVED, *base_row)
     groups, place = np.unique(order // _NEIGHBOURS, return_inverse=True)
     sent = {_GROUP: pa.array(groups)}
@@ -77,7 +77,7 @@ def route_as_decided(frame: DataFrame, routed: LocalFrame, routes: Routes) -> Da
         ends = pa.array(np.arange(0, listed.size + 1, _NEIGHBOURS, dtype=np.int32))
         sent[_NEIGHBOURS_OF + name] = pa.ListArray.from_arrays(ends, pa.array(listed.ravel()))
     group, within = F.shiftright(ORDER, _NEIGHBOURS_BITS), named(ORDER).bitwiseAND(F.lit(_NEIGHBOURS - 1)).cast("int")
-    rows = frame.join(F.broadcast(_sent(spark, pa.table(sent))), group == named(_GROUP))
+    rows = frame.join(F.broadcast(frame_of(spark, pa.table(sent))), group == named(_GROUP))
     rows = rows.withColumns({name: F.get(_NEIGHBOURS_OF + name, within) for name in (BUCKET, *base_row)})
     task, is_moved = _element(routes.task_of_bucket, F.col(BUCKET)), F.lit(False)
     return rows.where(F.col(BUCKET) >= 0).select(
@@ -91,10 +91,6 @@ def settled_in_spark(located: DataFrame, dead: DataFrame) -> DataFrame:
     marked = located.join(dead.select(KEY, FILE_INDEX, F.lit(True).alias(_IS_DEAD)), [KEY, FILE_INDEX], "left")
     ranked = marked.withColumn(_RANK, F.row_number().over(places.orderBy(F.col(_IS_DEAD).isNotNull(), FILE_INDEX)))
     return ranked.where(F.col(_IS_DEAD).isNull() | (F.col(_RANK) == 1)).select(*map(named, columns))
-
-
-def _sent(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    return spark.createDataFrame(rows, to_spark(rows.schema))
 
 
 def _untargeted(frame: DataFrame) -> DataFrame:
@@ -161,7 +157,7 @@ def _with_slots(frame: DataFrame, routes: Routes) -> DataFrame:
                 _COUNT: pa.array(routes.slots_count, pa.int32()),
             }
         )
-        small = F.broadcast(frame.sparkSession.createDataFrame(table))
+        small = F.broadcast(frame_of(frame.sparkSession, table))
         return frame.join(small, F.col(PARTITION) == F.col("_pyhudi_partition"), "left")
     first, count = F.lit(None).cast("int"), F.lit(None).cast("int")
     for place, partition in enumerate(routes.partitions):

@@ -17,6 +17,7 @@ from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
 from pyhudi.index.stored_keys import has_stored_keys, stored_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.spark.keys import computed_keys, named
+from pyhudi.spark.releases import frame_of
 from pyhudi.spark.types import to_spark
 from pyhudi.storage.api import Storage
 
@@ -95,7 +96,7 @@ def _numbered(spark: "SparkSession", files: Sequence[ScanFile], group: Sequence[
             FILE_INDEX: pa.array(group, pa.int32()),
         }
     )
-    return spark.createDataFrame(table)
+    return frame_of(spark, table)
 
 
 def _with_single_names(files: Sequence[ScanFile]) -> list[list[int]]:

@@ -34,7 +34,7 @@ __all__ = [
 
 _PREFIX = "spark."
 
-_FLOOR = (4, 0)
+_FLOOR = (3, 5)
 _PROBE_TASKS = 4
 
 
@@ -61,7 +61,7 @@ def require_pyspark() -> None:
 
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < _FLOOR:
-        raise PackageMissing("install pyspark 4.0 or newer", package="pyspark", version=pyspark.__version__)
+        raise PackageMissing("install pyspark 3.5 or newer", package="pyspark", version=pyspark.__version__)
 
 
 def set_worker_python() -> None:
@@ -96,7 +96,9 @@ def is_connect(spark: "SparkSession") -> bool:
 
 def session_options(spark: "SparkSession") -> Mapping[str, str]:
     """Return the session's `hoodie.*` options; those set as `spark.hoodie.*` win."""
-    settings = spark.conf.getAll
+    from pyhudi.spark.releases import settings_of
+
+    settings = settings_of(spark, "hoodie.", _PREFIX + "hoodie.")
     plain = {key: text for key, text in settings.items() if key.startswith("hoodie.")}
     prefixed = {key[len(_PREFIX) :]: text for key, text in settings.items() if key.startswith(_PREFIX + "hoodie.")}
     return {**plain, **prefixed}

@@ -17,6 +17,7 @@ from pyhudi.kernels.ordering import lacking_value
 from pyhudi.schema.evolution import conform
 from pyhudi.spark.keys import fail_if, named
 from pyhudi.spark.ordering import comparable_columns
+from pyhudi.spark.releases import try_cast
 from pyhudi.spark.types import from_spark, to_spark
 
 __all__ = ["conformed", "newest", "unordered_deletes", "with_values"]
@@ -108,7 +109,7 @@ def _fitted(value: Column, source: spark.DataType, target: spark.DataType, path:
     if isinstance(source, spark.MapType) and isinstance(target, spark.MapType):
         items = (source.valueType, target.valueType)
         return F.transform_values(value, lambda _, one: _fitted(one, *items, f"{path}.value"))
-    tried = value.try_cast(target)
+    tried = try_cast(value, target)
     error = SchemaMismatch("a value does not fit its column", column=path, type=target.simpleString())
     return fail_if(value.isNotNull() & (tried.isNull() | _is_changed(value, tried, source, target)), error, tried)
 

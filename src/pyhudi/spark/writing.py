@@ -24,6 +24,7 @@ from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import to_table_schema
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.failures import spark_errors
+from pyhudi.spark.releases import is_frame
 from pyhudi.state.agreement import require_agreement
 from pyhudi.state.config import PARTITION_FIELDS, key_spec, names_of
 from pyhudi.state.creation import NAME
@@ -84,7 +85,7 @@ def write(
 
     Raises: InvalidInput and its kinds, TableNotFound, PathNotShared, NotBuilt before anything is written; Conflict.
     """
-    if not isinstance(df, DataFrame):
+    if not is_frame(df):
         raise InvalidInput(
             "give a Spark DataFrame; for other rows there is pyhudi.write_table, and .to_spark() of pandas-on-Spark",
             given=type(df).__name__,
