@@ -4,6 +4,7 @@ import json
 
 import pytest
 from pyspark.sql import functions as F
+from tests.spark.needing import needs_pyspark
 
 import pyhudi
 import pyhudi.spark
@@ -87,7 +88,12 @@ def test_complete_results_replace_the_table_and_changed_ones_update_it(hooked, s
     [
         (lambda writer: writer.start("x"), OptionError, "checkpointLocation"),
         (lambda writer: writer.option("checkpointLocation", "c").start(), InvalidInput, "path"),
-        (lambda writer: writer.clusterBy("id").start("x"), InvalidInput, "clusterBy"),
+        pytest.param(
+            lambda writer: writer.clusterBy("id").start("x"),
+            InvalidInput,
+            "clusterBy",
+            marks=needs_pyspark("4.0", "clusterBy"),
+        ),
         (lambda writer: writer.outputMode("update").start("x", checkpointLocation="c"), OptionError, "record key"),
         (
             lambda writer: writer.start("x", outputMode="complete", **{"hoodie.datasource.write.operation": "delete"}),

@@ -7,13 +7,15 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import types
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 
 import pyhudi
 import pyhudi.spark
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError, SchemaMismatch, TableNotFound, Unsupported
-from pyhudi.spark import stream_source
-from pyhudi.spark.datasource import HudiSource
+
+limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="pyspark before 4.2 has no limits of streams")
+
+from pyhudi.spark import stream_source  # noqa: E402
+from pyhudi.spark.datasource import HudiSource  # noqa: E402
 
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("city", pa.string())])
 AT = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -167,14 +169,14 @@ def rows(reading, begin, end):
 def test_limits_are_those_of_the_trigger(tmp_path):
     made(tmp_path / "t")
     reading = reader(tmp_path / "t", **{LIMIT.lower(): "2"})
-    assert reading.getDefaultReadLimit() == ReadMaxFiles(2)
+    assert reading.getDefaultReadLimit() == limits.ReadMaxFiles(2)
     begin = reading.initialOffset()
-    middle = reading.latestOffset(begin, ReadMaxFiles(2))
-    end = reading.latestOffset(begin, ReadAllAvailable())
+    middle = reading.latestOffset(begin, limits.ReadMaxFiles(2))
+    end = reading.latestOffset(begin, limits.ReadAllAvailable())
     assert rows(reading, begin, middle) == [("a", 2), ("b", 1), ("c", 1)]
     assert rows(reading, middle, end) == [("d", 1)]
     assert reading.partitions(end, end) == []
-    assert reader(tmp_path / "t").getDefaultReadLimit() == ReadAllAvailable()
+    assert reader(tmp_path / "t").getDefaultReadLimit() == limits.ReadAllAvailable()
 
 
 def test_available_now_ends_at_what_was_there(tmp_path):
@@ -182,9 +184,9 @@ def test_available_now_ends_at_what_was_there(tmp_path):
     reading = reader(tmp_path / "t")
     reading.prepareForTriggerAvailableNow()
     add(table, [("e", 1)])
-    end = reading.latestOffset(reading.initialOffset(), ReadAllAvailable())
+    end = reading.latestOffset(reading.initialOffset(), limits.ReadAllAvailable())
     assert rows(reading, reading.initialOffset(), end) == [("a", 2), ("b", 1), ("c", 1), ("d", 1)]
-    assert reading.latestOffset(end, ReadAllAvailable()) == end
+    assert reading.latestOffset(end, limits.ReadAllAvailable()) == end
 
 
 def test_spark_4_0_asks_without_a_beginning(tmp_path):
@@ -209,15 +211,15 @@ def test_spark_4_0_refuses_limits(tmp_path, monkeypatch):
 def test_a_stream_without_news_lists_a_shared_store_rarely(tmp_path, monkeypatch):
     table = made(tmp_path / "t")
     reading = reader(tmp_path / "t")
-    end = reading.latestOffset(reading.initialOffset(), ReadAllAvailable())
+    end = reading.latestOffset(reading.initialOffset(), limits.ReadAllAvailable())
     listed = []
     listing = type(table.state.storage).list_names
     monkeypatch.setattr(
         type(table.state.storage), "list_names", lambda self, path: listed.append(path) or listing(self, path)
     )
-    assert reading.latestOffset(end, ReadAllAvailable()) == end
+    assert reading.latestOffset(end, limits.ReadAllAvailable()) == end
     listed.clear()
-    assert [reading.latestOffset(end, ReadAllAvailable()) for _ in range(5)] == [end] * 5
+    assert [reading.latestOffset(end, limits.ReadAllAvailable()) for _ in range(5)] == [end] * 5
     assert len(listed) == 5, "of a local directory one listing each, and nothing is opened"
     shared = replace(table.state.storage.traits, is_shared=True)
     monkeypatch.setattr(type(table.state.storage), "traits", shared)
@@ -225,21 +227,21 @@ def test_a_stream_without_news_lists_a_shared_store_rarely(tmp_path, monkeypatch
     listed.clear()
     add(table, [("e", 1)])
     listed.clear()
-    assert reading.latestOffset(end, ReadAllAvailable()) == end
+    assert reading.latestOffset(end, limits.ReadAllAvailable()) == end
     assert listed == []
     monkeypatch.setattr(stream_source, "_LISTED_FOR_S", 0)
-    assert reading.latestOffset(end, ReadAllAvailable()) != end
+    assert reading.latestOffset(end, limits.ReadAllAvailable()) != end
 
 
 def test_columns_are_those_the_query_began_with(tmp_path):
     table = made(tmp_path / "t")
     reading = reader(tmp_path / "t", ("id", "later"))
     begin = reading.initialOffset()
-    end = reading.latestOffset(begin, ReadAllAvailable())
+    end = reading.latestOffset(begin, limits.ReadAllAvailable())
     assert rows(reading, begin, end)[0] == ("a", None)
     wider = pa.schema([field.with_type(pa.int64()) if field.name == "n" else field for field in SCHEMA])
     row = {"id": "w", "n": 2**40, "at": AT, "city": "x"}
     table.upsert(pa.Table.from_pylist([row], wider))
     reading = reader(tmp_path / "t")
     with pytest.raises(SchemaMismatch, match="begin it again"):
-        rows(reading, end, reading.latestOffset(end, ReadAllAvailable()))
+        rows(reading, end, reading.latestOffset(end, limits.ReadAllAvailable()))

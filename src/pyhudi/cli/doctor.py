@@ -23,6 +23,7 @@ from pyhudi.txn.locks import lock_for
 __all__ = ["examine"]
 
 PYTHON_FLOOR = (3, 11)
+PYSPARK_FLOOR, PYSPARK_CEILING = (3, 5), (5, 0)
 CORE = ("pyarrow", "numpy", "obstore", "fastavro", "typer", "rich")
 EXTRAS = ("pyspark", "pandas", "polars", "duckdb")
 _WORKER = "import sys, pyarrow, pyhudi; print('%d.%d' % sys.version_info[:2], pyarrow.__version__)"
@@ -62,9 +63,13 @@ def _extra_package(package: str) -> Check:
     if version is None:
         advice = f"pip install 'pyhudi[{'spark' if package == 'pyspark' else package}]' if you want it"
         return Check(subject=package, verdict="note", found="not installed", advice=advice)
-    if package == "pyspark" and not 4 <= int(version.split(".")[0]) < 5:
-        return Check(subject=package, verdict="fix", found=version, advice="pip install 'pyspark>=4.0,<5'")
+    if package == "pyspark" and not PYSPARK_FLOOR <= _release(version) < PYSPARK_CEILING:
+        return Check(subject=package, verdict="fix", found=version, advice="pip install 'pyspark>=3.5,<5'")
     return Check(subject=package, verdict="fine", found=version)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
 
 
 def _java() -> Check:

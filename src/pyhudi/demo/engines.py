@@ -73,17 +73,23 @@ class RowsOnSpark:
 
     def give(self, rows: pa.Table) -> Any:  # noqa: ANN401
         """Make a DataFrame."""
-        return self.session.createDataFrame(rows)
+        from pyhudi.spark.releases import frame_of
+
+        return frame_of(self.session, rows)
 
     def rows(self, scan: Any) -> pa.Table:  # noqa: ANN401
         """Read on Spark, and collect."""
-        return scan.to_spark(self.session).toArrow()
+        from pyhudi.spark.releases import collect_arrow
+
+        return collect_arrow(scan.to_spark(self.session))
 
     def by_month(self, scan: Any) -> pa.Table:  # noqa: ANN401
         """Aggregate on Spark."""
+        from pyhudi.spark.releases import collect_arrow
+
         frame = scan.to_spark(self.session).groupBy("month").agg({"*": "count", "dep_delay": "sum"})
         counted = frame.select("month", "count(1)", "sum(dep_delay)").toDF(*_BY_MONTH)
-        return counted.toArrow().sort_by("month")
+        return collect_arrow(counted).sort_by("month")
 
 
 _BY_MONTH = ["month", "flights", "dep_delay_sum"]

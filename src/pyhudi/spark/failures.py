@@ -33,6 +33,11 @@ __all__ = ["carried", "carrying_text", "error_in_spark", "spark_errors"]
 _MARK = re.compile(r"\[\[pyhudi-error:([A-Za-z0-9+/=]+)\]\]")
 _LONGEST_TEXT = 2_000
 
+_THROWN = (
+    r"java\.lang\.RuntimeException: (?:(?!\n\s*at )[\s\S])*\n\s*at org\.apache\.spark\.sql\.catalyst\.expressions\."
+)
+"""An exception of an expression, for which Spark 3.5 has no name."""
+
 _KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
     (r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", RowsLost, "an executor that held rows of the write is gone; write again"),
     (r"PYTHON_VERSION_MISMATCH", WorkerMismatch, "set PYSPARK_PYTHON to the driver's Python before Spark starts"),
@@ -45,9 +50,7 @@ _KNOWN: tuple[tuple[str, type[HudiError], str], ...] = (
         "spark cannot read a base file",
     ),
     (
-        # Spark 3.5 has no name for it: an exception that an expression throws.
-        r"USER_RAISED_EXCEPTION|java\.lang\.RuntimeException: (?:(?!\n\s*at )[\s\S])*"
-        r"\n\s*at org\.apache\.spark\.sql\.catalyst\.expressions\.",
+        rf"USER_RAISED_EXCEPTION|{_THROWN}",
         InvalidInput,
         "the DataFrame raised an error of its own, by raise_error or assert_true; its text is under `spark`",
     ),
