@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types
 
 from pyhudi.spark import releases
-from pyhudi.spark.releases import collect_arrow, frame_of, is_frame, is_utf8, settings_of, try_cast
+from pyhudi.spark.releases import collect_arrow, frame_of, is_frame, is_utf8, session_settings, try_cast
 
 ROWS = pa.table(
     {
@@ -55,7 +55,7 @@ def test_frames_are_known(spark):
 def test_settings_are_chosen_by_the_beginning_of_their_names(spark):
     spark.conf.set("hoodie.password", "shown")  # SET would hide it
     try:
-        found = settings_of(spark, "hoodie.", "spark.app.")
+        found = session_settings(spark, "hoodie.", "spark.app.")
     finally:
         spark.conf.unset("hoodie.password")
     assert found["hoodie.password"] == "shown"

@@ -28,7 +28,7 @@ __all__ = [
     "is_frame",
     "is_utf8",
     "placed_by_id",
-    "settings_of",
+    "session_settings",
     "try_cast",
 ]
 
@@ -83,7 +83,7 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else from_spark(frame.schema).empty_table()
 
 
-def settings_of(session: SparkSession, *prefixes: str) -> Mapping[str, str]:
+def session_settings(session: SparkSession, *prefixes: str) -> Mapping[str, str]:
     """Return the session's settings whose names begin with one of the prefixes."""
     if _HAS_ARROW:
         return {key: text for key, text in session.conf.getAll.items() if key.startswith(prefixes)}

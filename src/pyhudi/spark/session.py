@@ -96,9 +96,9 @@ def is_connect(spark: "SparkSession") -> bool:
 
 def session_options(spark: "SparkSession") -> Mapping[str, str]:
     """Return the session's `hoodie.*` options; those set as `spark.hoodie.*` win."""
-    from pyhudi.spark.releases import settings_of
+    from pyhudi.spark.releases import session_settings
 
-    settings = settings_of(spark, "hoodie.", _PREFIX + "hoodie.")
+    settings = session_settings(spark, "hoodie.", _PREFIX + "hoodie.")
     plain = {key: text for key, text in settings.items() if key.startswith("hoodie.")}
     prefixed = {key[len(_PREFIX) :]: text for key, text in settings.items() if key.startswith(_PREFIX + "hoodie.")}
     return {**plain, **prefixed}
