@@ -15,6 +15,7 @@ HudiError
 │   └── FileMissing             an object the table names is not in storage
 ├── Conflict                  retry from the start of the write
 │   ├── WriteConflict           another commit touched the same file groups
+│   │   └── ReadOutdated            another commit came after the rows to write were read
 │   ├── LockNotAcquired
 │   └── HeartbeatExpired        this writer was declared dead
 ├── OutcomeUnknown            ask before doing it again
@@ -70,6 +71,7 @@ __all__ = [
     "PermissionDenied",
     "PreconditionFailed",
     "PutUnknown",
+    "ReadOutdated",
     "RowsLost",
     "SchemaMismatch",
     "SnapshotExpired",
@@ -169,6 +171,10 @@ class Conflict(HudiError):
 
 class WriteConflict(Conflict):
     """Another commit touched the same file groups."""
+
+
+class ReadOutdated(WriteConflict):
+    """Another commit came after the rows to write were read from the table: read them again."""
 
 
 class LockNotAcquired(Conflict, TimeoutError):

@@ -4,7 +4,7 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.commit.call import WriteCall
 from pyhudi.commit.restart import restarting
-from pyhudi.errors import RowsLost, WriteConflict
+from pyhudi.errors import ReadOutdated, RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 
@@ -127,3 +127,28 @@ def test_a_write_during_which_the_tables_properties_changed_is_done_again_on_the
     late.upsert([trip("k1", ts=2, fare=7.0)], options=TINY_FILTERS)
     assert builder.rows_of(plain, "uuid", "fare") == [("k1", 7.0), ("k2", 1.0)]
     assert len(plain.state.storage.list(".hoodie/.fence")) == 2  # the other's, and ours
+
+
+def test_rows_that_were_computed_before_another_commit_are_not_written(plain):
+    seen = plain.timeline
+    guarded = plain.unchanged_since(seen)
+    plain.update(set={"fare": "fare + 100"}, where="uuid = 'k1'")
+    before = plain.timeline.instants
+    with pytest.raises(ReadOutdated, match="read them again"):
+        guarded.upsert([trip("k1", ts=9, fare=7.0)], options=TINY_FILTERS)
+    assert plain.timeline.instants == before
+    assert plain.unchanged_since(plain.timeline).upsert([trip("k1", ts=9, fare=7.0)], options=TINY_FILTERS).updated == 1
+
+
+def test_a_commit_after_the_begin_outdates_computed_rows_too(builder, plain):
+    guarded = crowded(builder, plain, 1).unchanged_since(plain.timeline)
+    with pytest.raises(ReadOutdated):
+        guarded.upsert([trip("k1", ts=9, fare=7.0)], options=TINY_FILTERS)
+
+
+def test_a_commit_that_was_taken_back_outdates_computed_rows(plain):
+    plain.upsert([trip("k2")], options=TINY_FILTERS)
+    guarded = plain.unchanged_since(plain.timeline)
+    plain.rollback(plain.latest_instant, completed=True)
+    with pytest.raises(ReadOutdated):
+        guarded.upsert([trip("k1", ts=9, fare=7.0)], options=TINY_FILTERS)

@@ -47,7 +47,7 @@ from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.services import pending_refusals
 from pyhudi.timeline.view import Timeline, newest_time
-from pyhudi.txn.checks import planned_groups
+from pyhudi.txn.checks import planned_groups, require_no_commit_since
 from pyhudi.txn.commit import Txn, begin
 from pyhudi.txn.fence import remember_fence
 from pyhudi.txn.locks import lock_for, remember_lock
@@ -135,8 +135,8 @@ def begin_write(
     they are written.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; WriteConflict where another commit changed
-            the table's columns before this write began; StorageUnavailable where a put that commits nothing got no
-            answer.
+            the table's columns before this write began; ReadOutdated; StorageUnavailable where a put that commits
+            nothing got no answer.
     """
     timeline = timeline or load_timeline(call.state)
     _require_fit(call, timeline)
@@ -152,6 +152,7 @@ def begin_write(
         early = _early_keys(call, given, phases, keep)
         call = _prepared(call, kept, timeline)
         transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
+        _require_same_rows(call, snapshot)
         if snapshot.completed.keys() != timeline.completed.keys():
             require_same_columns(schema, columns_of(snapshot)[1])
         rows, files = early or make_keys(time), call.files(snapshot)
@@ -187,8 +188,15 @@ def _action_of(state: TableState, operation: WriteOperation) -> Action:
     return Action.REPLACECOMMIT if operation in _REPLACES else _COMMITS[state.config.table_type]
 
 
+def _require_same_rows(call: WriteCall, timeline: Timeline) -> None:
+    """Check that the table is still what the rows of the call were computed from.   Raises: ReadOutdated."""
+    if call.seen is not None:
+        require_no_commit_since(call.state, call.seen, timeline)
+
+
 def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     """Check the call's options against the table, and that the table can be written."""
+    _require_same_rows(call, timeline)
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
     require_writable(_config_to_write(call.state, call.settings), call.state.layout, pending_refusals(timeline))

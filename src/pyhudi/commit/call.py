@@ -88,6 +88,8 @@ class WriteCall:
     is_dry_run: bool = False
     is_serializable: bool = False
     """What the write read must not have changed when it commits."""
+    seen: Timeline | None = None
+    """What the table was when the rows were computed from it; None for rows that were not."""
     group_locks: GroupLocks | None = None
     """Of a pessimistic write: they outlast the attempts. None: each attempt has its own."""
     key_encoding: bool | None = None

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from pyhudi.commit.call import RETRIES, WriteCall
-from pyhudi.errors import RowsLost, WriteConflict
+from pyhudi.errors import ReadOutdated, RowsLost, WriteConflict
 from pyhudi.state.properties_file import open_state
 from pyhudi.txn.group_locks import GroupLocks
 
@@ -26,10 +26,11 @@ _log = logging.getLogger("pyhudi.actions")
 def restarting(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concatenate[WriteCall, P], R]:
     """Make a verb that is done again, as often as the call's options say, while it meets a conflict or loses rows.
 
-    A conflict with a write that is still under way is not waited for. File groups that a pessimistic write has locked
+    A conflict with a write that is still under way is not waited for, and rows that were computed from an older state
+    of the table are not written. File groups that a pessimistic write has locked
     stay locked until it is done: what it waited for has changed them, and no other writer shall before it.
 
-    Raises: WriteConflict, RowsLost of the last attempt.
+    Raises: WriteConflict, RowsLost of the last attempt; ReadOutdated of the first.
     """
 
     @wraps(verb)
@@ -41,6 +42,8 @@ def restarting(verb: Callable[Concatenate[WriteCall, P], R]) -> Callable[Concate
         for left in range(call.settings.get(RETRIES), -1, -1):
             try:
                 return verb(call, *args, **kwargs)
+            except ReadOutdated:
+                raise
             except (WriteConflict, RowsLost) as error:
                 if not left or "pending" in error.values:
                     raise

@@ -7,6 +7,7 @@ Spec: Apache Hudi 1.1: `hoodie.spark.sql.insert.into.operation`, `hoodie.datasou
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyhudi.errors import OptionError, SchemaMismatch, StatementError
 from pyhudi.options import one_of, option
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Insert, PartitionValue
+from pyhudi.statements.outdated import begun_again, unchanged_if_read
 from pyhudi.statements.partitions import stored_partitions
 from pyhudi.statements.targets import Target, options_of_writes, target_of
 
@@ -40,6 +42,7 @@ _COMBINE: Final = "hoodie.combine.before.insert"
 _OVERWRITES: Final = ("insert_overwrite", "insert_overwrite_table")
 
 
+@begun_again
 def insert_rows(statement: Insert, runner: Runner) -> "WriteResult":
     """Run an INSERT.
 
@@ -51,6 +54,7 @@ def insert_rows(statement: Insert, runner: Runner) -> "WriteResult":
     rows = _rows(statement, target, runner, static)
     if statement.is_if_not_exists:
         raise StatementError("a partition that is there is not passed over; leave IF NOT EXISTS out", position=1)
+    target = replace(target, table=unchanged_if_read(target, statement.query.text, runner))
     if not statement.is_overwrite:
         return _into(target, rows, options)
     named = stored_partitions(target, tuple(static.values()), runner) if static else None

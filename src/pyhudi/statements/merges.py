@@ -15,6 +15,7 @@ from pyhudi.predicate import Column, Expression, conjuncts, equalities
 from pyhudi.predicate.model import literal, rewrite
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
+from pyhudi.statements.outdated import begun_again, unchanged_if_read
 from pyhudi.statements.reader import TokenReader
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
 from pyhudi.statements.targets import Target, options_of_writes, target_of
@@ -29,6 +30,7 @@ _SOURCE: Final = "_source"
 """The alias of a source that has none."""
 
 
+@begun_again
 def merge(statement: Merge, runner: Runner) -> "WriteResult":
     """Run a MERGE INTO.
 
@@ -44,7 +46,9 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
     options = options_of_writes(runner, target.entry)
     options.pop("hoodie.datasource.write.operation", None)
-    builder: Any = target.table.merge(rows, on=on, options=options, isolation="serializable")
+    reads = f"SELECT * FROM {statement.source.text}"  # noqa: S608 - the user's own
+    table = target.unchanged if plan.joins else unchanged_if_read(target, reads, runner)
+    builder: Any = table.merge(rows, on=on, options=options, isolation="serializable")
     for clause in clauses:
         builder = clause.added_to(builder)
     result: WriteResult = builder.execute()

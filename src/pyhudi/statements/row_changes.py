@@ -12,6 +12,7 @@ from pyhudi.predicate import Expression
 from pyhudi.predicate.model import Column, literal
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Delete, Piece, TableName, Update
+from pyhudi.statements.outdated import begun_again
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
 from pyhudi.statements.targets import Target, options_of_writes, target_of
 
@@ -24,6 +25,7 @@ _NEW: str = "_new_"
 """What stands in front of a column's name for its new value."""
 
 
+@begun_again
 def update(statement: Update, runner: Runner) -> "WriteResult":
     """Run an UPDATE.
 
@@ -44,10 +46,11 @@ def update(statement: Update, runner: Runner) -> "WriteResult":
     rows = _computed(statement, target, values, runner)
     on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in target.fixed_columns)
     changed = {column: Column(parts=("s", _NEW + column)) for column in values}
-    merge = target.table.merge(rows, on=on, options=options, isolation="serializable")
+    merge = target.unchanged.merge(rows, on=on, options=options)
     return merge.when_matched_update(changed).execute()
 
 
+@begun_again
 def delete(statement: Delete, runner: Runner) -> "WriteResult":
     """Run a DELETE.
 
@@ -63,7 +66,7 @@ def delete(statement: Delete, runner: Runner) -> "WriteResult":
     _require_keys(target, statement.where, "DELETE")
     columns = [_own(statement, name, runner) for name in target.fixed_columns]
     rows = _selected(statement, columns, statement.where, runner)
-    return target.table.delete(rows, options=options, isolation="serializable")
+    return target.unchanged.delete(rows, options=options)
 
 
 def _values(statement: Update, target: Target) -> dict[str, Piece]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from pyhudi.errors import StatementError, TableNotFound
+from pyhudi.queries.slices import table_schema
 from pyhudi.state.agreement import is_table_option
 from pyhudi.statements.api import Entry, Runner
 from pyhudi.statements.model import TableName
+from pyhudi.timeline.view import Timeline
 
 if TYPE_CHECKING:
     from pyhudi.table import Table
@@ -32,6 +34,13 @@ class Target:
     table: "Table"
     schema: pa.Schema
     """Its columns when the statement began."""
+    seen: Timeline
+    """What it was then."""
+
+    @property
+    def unchanged(self) -> "Table":
+        """Return the table for a write of what was read from it: one that fails where it has changed meanwhile."""
+        return self.table.unchanged_since(self.seen)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -66,7 +75,8 @@ def target_of(runner: Runner, name: TableName) -> Target:
     """Open the table of a statement.   Raises: TableNotFound."""
     entry = entry_of(runner, name)
     table = runner.open(entry.location)
-    return Target(entry=entry, table=table, schema=table.schema)
+    seen = table.timeline
+    return Target(entry=entry, table=table, schema=table_schema(table.state, seen), seen=seen)
 
 
 def entry_of(runner: Runner, name: TableName) -> Entry:

@@ -210,6 +210,24 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         with pinned_moment(self._state, as_of, expires_in_s, settings) as moment:
             yield PinnedTable(self._state, self._scan_at, moment)
 
+    def unchanged_since(self, timeline: Timeline) -> "Table":
+        """Return the table for one write of rows that were computed from it: it fails where a commit came between.
+
+        Args:
+            timeline: what the table was before it was read: its `timeline` then.
+
+        Example:
+            >>> seen = trips.timeline
+            >>> rows = trips.scan().to_arrow()
+            >>> trips.unchanged_since(seen).insert_overwrite_table(rows).operation
+            'insert_overwrite_table'
+
+        Raises: from the write, ReadOutdated: read the rows again, and compute them anew.
+        """
+        table = Table(self._state)
+        table._seen = timeline
+        return table
+
     def changes(
         self,
         after: Moment | None = None,

@@ -26,6 +26,7 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Schema, Written
 from pyhudi.timeline.codec import NONCE_KEY
+from pyhudi.timeline.view import Timeline
 
 __all__ = ["WriteVerbs", "commit_entries"]
 
@@ -37,6 +38,7 @@ class WriteVerbs:
     """What a `Table` can be told to write."""
 
     _state: TableState
+    _seen: Timeline | None = None
 
     @overload
     def upsert(self, records: Records, **how: Unpack[Written]) -> WriteResult: ...
@@ -453,7 +455,8 @@ class WriteVerbs:
             engine=engine,
             commit_metadata=said,
             is_dry_run=as_switch("dry_run", dry_run),
-            is_serializable=settings.get(ISOLATION) == "serializable",
+            is_serializable=self._seen is not None or settings.get(ISOLATION) == "serializable",
+            seen=self._seen,
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
-from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteConflict
+from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, ReadOutdated, WriteConflict
 from pyhudi.filegroup.model import BaseFile, FileGroupId
 from pyhudi.metadata.table.commit import RecordsOf
 from pyhudi.schema.meta_fields import without_meta_fields
@@ -54,6 +54,7 @@ __all__ = [
     "require_alive",
     "require_heartbeat",
     "require_new_keys",
+    "require_no_commit_since",
     "require_no_restore",
     "require_no_service",
     "require_older_targets",
@@ -110,6 +111,19 @@ def require_alive(state: TableState, time: InstantTime, before: Timeline, now: T
         raise WriteConflict(
             "a commit that this write rests on was taken back; write again", instant=time, other=targets[target]
         )
+
+
+def require_no_commit_since(state: TableState, seen: Timeline, now: Timeline) -> None:
+    """Nothing was committed or taken back since a timeline was read, from which the rows of a write were computed.
+
+    Cost:   a read for each rollback that is new.
+    Raises: ReadOutdated naming the other instant.
+    """
+    restores = [one for one in now.instants if one.action is Action.RESTORE and one not in seen.instants]
+    others = [one.requested_time for one in (*completed_after(now, frozenset(seen.completed)), *restores)]
+    others += [other for target, other in _taken_back(state, seen, now) if target in seen.completed]
+    for other in others:
+        raise ReadOutdated("another commit came after the rows of this write were read; read them again", other=other)
 
 
 def require_no_restore(state: TableState, timeline: Timeline) -> None:
