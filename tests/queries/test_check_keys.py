@@ -4,7 +4,9 @@ from tests.building import TableBuilder, rows_by_key, trip, trips
 from pyhudi.actions import write
 from pyhudi.commit.tag import untagged
 from pyhudi.errors import InvalidInput
+from pyhudi.index import tag
 from pyhudi.queries import check_keys
+from pyhudi.timeline.active import read_commit_metadata
 
 RETAINED = {"hoodie.clean.commits.retained": 1}
 NEW_FILES = {"hoodie.parquet.small.file.limit": 0}
@@ -98,3 +100,38 @@ def test_what_archived_commits_put_in_is_not_known(version, table_type):
 def test_all_keys_is_a_switch(table):
     with pytest.raises(InvalidInput, match="all_keys"):
         table.check(all_keys="yes")
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+@pytest.mark.parametrize("policy", ["drop", "fail"])
+def test_a_key_that_an_insert_looked_up_in_vain_is_found(is_right, policy, monkeypatch):
+    table = TableBuilder("mor").create()
+    table.upsert(trips(trip("a"), trip("b")), options=NEW_FILES)
+    table.delete(keys=["a"])
+    with monkeypatch.context() as patch:
+        if not is_right:
+            patch.setattr(tag, "_settled", lambda engine, storage, found, *_: found)
+        table.insert(trips(trip("a", ts=2)), duplicates=policy, options=NEW_FILES)
+        table.upsert(trips(trip("a", ts=3)), options=NEW_FILES)
+    assert len(rows_by_key(table)["a"]) == (1 if is_right else 2)
+    assert table.check().ok is table.check(all_keys=True).ok is is_right
+
+
+@pytest.mark.parametrize("policy", ["none", "drop"])
+def test_a_plain_insert_answers_for_what_came_before_it_only(policy, monkeypatch):
+    table = TableBuilder("cow").create()
+    table.insert(trips(trip("a"), trip("b")), options=NEW_FILES)
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "tag", lambda context, **said: untagged(context))
+        table.insert(trips(trip("a", ts=2)), duplicates=policy, options=NEW_FILES)
+    assert len(rows_by_key(table)["a"]) == 2
+    assert table.check(all_keys=True).ok is (policy == "none")
+    table.insert(trips(trip("c")), options={"hoodie.merge.small.file.group.candidates.limit": 9})
+    assert table.check(all_keys=True).ok
+
+
+def test_a_commit_says_that_its_keys_were_looked_up():
+    table = TableBuilder("cow").create()
+    said = [table.insert(trips(trip("a")), duplicates=policy, options=NEW_FILES).instant for policy in ("none", "drop")]
+    extra = [read_commit_metadata(table.state, table.timeline.completed[time]).extra for time in said]
+    assert [one.get("pyhudi.keys.looked.up") for one in extra] == [None, "true"]

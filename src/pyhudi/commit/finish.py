@@ -23,7 +23,7 @@ from pyhudi.services.service import service_call
 from pyhudi.tasks.specs import commit_schema
 from pyhudi.tasks.write_stats import stats_of
 from pyhudi.timeline.instant import Instant
-from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
+from pyhudi.timeline.metadata import KEYS_LOOKED_UP, CommitMetadata, WriteOperation
 from pyhudi.txn.checks import Proposal
 from pyhudi.txn.commit import Committed
 
@@ -64,10 +64,15 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
 
 
 def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> Proposal:
+    is_checked = write.operation is WriteOperation.INSERT and work.find_keys is not None
     metadata = CommitMetadata(
         operation=write.operation,
         stats=stats_of(written),
-        extra={**write.call.commit_metadata, "schema": commit_schema(write.call.state.config, write.schema)},
+        extra={
+            **write.call.commit_metadata,
+            **({KEYS_LOOKED_UP: "true"} if is_checked else {}),
+            "schema": commit_schema(write.call.state.config, write.schema),
+        },
         replaced=work.replaced_ids,
     )
     call = write.call

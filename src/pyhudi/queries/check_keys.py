@@ -1,8 +1,9 @@
 """Keys that are in a table twice, where its operations promise that each is there once. Start at `find_repeated_keys`.
 
 `insert`, `bulk_insert` and overwrites put rows beside what is stored, so that file groups which they wrote may have a
-key twice, and so may those that clustering made of them. An upsert puts no row of a key that is stored already: where a
-group that it began shares a key with another one, and none of them was written otherwise since, one of both is wrong.
+key twice, and so may those that clustering made of them. An upsert, and an insert that drops or refuses duplicates, put
+no row of a key that is stored already: where a group that one of them began shares a key with another one, and nothing
+else has written either since, one of both is wrong.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Action
-from pyhudi.timeline.metadata import WriteOperation
+from pyhudi.timeline.metadata import KEYS_LOOKED_UP, WriteOperation
 from pyhudi.timeline.view import Timeline
 
 __all__ = ["find_repeated_keys"]
@@ -36,6 +37,8 @@ __all__ = ["find_repeated_keys"]
 _SAMPLE_GROUPS: Final = 16
 _SAMPLE_BYTES: Final = 256 << 20
 _WRITES: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT, Action.CLUSTERING})
+_ALWAYS: Final = "9"
+"""Later than any instant: version 6 does not tell when a commit was completed."""
 _UPSERTS: Final = frozenset({WriteOperation.UPSERT, WriteOperation.UPSERT_PREPPED})
 _KEEP_KEYS_ONCE: Final = _UPSERTS | {
     WriteOperation.DELETE,
@@ -51,9 +54,9 @@ class _Promises:
     """What active commits say of file groups."""
 
     begun: dict[Group, str]
-    """By upserts, and when."""
-    open: frozenset[Group]
-    """Groups that something else wrote, which may put a key beside itself."""
+    """By writes that look keys up, of those that nothing else wrote since, and when."""
+    opened: dict[Group, str]
+    """When something else wrote them last, which may put a key beside itself."""
 
 
 def find_repeated_keys(state: TableState, timeline: Timeline, *, all_keys: bool) -> Iterator[Problem]:
@@ -68,7 +71,9 @@ def find_repeated_keys(state: TableState, timeline: Timeline, *, all_keys: bool)
     spec = _spec(state, timeline)
     if spec is None:
         return
-    chosen = [one for one in visible_slices(storage_index(state, timeline)) if _group(one) not in promises.open]
+    last = max(promises.begun.values())
+    stored = visible_slices(storage_index(state, timeline))
+    chosen = [one for one in stored if promises.opened.get(_group(one), "") < last]
     is_global = index_of(Settings(), state.config).is_global
     if not all_keys:
         chosen = _sample(chosen, promises, is_global=is_global)
@@ -82,18 +87,22 @@ def find_repeated_keys(state: TableState, timeline: Timeline, *, all_keys: bool)
 
 def _promises(state: TableState, timeline: Timeline) -> _Promises:
     begun: dict[Group, str] = {}
-    others: set[Group] = set()
+    opened: dict[Group, str] = {}
     for one in timeline.completed.values():
         if one.action not in _WRITES:
             continue
         metadata = read_commit_metadata(state, one)
         groups = [(where, stat) for where, stats in metadata.stats.items() for stat in stats if stat.file_id]
-        if metadata.operation in _UPSERTS:
+        looked_up = metadata.operation in _UPSERTS or metadata.extra.get(KEYS_LOOKED_UP) == "true"
+        if looked_up:
             new = {(where, str(stat.file_id)) for where, stat in groups if stat.prev_commit in (None, "null")}
             begun.update(dict.fromkeys(new - begun.keys(), one.requested_time))
         elif metadata.operation not in _KEEP_KEYS_ONCE:
-            others |= {(where, str(stat.file_id)) for where, stat in groups}
-    return _Promises(begun=begun, open=frozenset(others))
+            written = {(where, str(stat.file_id)) for where, stat in groups}
+            completed = one.completion_time or _ALWAYS
+            opened |= {group: max(completed, opened.get(group, "")) for group in written}
+    kept = {group: time for group, time in begun.items() if opened.get(group, "") < time}
+    return _Promises(begun=kept, opened=opened)
 
 
 def _spec(state: TableState, timeline: Timeline) -> SliceSpec | None:
@@ -134,10 +143,7 @@ def _repeated(
         for batch in slice_keys(numbered, storage=state.storage, spec=spec, stored=pa.schema([]))
     )
     rows = pa.Table.from_batches(batches, LOCATED)
-    is_begun = pa.array([_group(one) in promises.begun for one in slices], pa.bool_())
-    rows = rows.append_column("is_begun", is_begun.take(rows[FILE_INDEX].combine_chunks()))
-    homes = rows.group_by(KEY).aggregate([([], "count_all"), ("is_begun", "any"), (FILE_INDEX, "min")])
-    twice = homes.filter(pc.and_(pc.greater(homes["count_all"], 1), homes["is_begun_any"]))
+    twice = _twice(rows, slices, promises)
     if not twice.num_rows:
         return
     found = rows.filter(pc.is_in(rows[KEY], value_set=twice[KEY]))
@@ -151,6 +157,22 @@ def _repeated(
         found=f"{twice.num_rows} keys have several rows, {example!r} among them",
         what_to_do=_advice(partitions, example),
     )
+
+
+def _twice(rows: pa.Table, slices: Sequence[FileSlice], promises: _Promises) -> pa.Table:
+    """Find keys of a group that was begun for rows of other keys, and of one in which they were to be found then.
+
+    Shape: LOCATED -> KEY, a row a key.
+    """
+    places = rows[FILE_INDEX].combine_chunks()
+    begun = pa.array([promises.begun.get(_group(one), "") for one in slices], pa.string()).take(places)
+    opened = pa.array([promises.opened.get(_group(one), "") for one in slices], pa.string()).take(places)
+    timed = pa.table({KEY: rows[KEY], "begun": begun, "opened": opened})
+    last = timed.group_by(KEY).aggregate([("begun", "max")])
+    beside = timed.join(last, KEY)
+    known = beside.filter(pc.less(beside["opened"], beside["begun_max"]))
+    homes = known.group_by(KEY).aggregate([([], "count_all")])
+    return homes.filter(pc.greater(homes["count_all"], 1)).select([KEY])
 
 
 def _advice(partitions: Iterable[str], example: str) -> str:

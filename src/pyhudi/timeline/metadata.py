@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["CommitMetadata", "WriteOperation", "WriteStat"]
+__all__ = ["KEYS_LOOKED_UP", "CommitMetadata", "WriteOperation", "WriteStat"]
+
+KEYS_LOOKED_UP: Final = "pyhudi.keys.looked.up"
+"""Of a commit's `extra`: `true` says that an insert left out or refused keys that were stored."""
 
 
 class WriteOperation(StrEnum):
