@@ -48,9 +48,9 @@ class FixedEnv:
         """Return the next id of the seed."""
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
 
-    def random_bytes(self, size_bytes: int) -> bytes:
+    def nonce(self) -> bytes:
         """Return the next bytes of the seed."""
-        return self._random.randbytes(size_bytes)
+        return self._random.randbytes(16)
 
     def zone(self) -> tzinfo:
         """Be in UTC."""

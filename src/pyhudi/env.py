@@ -11,9 +11,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, tzinfo
-from typing import Protocol
+from typing import Final, Protocol
 
 __all__ = ["Env", "SystemEnv"]
+
+_NONCE_BYTES: Final = 16
 
 
 class Env(Protocol):
@@ -39,8 +41,8 @@ class Env(Protocol):
         """Return a new random id."""
         ...
 
-    def random_bytes(self, size_bytes: int) -> bytes:
-        """Return bytes that no other process draws: nonces and sync markers."""
+    def nonce(self) -> bytes:
+        """Return 16 bytes that no other process draws: the sync marker of an Avro file, by which its writer is told."""
         ...
 
     def zone(self) -> tzinfo:
@@ -84,9 +86,9 @@ class SystemEnv:
         """Return a version-4 UUID."""
         return uuid.uuid4()
 
-    def random_bytes(self, size_bytes: int) -> bytes:
+    def nonce(self) -> bytes:
         """Return random bytes of the operating system."""
-        return random.SystemRandom().randbytes(size_bytes)
+        return random.SystemRandom().randbytes(_NONCE_BYTES)
 
     def zone(self) -> tzinfo:
         """Return the time of the operating system."""

@@ -88,6 +88,21 @@ def test_the_tour_draws_the_layers_that_are_checked():
     assert checked <= drawn | lowest
 
 
+def test_the_checks_of_a_commit_are_functions():
+    page = (
+        (ROOT / "docs" / "reliability.md").read_text().partition("## The checks of a commit")[2].partition("\n## ")[0]
+    )
+    table = "".join(line for line in page.splitlines() if line.startswith(("| C", "| |")))
+    named = re.findall(r"`([a-z_]+)`(?: of `([\w/.]+)`)?", table)
+    missing = [name for name, place in named if f"def {name}(" not in source_of(place or "txn/checks.py")]
+    assert len(named) >= 10
+    assert missing == []
+
+
+def source_of(path):
+    return (ROOT / "src" / "pyhudi" / path).read_text()
+
+
 def test_changes_are_named_by_number_and_kind():
     names = [path.name for path in (ROOT / "changelog.d").iterdir()]
     assert all(re.fullmatch(r"\d+\.(feature|fix|format|doc)\.md", name) for name in names)

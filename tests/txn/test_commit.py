@@ -630,7 +630,7 @@ def publish_for_another(txn):
                 self.is_done = True
                 env = self.state.env
                 layout = self.state.layout.timeline_layout
-                data = encode_commit(metadata_of(), layout, env.random_bytes(16))
+                data = encode_commit(metadata_of(), layout, env.nonce())
                 complete(self.state, txn.instant, data, txn.time)
             super().put(path, data, mode)
 

@@ -25,7 +25,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline, take_off, timeline_zone
 from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.codec import decode_restore_plan, encode_restore_metadata, encode_restore_plan
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.instant import FILE_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime
 from pyhudi.timeline.restore import RestoreMetadata, RestorePlan
 from pyhudi.timeline.rollback import RollbackMetadata
 from pyhudi.timeline.view import Timeline, pending_instants, resolve_as_of
@@ -39,7 +39,6 @@ from pyhudi.txn.recovery.rollback import recover_failed_writes
 __all__ = ["PlannedRestore", "restore"]
 
 _UNFINISHED: Final = "a restore could not be finished; call it again"
-_PLANNED: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
 _Taken = Mapping[str, RollbackMetadata]
 
 
@@ -201,7 +200,7 @@ def _pending_after(timeline: Timeline, target: Instant) -> list[Instant]:
     pending = [
         one
         for one in pending_instants(timeline)
-        if one.action in WRITE_ACTIONS or (one.action in _PLANNED and one.requested_time > target.requested_time)
+        if one.action in WRITE_ACTIONS or (one.action in FILE_SERVICES and one.requested_time > target.requested_time)
     ]
     return sorted(pending, key=lambda one: (one.action is Action.CLUSTERING, one.requested_time), reverse=True)
 

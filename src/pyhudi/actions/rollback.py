@@ -13,21 +13,20 @@ from pyhudi.metadata.state import has_other_layout
 from pyhudi.options import Settings
 from pyhudi.services.metadata_table import build_metadata_table_again, without_metadata_table
 from pyhudi.state.model import TableState
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
+from pyhudi.timeline.instant import PLANNED_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackPlan
 from pyhudi.timeline.view import Timeline, find_instant, latest_write, pending_instants
 from pyhudi.txn.checks import require_no_restore
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import lock_for, require_lease
 from pyhudi.txn.outcomes import nothing_committed
-from pyhudi.txn.recovery.rollback import ROLLED_BACK, plan_rollback, run_rollback
+from pyhudi.txn.recovery.rollback import plan_rollback, run_rollback
 
 __all__ = ["rollback_instant"]
 
 _log = logging.getLogger("pyhudi.actions")
 
 _UNFINISHED: Final = "a rollback could not be finished; try again"
-_SERVICES: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING, Action.INDEXING})
 
 
 def rollback_instant(
@@ -61,7 +60,7 @@ def rollback_instant(
         is_completed = takes_completed and target.is_completed and target.action in WRITE_ACTIONS
         if is_completed:
             _require_newest(state, timeline, target)
-        elif target.is_completed or target.action not in ROLLED_BACK | {Action.CLUSTERING}:
+        elif target.is_completed or target.action not in WRITE_ACTIONS | {Action.CLUSTERING}:
             raise _not_pending(target)
         plan = plan_rollback(state, timeline, target, settings)
         if is_dry_run:
@@ -91,7 +90,9 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
         )
     if any(one.action is Action.SAVEPOINT and one.requested_time == time for one in timeline.instants):
         raise InvalidInput("this commit has a savepoint; delete it first", instant=time)
-    planned = [one for one in pending_instants(timeline) if one.action in _SERVICES and one.requested_time > time]
+    planned = [
+        one for one in pending_instants(timeline) if one.action in PLANNED_SERVICES and one.requested_time > time
+    ]
     if planned:
         raise InvalidInput(
             "a table service is planned upon this commit; let it finish first: table.compact() runs a compaction",

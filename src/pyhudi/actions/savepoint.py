@@ -30,7 +30,6 @@ __all__ = ["Savepoint", "delete_savepoint", "savepoint", "savepoint_of"]
 
 _log = logging.getLogger("pyhudi.actions")
 
-_NONCE_BYTES: Final = 16
 _FAILED: Final = "storage did not say whether the savepoint was made or deleted; try again"
 
 
@@ -134,7 +133,7 @@ def _publish(state: TableState, timeline: Timeline, planned: Savepoint, settings
         completion = times.issue(newest)
         require_lease(lease)
         try:
-            complete(state, inflight, encode_savepoint(metadata, env.random_bytes(_NONCE_BYTES)), completion)
+            complete(state, inflight, encode_savepoint(metadata, env.nonce()), completion)
             break
         except PreconditionFailed as error:
             if not state.layout.has_completion_times:

@@ -59,7 +59,6 @@ FILL_MISSING: Final = option(
     "hoodie.write.set.null.for.missing.columns", False, "Store nulls in columns of the table that the rows lack."
 )
 _DELETE_FLAGS: Final = dict(zip(DELETE_COLUMNS, (pa.bool_(), pa.string()), strict=True))
-_NONCE_BYTES: Final = 16
 _REPLACES: Final = frozenset(
     {WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE, WriteOperation.DELETE_PARTITION}
 )
@@ -328,7 +327,7 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
     if call.is_dry_run:
         snapshot = load_timeline(state)
         return None, snapshot, next_instant_time(state.env, newest_time(snapshot), timeline_zone(state))
-    plan = encode_requested_replace(state.env.random_bytes(_NONCE_BYTES)) if action is Action.REPLACECOMMIT else b""
+    plan = encode_requested_replace(state.env.nonce()) if action is Action.REPLACECOMMIT else b""
     txn = begin(state, action, call.settings, plan=plan, group_locks=call.group_locks)
     stack.enter_context(txn)
     return txn, txn.snapshot, txn.time

@@ -167,7 +167,7 @@ def plan_write(
     appends: Appends = Appends.NOTHING,
     closed: Mapping[FileGroupId, InstantTime | None] = _NONE_CLOSED,
 ) -> WritePlan:
-    """Return every file group that rows go to a bucket, and every bucket a task.
+    """Assign a bucket to every file group that rows go to, and a task to every bucket.
 
     Updates go to the slice that holds the key. New rows fill the partition's small files first, then new file groups;
     those that a table service is going to rewrite are `closed` to them. `appends` says what goes to logs.
@@ -271,7 +271,7 @@ class _Buckets:
 def _hash_slots(
     plan: _Buckets, demand: Demand, slices: Sequence[FileSlice], hashing: Hashing, *, has_inserts: bool
 ) -> dict[PartitionPath, list[int]]:
-    """Return each hash bucket of the rows' partitions its file group: the stored one, else a new one."""
+    """Find the file group of each hash bucket of the rows' partitions: the stored one, else a new one."""
     stored = _stored_buckets(slices, hashing)
     slots: dict[PartitionPath, list[int]] = {}
     for partition in demand.new_rows:

@@ -40,7 +40,6 @@ __all__ = [
     "request_commit",
 ]
 
-_NONCE_BYTES: Final = 16
 _LAYOUT: Final = "hoodie.timeline.layout.version"
 _ZONE: Final = "hoodie.table.timeline.timezone"
 
@@ -137,7 +136,7 @@ def request_commit(own: TableState, instant: Instant, profile: CommitMetadata | 
     Locks: the lock of the table that it belongs to is held.
     """
     layout = own.layout.timeline_layout
-    nonce = own.env.random_bytes(_NONCE_BYTES) if layout > 1 else b""
+    nonce = own.env.nonce() if layout > 1 else b""
     return start(own, request(own, instant, plan), encode_commit(profile, layout, nonce) if profile else b"")
 
 
@@ -149,7 +148,7 @@ def complete_commit(own: TableState, instant: Instant, metadata: CommitMetadata,
     """
     schema = record_schema(own.config.table_version, has_meta_fields=False)
     metadata = replace(metadata, extra={"schema": schema})
-    data = encode_commit(metadata, own.layout.timeline_layout, own.env.random_bytes(_NONCE_BYTES))
+    data = encode_commit(metadata, own.layout.timeline_layout, own.env.nonce())
     complete(own, instant, data, completion_time)
 
 

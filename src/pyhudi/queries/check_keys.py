@@ -28,7 +28,7 @@ from pyhudi.queries.slice_rows import merging_of
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.instant import Action
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action
 from pyhudi.timeline.metadata import KEYS_LOOKED_UP, WriteOperation
 from pyhudi.timeline.view import Timeline
 
@@ -36,7 +36,7 @@ __all__ = ["find_repeated_keys"]
 
 _SAMPLE_GROUPS: Final = 16
 _SAMPLE_BYTES: Final = 256 << 20
-_WRITES: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT, Action.CLUSTERING})
+_WRITES: Final = WRITE_ACTIONS | {Action.CLUSTERING}
 _ALWAYS: Final = "9"
 """Later than any instant: version 6 does not tell when a commit was completed."""
 _UPSERTS: Final = frozenset({WriteOperation.UPSERT, WriteOperation.UPSERT_PREPPED})

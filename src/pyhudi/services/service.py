@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pyhudi.engine.api import Engine, engine_for
 from pyhudi.engine.progress import progress_for
@@ -48,7 +48,6 @@ Done = TypeVar("Done")
 
 _Begin = Callable[["ServiceCall", "Service[Plan, Done]", ExitStack], "ServiceRun[Plan] | None"]
 
-_NONCE_BYTES: Final = 16
 _log = logging.getLogger("pyhudi.actions")
 
 
@@ -226,7 +225,7 @@ def _request(call: ServiceCall, service: Service[Plan, Done], alive: ExitStack) 
         if plan is None:
             return None
         announced, newest = None, newest_time(timeline)
-        data = service.encode_plan(call, plan, call.state.env.random_bytes(_NONCE_BYTES))
+        data = service.encode_plan(call, plan, call.state.env.nonce())
         while announced is None:
             newest = call.times.issue(newest)
             require_lease(lease)

@@ -160,7 +160,7 @@ _BAD_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$)|//|[\x00\\]|^/|/$|^[A-Za-z][A-Za-z
 
 @lru_cache(maxsize=1 << 14)
 def check_path(path: str) -> str:
-    """Return the path back if it stays below the base path.
+    """Check that a path stays below the base path, and return it.
 
     Raises: InvalidInput for `..`, `.`, empty segments, absolute paths, backslashes, NUL and URLs.
     """

@@ -37,7 +37,17 @@ from pyhudi.timeline.codec import (
     is_clustering_plan,
 )
 from pyhudi.timeline.history import Past
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, collapse, file_name, parse_name
+from pyhudi.timeline.instant import (
+    FILE_ACTIONS,
+    WRITE_ACTIONS,
+    Action,
+    Instant,
+    InstantTime,
+    State,
+    collapse,
+    file_name,
+    parse_name,
+)
 from pyhudi.timeline.listing import list_instants
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.restore import RestorePlan
@@ -66,7 +76,6 @@ __all__ = [
     "timeline_zone",
 ]
 
-_TAKEN_BACK: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
 _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _EMPTY_READS: Final = 3
@@ -356,7 +365,7 @@ def take_off(state: TableState, times: Sequence[InstantTime], *, is_completed: b
     """
     found: dict[InstantTime, list[Instant]] = {time: [] for time in times}
     for one in list_instants(state):
-        is_kept = one.action not in _TAKEN_BACK and (one.action is not Action.SAVEPOINT or one.is_completed)
+        is_kept = one.action not in FILE_ACTIONS and (one.action is not Action.SAVEPOINT or one.is_completed)
         if one.requested_time in found and one.is_completed == is_completed and not is_kept:
             found[one.requested_time].append(one)
     for files in found.values():
@@ -424,10 +433,9 @@ def _takes_back(instant: Instant) -> bool:
 
 def _landed_late(instant: Instant, known: Container[tuple[InstantTime, Action]], past: Past) -> bool:
     """Return whether a completed write came when a rollback had taken its pending files away; `known` have them."""
-    if not instant.is_completed or instant.action not in WRITE_ACTIONS:
-        return False
+    is_written = instant.is_completed and instant.action in WRITE_ACTIONS
     key = instant.requested_time, instant.comparable_action
-    return key not in known and not past.was_committed(instant.requested_time)
+    return is_written and key not in known and not past.was_committed(instant.requested_time)
 
 
 def _named(instant: Instant, state: TableState) -> Instant:

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime
+from pyhudi.timeline.instant import FILE_ACTIONS, Action, Instant, InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes, pending_instants
 
 __all__ = ["ArchiveBounds", "plan_archive"]
 
 _ALONG: Final = (Action.CLEAN, Action.ROLLBACK)
 """Archived along with commits; savepoints, restores and indexing stay."""
-_CHANGES_FILES: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +90,7 @@ def _commits(timeline: Timeline, commits: Sequence[Instant], bounds: ArchiveBoun
 
 def _before_pending(timeline: Timeline, commits: Sequence[Instant]) -> InstantTime | None:
     """Return the last commit before the first pending write, or that write where there is none."""
-    pending = [one.requested_time for one in pending_instants(timeline) if one.action in _CHANGES_FILES]
+    pending = [one.requested_time for one in pending_instants(timeline) if one.action in FILE_ACTIONS]
     if not pending:
         return None
     return max((one.requested_time for one in commits if one.requested_time < pending[0]), default=pending[0])

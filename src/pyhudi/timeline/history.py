@@ -22,7 +22,7 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.archive_logs import archive_logs, read_archive_log
 from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
+from pyhudi.timeline.instant import FILE_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 from pyhudi.timeline.lsm import HistoryFile, read_history_columns, read_manifest
 from pyhudi.timeline.metadata import CommitMetadata
 
@@ -31,8 +31,6 @@ __all__ = ["Past", "find_archived", "said_once"]
 _MOST_CACHED: Final = 10_000
 _LONGEST_ACTION_MS: Final = 86_400_000
 """A day, as Apache Hudi assumes: what was requested longer before a moment was completed by then."""
-_RUN_AGAIN: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
-"""Of these a rollback leaves the plan, which is run again under the same instant."""
 _Undone = frozenset[tuple[InstantTime, str]]
 """Requested time and action of instants that were taken back; no action where a restore did it."""
 _Said = TypeVar("_Said")
@@ -71,7 +69,7 @@ class Past:
                 for undone, action in said:
                     self._undone.setdefault(undone, set()).add(action)
         actions = self._undone.get(time, set())
-        if not actions <= _RUN_AGAIN:
+        if not actions <= FILE_SERVICES:  # of these a rollback leaves the plan, which is run again
             return False
         return not actions or self._is_logged or self.completion_of(time) is not None
 

@@ -14,6 +14,9 @@ from typing import Final, NewType, TypeGuard
 from pyhudi.errors import CorruptData, InternalError
 
 __all__ = [
+    "FILE_ACTIONS",
+    "FILE_SERVICES",
+    "PLANNED_SERVICES",
     "WRITE_ACTIONS",
     "Action",
     "Instant",
@@ -55,6 +58,12 @@ class State(StrEnum):
 
 WRITE_ACTIONS: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 """Completed actions that put or take rows (a completed compaction is a commit, a clustering a replacecommit)."""
+FILE_SERVICES: Final = frozenset({Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING})
+"""Table services that write data files, of the file groups that their plans name."""
+PLANNED_SERVICES: Final = FILE_SERVICES | {Action.INDEXING}
+"""Table services that change what a commit may do once they are planned."""
+FILE_ACTIONS: Final = WRITE_ACTIONS | FILE_SERVICES
+"""All actions that write data files."""
 
 _COMPLETED_AS: Final = {
     Action.COMPACTION: Action.COMMIT,

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from pyhudi.errors import InstantNotFound, OptionError
 from pyhudi.options import one_of, option
 from pyhudi.timeline.clock import parse_time
-from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
+from pyhudi.timeline.instant import FILE_ACTIONS, WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.metadata import CommitMetadata
 
 __all__ = [
@@ -49,8 +49,6 @@ __all__ = [
     "with_completed",
     "without",
 ]
-
-_PENDING_WRITES: Final = WRITE_ACTIONS | {Action.COMPACTION, Action.LOGCOMPACTION, Action.CLUSTERING}
 
 
 class HollowCommits(StrEnum):
@@ -150,7 +148,7 @@ def timeline_of(instants: Iterable[Instant], layout: int, archive: Archive | Non
     """Make a timeline of instants that were collapsed already; without an archive, older ones count as committed."""
     ordered = tuple(instants)
     savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
-    writes = [one for one in ordered if one.action in _PENDING_WRITES]
+    writes = [one for one in ordered if one.action in FILE_ACTIONS]
     times = [one.requested_time for one in writes]
     loose = [time for time in times if time not in savepoints]
     return Timeline(
@@ -186,7 +184,7 @@ def first_pending_write(timeline: Timeline) -> Instant | None:
 def find_instant(timeline: Timeline, time: str) -> Instant | None:
     """Find the write with this requested time, in whatever state; else any action with it."""
     same = [one for one in timeline.instants if one.requested_time == time]
-    return next((one for one in same if one.action in _PENDING_WRITES), same[0] if same else None)
+    return next((one for one in same if one.action in FILE_ACTIONS), same[0] if same else None)
 
 
 def find_action(timeline: Timeline, time: str, action: Action) -> Instant | None:
@@ -367,7 +365,7 @@ def resolve_as_of(timeline: Timeline, given: str | datetime | date, zone: tzinfo
         named = find_instant(timeline, given)
         if named is not None and named.requested_time in timeline.completed:
             return timeline.completed[named.requested_time]
-        if named is not None and named.action in _PENDING_WRITES:
+        if named is not None and named.action in FILE_ACTIONS:
             raise InstantNotFound("this instant is not completed", instant=given, state=str(named.state))
         require_not_taken_back(timeline, given)
     time = parse_time(given, zone)

@@ -20,7 +20,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import read_commit_metadata, read_plan, restore_plan, rollback_target
 from pyhudi.timeline.codec import decode_plan
-from pyhudi.timeline.instant import Action, Instant, InstantTime
+from pyhudi.timeline.instant import FILE_SERVICES, PLANNED_SERVICES, Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import (
     Timeline,
@@ -63,11 +63,7 @@ __all__ = [
     "require_same_table",
 ]
 
-_SERVICES: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION, Action.INDEXING})
-"""Pending actions that change what a commit may do."""
 _PLANNED_TEXT: Final = "a table service is planned on what this write touches; write again when it is over"
-_PLANNED: Final = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION})
-"""Those whose plans name file groups; the others concern the whole table."""
 
 FindKeys = Callable[[Sequence[BaseFile]], Mapping[BaseFile, int]]
 """Counts how many of an action's keys each of these base files holds."""
@@ -207,7 +203,7 @@ def require_no_service(
 
     Raises: WriteConflict.
     """
-    services = [one for one in pending_instants(now) if one.action in _SERVICES]
+    services = [one for one in pending_instants(now) if one.action in PLANNED_SERVICES]
     if rules.allows_clustered:
         services = [one for one in services if one.action is not Action.CLUSTERING]
     if not services:
@@ -231,7 +227,7 @@ def planned_groups(state: TableState, timeline: Timeline) -> dict[FileGroupId, I
 
     Cost: a read of each plan.
     """
-    services = [one for one in pending_instants(timeline) if one.action in _PLANNED]
+    services = [one for one in pending_instants(timeline) if one.action in FILE_SERVICES]
     plans = [(one, plan) for one in services if (plan := _planned(state, one)) is not None]
     found: dict[FileGroupId, InstantTime | None] = {group: None for _, plan in plans for group in plan.groups}
     return found | {group: one.requested_time for one, plan in plans for group in plan.compacted}
@@ -343,7 +339,7 @@ def _spelled(groups: Iterable[FileGroupId]) -> list[str]:
 
 def _planned(state: TableState, service: Instant) -> Footprint | None:
     """Read what a service is going to touch; None: it must be taken for everything."""
-    if service.action not in _PLANNED:
+    if service.action not in FILE_SERVICES:
         return None
     try:
         data = read_plan(state, service)

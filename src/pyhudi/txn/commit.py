@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from pyhudi.errors import (
     ClockBehindTimeline,
@@ -79,7 +79,6 @@ from pyhudi.txn.times import times_for
 
 __all__ = ["Committed", "Superseded", "Txn", "begin"]
 
-_NONCE_BYTES: Final = 16
 _log = logging.getLogger("pyhudi.txn")
 
 
@@ -270,7 +269,7 @@ class Txn:
     def _encoded(self, profile: CommitMetadata | None) -> bytes:
         """Format what the inflight file holds; None leaves it empty. Layout 1 has room for a nonce in commits only."""
         layout = self.state.layout.timeline_layout
-        nonce = self.state.env.random_bytes(_NONCE_BYTES) if layout == 2 else b""
+        nonce = self.state.env.nonce() if layout == 2 else b""
         return b"" if profile is None else encode_commit(profile, layout, nonce)
 
     @property
@@ -309,7 +308,7 @@ class Txn:
         while True:
             completion = times.issue(newest)
             try:
-                data = encode_commit(metadata, layout, env.random_bytes(_NONCE_BYTES))
+                data = encode_commit(metadata, layout, env.nonce())
                 return complete(self.state, self.instant, data, completion, claim=claim)
             except PreconditionFailed as error:
                 if not self.state.layout.has_completion_times:
@@ -396,7 +395,7 @@ def _withdraw(state: TableState, instant: Instant) -> None:
 
 
 def _say(error: BaseException | None, text: str) -> None:
-    """Return what went wrong beside the error that is on its way, or log it where there is none."""
+    """Add a note to the error that is on its way; log it where there is none."""
     if error is None:
         _log.warning(text)
     else:

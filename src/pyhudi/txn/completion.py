@@ -5,7 +5,6 @@ Start at `complete_once`.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from pyhudi.errors import CommitUnknown, PreconditionFailed, StorageUnavailable, WriteConflict
 from pyhudi.state.model import TableState
@@ -16,8 +15,6 @@ from pyhudi.txn.fence import fence_of
 from pyhudi.txn.locks import Lease, require_lease
 
 __all__ = ["complete_once"]
-
-_NONCE_BYTES: Final = 16
 
 
 def complete_once(
@@ -44,7 +41,7 @@ def complete_once(
         claim = None if fence is None else fence.claim_commit
         require_lease(lease)
         try:
-            return complete(state, inflight, encode(state.env.random_bytes(_NONCE_BYTES)), after, claim=claim)
+            return complete(state, inflight, encode(state.env.nonce()), after, claim=claim)
         except (WriteConflict, PreconditionFailed):
             continue  # another writer got the slot of the fence, or the name
         except CommitUnknown as error:  # of this action, not of the caller's write

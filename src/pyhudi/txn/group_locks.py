@@ -40,7 +40,7 @@ class GroupLocks:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Return all back."""
+        """Release all locks."""
         self._held.close()
         self._numbers = frozenset()
 

@@ -363,8 +363,8 @@ class SimEnv:
     def uuid(self) -> uuid.UUID:
         return uuid.UUID(int=self._random.getrandbits(128), version=4)
 
-    def random_bytes(self, size_bytes: int) -> bytes:
-        return self._random.randbytes(size_bytes)
+    def nonce(self) -> bytes:
+        return self._random.randbytes(16)
 
     def zone(self) -> tzinfo:
         return UTC

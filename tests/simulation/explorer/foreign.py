@@ -145,7 +145,7 @@ def _planned(state: TableState, city: str, action: Action) -> tuple[Instant, Seq
 
 def _plan(action: Action, slices: Sequence[FileSlice], state: TableState) -> bytes:
     named = [{"partitionPath": one.group.partition, "fileId": one.group.file_id} for one in slices]
-    sync_marker = state.env.random_bytes(16)
+    sync_marker = state.env.nonce()
     if action is Action.COMPACTION:
         return encode_container(_COMPACTION_PLAN, {"operations": named}, sync_marker)
     if action is Action.CLUSTERING:
@@ -193,7 +193,7 @@ def _finished(
         known = _tell_metadata(state, seat, instant, metadata)
         newest_known = max(one for one in (newest_time(load_timeline(state)), known) if one)
         completion = next_instant_time(state.env, newest_known, timeline_zone(state))
-        data = encode_commit(metadata, state.layout.timeline_layout, state.env.random_bytes(16))
+        data = encode_commit(metadata, state.layout.timeline_layout, state.env.nonce())
         done = complete(state, instant, data, completion)
     state.storage.delete_tree(f".hoodie/.temp/{instant.requested_time}")
     return Done(done.requested_time)

@@ -50,7 +50,7 @@ def in_any_order(_: object) -> Callable[..., None]:
     """Take the locks of file groups in an order of one's own."""
 
     def hold(locks: GroupLocks, state: TableState, settings: Settings, groups: Collection[FileGroupId]) -> None:
-        is_backwards = state.env.random_bytes(1) > b"\x80"
+        is_backwards = state.env.nonce() > b"\x80"
         resolution = resolution_for(settings, state.config)
         table_lock = lock_for(state, settings)
         numbers = {lock_number(group, resolution) for group in groups} - locks._numbers

@@ -39,7 +39,6 @@ DELTA_COMMITS: Final = option(
     10,
     "After so many delta commits the metadata table is compacted.",
 )
-_NONCE_BYTES: Final = 16
 _SUFFIX: Final = "001"
 """Of a compaction's instant in layout 1."""
 _EMPTY_FILES: Final = 9
@@ -77,7 +76,7 @@ def compact_metadata(
     if time is None or not operations:
         return False
     instant = Instant(requested_time=time, action=Action.COMPACTION, state=State.REQUESTED)
-    plan = encode_compaction_plan(operations, state.env.random_bytes(_NONCE_BYTES))
+    plan = encode_compaction_plan(operations, state.env.nonce())
     _run(table, request_commit(table.state, instant, None, plan), operations, settings, issue)
     return True
 

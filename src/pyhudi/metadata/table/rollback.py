@@ -28,7 +28,6 @@ from pyhudi.timeline.view import Timeline
 
 __all__ = ["roll_back_metadata"]
 
-_NONCE_BYTES: Final = 16
 _SUFFIX: Final = "006"
 """Of a rollback's instant in layout 1."""
 
@@ -57,7 +56,7 @@ def roll_back_metadata(
     )
     plan = RollbackPlan(instant=target, action=Action.DELTACOMMIT, requests=tuple(requests))
     with suppress(PreconditionFailed):  # begun before
-        request(table.state, own, encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES)))
+        request(table.state, own, encode_rollback_plan(plan, state.env.nonce()))
     with suppress(PreconditionFailed):
         start(table.state, own)
     partitions = _take_back(table, requests, target, own.requested_time)
@@ -74,7 +73,7 @@ def roll_back_metadata(
         complete(
             table.state,
             inflight,
-            encode_rollback_metadata(metadata, state.env.random_bytes(_NONCE_BYTES)),
+            encode_rollback_metadata(metadata, state.env.nonce()),
             completion_time,
         )
     return True

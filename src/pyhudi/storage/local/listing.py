@@ -3,10 +3,10 @@
 import os
 from contextlib import suppress
 
+import pyhudi.storage.local.posix as posix
 from pyhudi.errors import FileMissing, LimitExceeded
 from pyhudi.storage.api import FileStatus, check_path
 from pyhudi.storage.checks import MOST_LEVELS
-from pyhudi.storage.local import posix
 from pyhudi.storage.local.publish import DIRECTORY
 from pyhudi.storage.os_errors import storage_errors
 

@@ -9,10 +9,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+import pyhudi.storage.local.posix as posix
 from pyhudi.env import Env
 from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
 from pyhudi.storage.api import PutMode
-from pyhudi.storage.local import posix
 from pyhudi.storage.os_errors import storage_errors
 
 __all__ = ["ABANDONED_MS", "DIRECTORY", "TemporaryFile", "TemporaryFiles"]

@@ -20,12 +20,12 @@ from typing import IO
 
 import pyarrow as pa
 
+import pyhudi.storage.local.posix as posix
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import FileMissing, InvalidInput, LockNotAcquired, PreconditionFailed
 from pyhudi.storage.address import StoreKind, parse_address
 from pyhudi.storage.api import Directory, FileStatus, PutMode, StorageTraits, check_path
 from pyhudi.storage.checks import check_file, check_range, require_length, require_readable
-from pyhudi.storage.local import posix
 from pyhudi.storage.local.listing import file_status, find_files, name_files
 from pyhudi.storage.local.own_descriptors import OwnDescriptor
 from pyhudi.storage.local.publish import TemporaryFiles

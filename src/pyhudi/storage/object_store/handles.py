@@ -59,7 +59,7 @@ def _is_address(text: str) -> bool:
 
 
 def _complete_s3(config: dict[str, Any]) -> None:
-    """Return explicit keys by a function, so that a session token of the environment is not mixed with them."""
+    """Hand explicit keys over by a function, so that no session token of the environment is mixed with them."""
     endpoint = next((os.environ[name] for name in _ENDPOINT_VARIABLES if os.environ.get(name)), None)
     if endpoint is not None:
         config.setdefault("endpoint", endpoint)

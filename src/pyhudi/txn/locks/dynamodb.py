@@ -158,7 +158,7 @@ class DynamoDbLock:
             lease.deadline_s = started_s + self.lease_ms / 1000
 
     def _find_out(self, lease: TimedLease) -> None:
-        """Return whether the lock is still ours after a renewal whose reply was lost."""
+        """Read whether the lock is still ours after a renewal whose reply was lost, and note it in the lease."""
         with suppress(HudiError):
             found = self._get()
             lease.is_lost = found is None or found["ownerName"] != lease.owner

@@ -36,7 +36,7 @@ from pyhudi.timeline.active import (
     take_off,
 )
 from pyhudi.timeline.codec import encode_rollback_metadata, encode_rollback_plan
-from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.instant import WRITE_ACTIONS, Action, Instant, InstantTime, State
 from pyhudi.timeline.rollback import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.timeline.view import Timeline, find_instant, newest_time, pending_instants
 from pyhudi.txn.completion import complete_once
@@ -58,7 +58,6 @@ from pyhudi.txn.recovery.orphans import clean_up_orphans, is_rolled_back, releas
 from pyhudi.txn.times import times_for
 
 __all__ = [
-    "ROLLED_BACK",
     "plan_rollback",
     "recover_failed_writes",
     "roll_back_own",
@@ -71,8 +70,6 @@ USES_MARKERS: Final = option(
     True,
     "A rollback deletes what the markers name, and lists where there are none; false: it lists every partition.",
 )
-_NONCE_BYTES: Final = 16
-ROLLED_BACK: Final = frozenset({Action.COMMIT, Action.DELTACOMMIT, Action.REPLACECOMMIT})
 
 
 def roll_back_own(state: TableState, instant: Instant, settings: Settings) -> bool:
@@ -116,7 +113,7 @@ def recover_failed_writes(state: TableState, timeline: Timeline, settings: Setti
         else:
             left_alone.add(rollback_target(state, rollback))
     for instant in pending_instants(timeline):
-        if instant.action not in ROLLED_BACK or instant.requested_time in left_alone:
+        if instant.action not in WRITE_ACTIONS or instant.requested_time in left_alone:
             continue
         if is_abandoned(state, instant.requested_time, settings):
             run_rollback(state, timeline, plan_rollback(state, timeline, instant, settings), settings, lease)
@@ -185,7 +182,7 @@ def run_rollback(
     if running is not None:
         return _resume(state, running, plan, settings, lease, takes_completed=takes_completed)
     newest = None
-    encoded = encode_rollback_plan(plan, state.env.random_bytes(_NONCE_BYTES))
+    encoded = encode_rollback_plan(plan, state.env.nonce())
     with ExitStack() as alive:
         announced = None
         while announced is None:
@@ -234,7 +231,7 @@ def _issue(
     try:
         return times.issue(max(filter(None, (newest_time(timeline), after)), default=None))
     except ClockBehindTimeline:
-        writes = {one.requested_time for one in pending_instants(timeline) if one.action in ROLLED_BACK}
+        writes = {one.requested_time for one in pending_instants(timeline) if one.action in WRITE_ACTIONS}
         dead = {time for time in writes if time == target or is_abandoned(state, time, settings)}
         rest = replace(timeline, instants=tuple(one for one in timeline.instants if one.requested_time not in dead))
         return times.issue(max(filter(None, (newest_time(rest), after)), default=None))
