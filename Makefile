@@ -91,7 +91,7 @@ keys: .venv/.ready ## Make known_keys.json and docs/options.md anew
 	$(PY) tools/known_keys.py
 
 clean: ## Remove what the other targets made
-	rm -rf .venv .lanes .bench build dist demo-table demo-table-merge-on-read spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .lanes .bench build dist demo-table demo-table-* spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help setup fmt check test test-all test-spark demo lanes bench peers locks simulate lives soak figures docs lock keys clean

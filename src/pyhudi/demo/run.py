@@ -20,6 +20,7 @@ from pyhudi.demo.flights import KEY, SCHEMA, Flights, load_flights
 from pyhudi.demo.judge import differing_rows, has_hudi_rs, read_with_hudi_rs
 from pyhudi.demo.merge_on_read import show_merge_on_read
 from pyhudi.demo.report import Report
+from pyhudi.demo.stream import show_stream
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput
 
@@ -254,6 +255,15 @@ def _cluster(demo: Demo) -> None:
     demo.report.claim("rows that came by it, for readers of changes", changed.num_rows, 0)
 
 
+def _stream(demo: Demo) -> None:
+    if demo.on.session is None:
+        return
+    demo.report.head("10. Stream: carry the changes of the merge-on-read table into another, on Spark")
+    path = f"{demo.path}-carried"
+    _make_room(path)
+    show_stream(f"{demo.path}-merge-on-read", path, demo.on, demo.flights, demo.report)
+
+
 def _where_time_went(demo: Demo) -> None:
     demo.report.head("Where the time went")
     phases = sorted({phase for step in demo.steps for phase in step.phases})
@@ -266,4 +276,16 @@ def _where_time_went(demo: Demo) -> None:
     demo.report.table("reads", ["read", "seconds"], [[name, round(seconds, 2)] for name, seconds in demo.reads])
 
 
-_PARTS = (_load, _snapshot, _travel, _follow, _judge, _prune, _clean, _update_in_logs, _cluster, _where_time_went)
+_PARTS = (
+    _load,
+    _snapshot,
+    _travel,
+    _follow,
+    _judge,
+    _prune,
+    _clean,
+    _update_in_logs,
+    _cluster,
+    _stream,
+    _where_time_went,
+)
