@@ -7,6 +7,8 @@ Amount = TypeVar("Amount")
 
 IS_EVERYDAY = os.environ.get("PYHUDI_TESTS") == "everyday"
 """Whether this is `make test`; a test that is named on the command line is tried as in `make test-all`."""
+IS_REST = os.environ.get("PYHUDI_TESTS") == "rest"
+"""Whether this is what `make test` has left out, and tries less of: CI runs it behind `make test`."""
 IS_FULL = bool(os.environ.get("PYHUDI_SIMULATE_ALL"))
 IS_COUNTED = IS_FULL or bool(os.environ.get("PYHUDI_FIGURES"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests import everyday
-from tests.amounts import IS_EVERYDAY
+from tests.amounts import IS_EVERYDAY, IS_REST
 from tests.engines import engine, pytest_generate_tests, version
 
 __all__ = ["engine", "pytest_generate_tests", "version"]
@@ -47,14 +47,18 @@ ON_SPARK = ("tests/spark/", "tests/commit/test_few_rows.py", "tests/peers/test_j
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave what is long to `make test-all`, where this is `make test`; see that tests on Spark are known as such."""
+    """Leave what is long to `make test-all`, where this is `make test`, and what is done out of the rest of it.
+
+    Tests on Spark have to be known as such.
+    """
     for item in items:
         if "spark" in item.fixturenames and not item.nodeid.startswith(ON_SPARK):
             raise pytest.UsageError(f"{item.nodeid} would begin a second Spark session; put its file into ON_SPARK")
+    if IS_EVERYDAY or IS_REST:
+        left = everyday.left_out(items) if IS_EVERYDAY else everyday.done(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
     if IS_EVERYDAY:
-        longer = everyday.left_out(items)
-        config.hook.pytest_deselected(items=[item for item in items if item in longer])
-        items[:] = [item for item in items if item not in longer]
         everyday.draw_few(items)
 
 

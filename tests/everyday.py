@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`, told from the tests themselves.
+"""What `make test` leaves to `make test-all`, told from the tests themselves; CI runs both and repeats nothing.
 
 Of a test that runs on several table versions the newest stays; a test of an older version alone stays as it is. Tests
 on the S3 emulator and tests marked `all` are left out, unless they are marked `everyday`. Properties draw few examples,
@@ -7,6 +7,8 @@ and of a test with many seeds the first are tried.
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -33,6 +35,26 @@ def left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     longer = {item for item in items if item.get_closest_marker("all") or EMULATORS & set(item.fixturenames)}
     seeded = {item for item in items if (_params(item).get("seed") or 0) in range(SEEDS, 1000)}
     return {item for item in older | longer | seeded if not item.get_closest_marker("everyday")}
+
+
+def done(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests that `make test` has run as they are: neither with fewer examples nor with smaller amounts."""
+    longer = left_out(items)
+    return {item for item in items if item not in longer and not _asks_for_less(item.path) and not _draws_more(item)}
+
+
+@cache
+def _asks_for_less(path: Path) -> bool:
+    """Return whether tests of a module try less in `make test`, by `amount` or by the constant itself."""
+    text = path.read_text(encoding="utf-8")
+    return "everyday=" in text or "IS_EVERYDAY" in text
+
+
+def _draws_more(item: pytest.Item) -> bool:
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    if not getattr(function, "is_hypothesis_test", False):
+        return False
+    return bool(function._hypothesis_internal_use_settings.max_examples > EXAMPLES)
 
 
 def _params(item: pytest.Item) -> dict[str, object]:

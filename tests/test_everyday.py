@@ -1,21 +1,23 @@
 """Which tests `make test` leaves to `make test-all`: the choice of tests/everyday.py, seen on tests of all kinds."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import amounts
-from tests.everyday import EXAMPLES, SEEDS, draw_few, left_out
+from tests.everyday import EXAMPLES, SEEDS, done, draw_few, left_out
 
 
 class Item:
     """A test as pytest collects it, as far as the choice looks at it."""
 
-    def __init__(self, test, fixtures=(), marks=(), obj=None, **params):
+    def __init__(self, test, fixtures=(), marks=(), obj=None, file=__file__, **params):
         ids = "-".join(str(getattr(value, "name", value)) for value in params.values())
         self.nodeid = f"tests/test_a.py::{test}[{ids}]" if params else f"tests/test_a.py::{test}"
         self.fixturenames, self.marks, self.obj = list(fixtures), marks, obj
+        self.path = Path(file)
         if params:
             self.callspec = SimpleNamespace(params=params)
 
@@ -104,6 +106,21 @@ def test_few_examples_are_drawn_of_a_method_too():
     draw_few([Item("test", obj=OfClass().holds), Item("a file")])
     OfClass().holds()
     assert len(seen) == EXAMPLES
+
+
+def test_what_make_test_ran_as_it_is_is_done(tmp_path):
+    shorter, plain = tmp_path / "test_shorter.py", tmp_path / "test_plain.py"
+    shorter.write_text("SEEDS = amount(9, 9, 9, everyday=1)")
+    plain.write_text("SEEDS = amount(9, 9, 9)")
+    items = [
+        Item("test", version=9, file=plain),
+        Item("test", version=6, file=plain),
+        Item("long", marks=["all"], file=plain),
+        Item("less", file=shorter),
+        Item("many", obj=property_of(EXAMPLES + 1)[0], file=plain),
+        Item("few", obj=property_of(EXAMPLES)[0], file=plain),
+    ]
+    assert [number for number, item in enumerate(items) if item in done(items)] == [0, 5]
 
 
 @pytest.mark.parametrize(

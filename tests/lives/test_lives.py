@@ -1,4 +1,4 @@
-"""Lives of tables find nothing wrong: half a minute of them here, three with `make test-all`, any by `make lives`."""
+"""Lives of tables find nothing wrong: some of them here, a minute with `make test-all`, any by `make lives`."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from tests.lives.life import live
 from tests.lives.printing import snippet
 from tests.lives.shrinking import shrunk
 
-SECONDS = amount(180, 30, 180, everyday=30)
+SECONDS = amount(60, 30, 180, everyday=20)
 SEED = int(os.environ.get("PYHUDI_SEED", "0"))
 
 
