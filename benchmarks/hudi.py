@@ -20,6 +20,7 @@ from tools.peers import PACKAGES, missing
 
 from benchmarks.merge_on_read import BUCKETS, merged_rows, prepare_merge_on_read
 from benchmarks.model import Contender, Place, Target, Workload
+from benchmarks.same_spark import SPARK, PyhudiPeer, install_pyhudi
 from benchmarks.spark import OnSpark, prepare_spark
 from benchmarks.tables import OPTIONS, clone, hudi_files, hudi_rows, hudi_table, load, store_parquet
 from benchmarks.trips import CITIES, SCHEMA, changes
@@ -63,6 +64,7 @@ class _Side:
     options: Mapping[str, str]
     suffix: str
     """Of the tables' names."""
+    peer: type[Peer] = Peer
 
 
 _SIDES = {
@@ -85,6 +87,7 @@ _LOGS = {
     )
 }
 """Of tables with logs, where codec and index are the same and nothing else is asked."""
+_OUR_LOGS = {**_TABLE, **{name: str(value) for name, value in BUCKETS.items()}}
 
 
 class _OurWrite(OnSpark):
@@ -134,7 +137,7 @@ class _OnPeer(Contender):
         super().__init__(place)
         self.side = side
         self.path = place.scratch / "table"
-        self.peer = Peer(settings=_SESSION)
+        self.peer = side.peer(settings=_SESSION)
 
     def close(self) -> None:
         self.peer.close()
@@ -281,6 +284,12 @@ def _write_base(peer: Peer, root: Path, name: str, more: Mapping[str, str] | Non
     peer.write_stored(root / name, root / "base.parquet", options)
 
 
+def _prepare_same(root: Path, rows_count: int) -> None:
+    install_pyhudi()
+    _prepare(root, rows_count)
+    _prepare_logs(root, rows_count)
+
+
 def _lacks() -> str:
     return "Apache Hudi is not installed here: run `make peers` first" if missing() else ""
 
@@ -313,7 +322,51 @@ _write = partial(_beside, ours=_OurWrite, theirs=_TheirWrite)
 _first_write_of = partial(_beside, ours=_OurFirstWrite, theirs=_TheirFirstWrite)
 _read = partial(_beside, ours=_OurRead, theirs=_TheirRead)
 
+
+def _same_spark(title: str, contender: Callable[..., Contender], limit: float, **work: str | bool) -> Workload:
+    """Make a workload in which pyhudi and Apache Hudi do the same orders on the same release of Spark."""
+    has_logs = str(work.get("table", "")).startswith("mor-")
+    sides = _LOGS if has_logs else _SIDES
+    ours = _Side(_OUR_LOGS if has_logs else _TABLE, "", PyhudiPeer)
+    return Workload(
+        title=f"pyhudi and Apache Hudi {NEWEST} on one Spark {SPARK}: {title}",
+        contenders={name: partial(contender, side=side, **work) for name, side in {"pyhudi": ours, **sides}.items()},
+        targets=tuple(Target(name, "wall_s", limit) for name in sides),
+        prepare=_prepare_same,
+        rows=1_000_000,
+        lacks=_lacks,
+    )
+
+
 WORKLOADS = {
+    "spark35_upsert": _same_spark(
+        "upsert of 10 % into 10 partitions of one file group",
+        _TheirWrite,
+        1 / 3,
+        operation="upsert",
+        batch="tenth.parquet",
+    ),
+    "spark35_mor_upsert": _same_spark(
+        "merge-on-read, bucket index, upsert of 10 %",
+        _TheirLogWrite,
+        1 / 3,
+        operation="upsert",
+        batch="tenth.parquet",
+        table="mor-bucket",
+    ),
+    "spark35_snapshot": _same_spark(
+        "snapshot read of all columns", _TheirRead, 0.8, table="hudi", is_incremental=False
+    ),
+    "spark35_mor_snapshot": _same_spark(
+        "merged snapshot, 10 % in parquet logs, all columns", _TheirRead, 0.6, table="mor-tenth", is_incremental=False
+    ),
+    "spark35_bulk_insert": _same_spark(
+        "bulk_insert of all rows into 10 partitions",
+        _TheirFirstWrite,
+        0.7,
+        operation="bulk_insert",
+        batch="base.parquet",
+    ),
     "hudi_bulk_insert": _first_write_of(
         "bulk_insert of all rows into 10 partitions", limit=1 / 2, operation="bulk_insert", batch="base.parquet"
     ),

@@ -2,7 +2,8 @@
 
 `lowest` has the lowest versions that `pyproject.toml` allows of everything but pyspark, `newest` the newest of them;
 both run the README, and `lowest` the tests that need no other program. Then one lane a pyspark release; in each the
-smoke test runs on classic Spark, on Spark Connect and without Spark. Environments stay under `.lanes/` so that a second
+smoke test runs on classic Spark, on Spark Connect and without Spark; in that of 3.5, which has no Connect for us, tests
+on classic Spark run beside it. Environments stay under `.lanes/` so that a second
 run is quick; the wheel is always installed anew.
 """
 
@@ -12,17 +13,29 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LANES = ROOT / ".lanes"
-PYSPARKS = {"spark-4.0": "pyspark==4.0.*", "spark-4.1": "pyspark==4.1.*", "spark-newest": "pyspark>=4.1,<5"}
-PANDAS = {"spark-4.0": "pandas>=2.2,<3", "spark-4.1": "pandas>=2.2,<3", "spark-newest": "pandas>=2.2"}
+PYSPARKS = {
+    "spark-3.5": "pyspark==3.5.*",
+    "spark-4.0": "pyspark==4.0.*",
+    "spark-4.1": "pyspark==4.1.*",
+    "spark-newest": "pyspark>=4.1,<5",
+}
+PANDAS = {lane: "pandas>=2.2" if lane == "spark-newest" else "pandas>=2.2,<3" for lane in PYSPARKS}
 WAYS = ("local", "classic", "connect")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 READERS = ("pandas", "polars", "duckdb")
 TESTS = ("formats", "schema", "engine", "filegroup", "queries", "table", "cli")
 TEST_TOOLS = ("pytest", "pytest-timeout", "hypothesis", "hudi==0.5.0")
+ON_OLDEST_SPARK = (
+    "tests/spark/test_releases.py",
+    "tests/spark/test_shared_behaviour.py",
+    "tests/spark/test_writing.py",
+    "tests/spark/test_hooks.py",
+)
 _FLOOR = re.compile(r"(?P<name>[a-z]+)>=(?P<version>[\d.]+)")
 
 
@@ -53,10 +66,14 @@ def run_lane(lane: str, wheel: Path) -> dict[str, bool]:
         python = environment_of(lane, wheel, floors())
         results = {way: run_smoke(python, LANES / lane, way) for way in ("local", "readme")}
         environment_of(lane, wheel, [*floors(), *TEST_TOOLS])  # a test names what only tests need
-        return results | {"tests": run_tests(python)}
+        return results | {"tests": run_tests(python, [f"tests/{room}" for room in TESTS])}
     if lane == "newest":
         python = environment_of(lane, wheel, ["--upgrade", *READERS])
         return {way: run_smoke(python, LANES / lane, way) for way in ("local", "readme")}
+    if lane == "spark-3.5":
+        python = environment_of(lane, wheel, [PANDAS[lane], PYSPARKS[lane], *TEST_TOOLS])
+        results = {way: run_smoke(python, LANES / lane, way) for way in ("local", "classic")}
+        return results | {"tests": run_tests(python, ON_OLDEST_SPARK)}
     python = environment_of(lane, wheel, [PANDAS[lane], *CONNECT, PYSPARKS[lane]])
     return {way: run_smoke(python, LANES / lane, way) for way in WAYS}
 
@@ -91,17 +108,16 @@ def run_smoke(python: Path, home: Path, way: str) -> bool:
     return done.returncode == 0
 
 
-def run_tests(python: Path) -> bool:
+def run_tests(python: Path, tests: Sequence[str]) -> bool:
     """Run the tests of this tree against the installed wheel; warnings of old versions do not matter."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    rooms = [f"tests/{room}" for room in TESTS]
     command = [
         python,
         "-m",
         "pytest",
         "-W",
         "default",
-        *rooms,
+        *tests,
         "--ignore",
         "tests/cli/test_doctor.py",
     ]  # asks for Spark

@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pyarrow as pa
 
 import pyhudi
 
+HAS_DATA_SOURCES = find_spec("pyspark") is not None and find_spec("pyspark.sql.datasource") is not None
+"""Spark 3.5 has none in Python."""
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
@@ -66,7 +69,7 @@ def run_installed(spark: Any, path: str) -> None:
     frame.where("id = '3'").write.format("hudi").options(**options).mode("append").save(path)
     texts = ["to_json(struct(*)) row"]
     expected = sorted(row.row for row in frame.selectExpr(*texts).collect())
-    for is_installed in (True, False):
+    for is_installed in (True, False)[: 1 + HAS_DATA_SOURCES]:
         if not is_installed:
             pyhudi.spark.uninstall()
         read = spark.read.format("hudi").load(path).select(frame.columns)
@@ -100,7 +103,8 @@ def run_spark(path: str, way: str) -> None:
         ddl = "id string, city string, ts long, fare double"
         run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], ddl))
         assert pyhudi.open_table(path).scan().to_spark(spark).count() == 118
-        assert spark.read.format("hudi").load(path).count() == 118, "the data source is found by itself"
+        if HAS_DATA_SOURCES:
+            assert spark.read.format("hudi").load(path).count() == 118, "the data source is found by itself"
         pyhudi.spark.install(spark)
         run_installed(spark, f"{path}-installed")
     finally:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +36,9 @@ class PeerError(Exception):
 class Peer:
     """One Apache Hudi release on Spark."""
 
+    python: ClassVar[Path] = PYTHON
+    server: ClassVar[Path] = _SERVER
+
     def __init__(
         self, release: str = NEWEST, jars: Sequence[Path] = (), settings: Mapping[str, str] | None = None
     ) -> None:
@@ -44,14 +47,14 @@ class Peer:
         self._home = tempfile.TemporaryDirectory(prefix="pyhudi-peer-")
         self._numbers = itertools.count()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK"))}
-        environment |= {"PYSPARK_PYTHON": str(PYTHON), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment |= {"PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"}
         self._log = (Path(self._home.name) / "stderr.log").open("w+", encoding="utf-8")
         self._child = subprocess.Popen(
             [
-                PYTHON,
+                self.python,
                 "-P",
-                _SERVER,
-                ",".join(map(str, (jar_of(release), *jars))),
+                self.server,
+                ",".join(map(str, (*self.own_jars(), *jars))),
                 self._home.name,
                 json.dumps(dict(settings or {})),
             ],
@@ -70,6 +73,10 @@ class Peer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def own_jars(self) -> Sequence[Path]:
+        """Return the jars without which this is no peer."""
+        return [jar_of(self.release)]
 
     def close(self) -> None:
         """End the child and remove what it kept."""

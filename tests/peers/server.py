@@ -8,12 +8,14 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["main"]
+__all__ = ["SETTINGS", "main"]
 
+_JAVA = "spark.driver.extraJavaOptions"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -25,15 +27,18 @@ SETTINGS = {
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    _JAVA: "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
 
 
-def main() -> int:
-    """Serve until the input ends."""
+def main(settings: Mapping[str, str] = SETTINGS, prepare: Callable[[SparkSession], object] | None = None) -> int:
+    """Serve until the input ends; `prepare` is given the session before the first order."""
     jars, home, more = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     answers = _own_stdout()
-    spark = _session(jars, home, more)
+    more[_JAVA] = f"{settings[_JAVA]} {more.get(_JAVA, '')}"
+    spark = _session(jars, home, {**settings, **more})
+    if prepare is not None:
+        prepare(spark)
     _say(answers, {"ok": True, "spark": spark.version})
     for line in sys.stdin:
         began_s = time.perf_counter()
@@ -54,15 +59,14 @@ def _own_stdout() -> IO[str]:
     return answers
 
 
-def _session(jars: str, home: str, more: dict[str, str]) -> SparkSession:
+def _session(jars: str, home: str, settings: Mapping[str, str]) -> SparkSession:
     # Not by spark.jars: its class loader is not the one that Avro looks in for the classes of Apache Hudi's records.
     # Then 1.0.2 sometimes fails on an empty delete block of its own, which it reads as a record of no class.
     builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars.replace(",", ":"))
     builder = builder.config("spark.sql.warehouse.dir", f"{home}/warehouse").config("spark.local.dir", f"{home}/local")
     builder = builder.config("spark.driver.memory", "1500m")
-    options = more.pop("spark.driver.extraJavaOptions", "")
-    for name, value in (SETTINGS | more).items():
-        builder = builder.config(name, f"{value} {options}" if name == "spark.driver.extraJavaOptions" else value)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
