@@ -10,8 +10,6 @@ from pyhudi.cli.arguments import AsJson, StorageOption
 from pyhudi.errors import InvalidInput
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pyhudi.statements.api import Entry
     from pyhudi.statements.model import TableName
 
@@ -35,12 +33,6 @@ class PathRunner:
 
         return Entry(name=name, location=str(name))
 
-    def exists(self, name: "TableName") -> bool:
-        """Return whether there is a table at a path."""
-        import pyhudi
-
-        return pyhudi.table_exists(str(name), storage_options=self.storage_options)
-
     def open(self, location: str) -> Any:  # noqa: ANN401 - a Table; named lazily by pyhudi
         """Open the table at a path."""
         import pyhudi
@@ -51,41 +43,9 @@ class PathRunner:
         """Return no options: the table's own hold."""
         return {}
 
-    def location_of_new(self, name: "TableName") -> str:
-        """Return the path that is the name."""
-        return str(name)
-
-    def create(self, entry: "Entry", schema: "pa.Schema") -> NoReturn:
-        """Refuse: there is no catalog."""
-        raise _no_catalog()
-
-    def drop(self, name: "TableName") -> NoReturn:
-        """Refuse: there is no catalog."""
-        raise _no_catalog()
-
-    def rename(self, name: "TableName", to: "TableName") -> NoReturn:
-        """Refuse: there is no catalog."""
-        raise _no_catalog()
-
-    def set_properties(self, name: "TableName", properties: Mapping[str, str], unset: tuple[str, ...] = ()) -> NoReturn:
-        """Refuse: there is no catalog."""
-        raise _no_catalog()
-
-    def set_schema(self, name: "TableName", schema: "pa.Schema") -> NoReturn:
-        """Refuse: there is no catalog."""
-        raise _no_catalog()
-
-    def rows(self, query: str, place: int) -> NoReturn:
-        """Refuse: nothing here runs queries."""
-        raise InvalidInput("pyhudi call runs no queries", query=query)
-
     def value(self, expression: str, place: int) -> NoReturn:
         """Refuse: arguments are texts here, and no expressions."""
         raise InvalidInput("pyhudi call takes values, and no expressions", expression=expression)
-
-    def schema(self, rows: object) -> NoReturn:
-        """Refuse: nothing here runs queries."""
-        raise InvalidInput("pyhudi call runs no queries")
 
 
 def call(
@@ -128,10 +88,6 @@ def _pairs(arguments: Sequence[str] | None) -> list[tuple[str, str]]:
         if not equals or not key:
             raise InvalidInput("an argument of a procedure is written key=value", argument=key)
     return [(key.strip(), value) for key, _, value in pairs]
-
-
-def _no_catalog() -> InvalidInput:
-    return InvalidInput("the command line has no catalog of tables; name tables by their paths")
 
 
 COMMANDS = (call,)

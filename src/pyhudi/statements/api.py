@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyhudi.table import Table
 
-__all__ = ["Catalog", "CopyRunner", "Entry", "Runner", "SessionRunner"]
+__all__ = ["Catalog", "CopyRunner", "Entry", "Finder", "ProcedureRunner", "Runner", "SessionRunner"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +125,35 @@ class Runner(Protocol):
 
     def quoted(self, *parts: str) -> str:
         """Return a name of some parts, quoted."""
+        ...
+
+
+class Finder(Protocol):
+    """What is asked of a catalog where tables are only read and kept in order."""
+
+    def find(self, name: TableName) -> Entry | None:
+        """Return the Hudi table of a name, as `Catalog.find` does."""
+        ...
+
+
+class ProcedureRunner(Protocol):
+    """What procedures and table functions need of a surface; every `Runner` has it, the command line no more."""
+
+    @property
+    def catalog(self) -> Finder:
+        """Return the tables by name."""
+        ...
+
+    def open(self, location: str) -> "Table":
+        """Open a table.   Raises: TableNotFound."""
+        ...
+
+    def options(self) -> Mapping[str, str]:
+        """Return the session's `hoodie.*` and `pyhudi.*` options."""
+        ...
+
+    def value(self, expression: str, place: int) -> object:
+        """Return the value of an expression without columns, as a Python value."""
         ...
 
 

@@ -27,7 +27,7 @@ from pyhudi.metadata.stats.folding import folded_stats
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.source_options import BEGIN, END, QUERY_TYPE, plan_read
-from pyhudi.statements.api import Runner
+from pyhudi.statements.api import ProcedureRunner
 from pyhudi.statements.procedures.archived import archived_instants
 from pyhudi.statements.procedures.model import LONG, STRING, columns, rows_table, table_location
 from pyhudi.table import Table
@@ -61,7 +61,7 @@ class TableRead:
 
 
 Answer: TypeAlias = TableRead | pa.Table
-_Function: TypeAlias = Callable[[Runner, Sequence[str]], Answer]
+_Function: TypeAlias = Callable[[ProcedureRunner, Sequence[str]], Answer]
 
 _TIMELINE: Final = columns(
     Timestamp=STRING,
@@ -92,7 +92,7 @@ _FILE: Final = pa.struct([pa.field("size", LONG), pa.field("isDeleted", pa.bool_
 _NEW: Final = "null"
 
 
-def read_function(runner: Runner, name: str, arguments: Sequence[object]) -> Answer:
+def read_function(runner: ProcedureRunner, name: str, arguments: Sequence[object]) -> Answer:
     """Return what a table function gives: the read that it stands for, or its rows.
 
     Raises: InvalidInput for another function, and for arguments that it does not take; TableNotFound; NotBuilt.
@@ -108,7 +108,7 @@ def read_function(runner: Runner, name: str, arguments: Sequence[object]) -> Ans
     return function.function(runner, texts)
 
 
-def _query(runner: Runner, given: Sequence[str]) -> Answer:
+def _query(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """Return the read of `hudi_query(table, mode)`."""
     mode = given[1].lower()
     if mode not in {"snapshot", "read_optimized"}:
@@ -116,7 +116,7 @@ def _query(runner: Runner, given: Sequence[str]) -> Answer:
     return TableRead(location=table_location(runner, given[0]), options={QUERY_TYPE.key: mode})
 
 
-def _changes(runner: Runner, given: Sequence[str]) -> Answer:
+def _changes(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """Return the read of `hudi_table_changes(table, format, begin, end)`; the begin is left out, and the end is in."""
     form = given[1].lower()
     if form == "cdc":
@@ -127,14 +127,14 @@ def _changes(runner: Runner, given: Sequence[str]) -> Answer:
     return TableRead(location=table_location(runner, given[0]), options=options)
 
 
-def _timeline(runner: Runner, given: Sequence[str]) -> Answer:
+def _timeline(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """List instants by requested time, with what commits wrote; of other instants these numbers are -1."""
     state = _open(runner, given[0]).state
     rows = []
     if _switch(given[1]):
         for old in reversed(archived_instants(state)):
-            is_write = old.instant.action in WRITE_ACTIONS and old.metadata
-            rows.append(_instant(old.instant, decode_commit(old.metadata, old.path) if is_write else None))
+            says_it = bool(old.metadata) and old.instant.action in WRITE_ACTIONS
+            rows.append(_instant(old.instant, decode_commit(old.metadata, old.path) if says_it else None))
     for one in load_timeline(state).instants:
         is_write = one.is_completed and one.action in WRITE_ACTIONS
         rows.append(_instant(one, read_commit_metadata(state, one) if is_write else None))
@@ -154,7 +154,7 @@ def _instant(one: Instant, said: CommitMetadata | None) -> tuple[Any, ...]:
     return one.requested_time, one.action, one.state.name, one.completion_time, one.file_name or None, *numbers
 
 
-def _filesystem_view(runner: Runner, given: Sequence[str]) -> Answer:
+def _filesystem_view(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """List every slice of the visible file groups, of all partitions or of those that fit a pattern."""
     table = _open(runner, given[0])
     state, pattern = table.state, given[1].strip("/") if given[1:] else "*"
@@ -180,7 +180,7 @@ def _filesystem_view(runner: Runner, given: Sequence[str]) -> Answer:
     return rows_table(_FILES, rows)
 
 
-def _metadata(runner: Runner, given: Sequence[str]) -> Answer:
+def _metadata(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """List the records of the metadata table, each as compactions store it."""
     state = _open(runner, given[0]).state
     others = sorted(set(state.config.metadata_partitions) - {*MetadataPartition})
@@ -239,7 +239,7 @@ def _switch(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _open(runner: Runner, name: str) -> Table:
+def _open(runner: ProcedureRunner, name: str) -> Table:
     return runner.open(table_location(runner, name))
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InvalidInput
 from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.file_listing import read_files_of
 from pyhudi.metadata.listing import file_index
@@ -97,7 +98,7 @@ def _show_partitions(call: ProcedureCall) -> Rows:
 
 def _show_files(call: ProcedureCall) -> Rows:
     """List the files that the metadata table has in a partition; the empty path is that of an unpartitioned table."""
-    names = read_files_of(_opened(call.open().state), [call.text("partition").strip("/")])
+    names = read_files_of(_opened(call.open().state), [PartitionPath(call.text("partition").strip("/"))])
     return call.limited((name,) for name in names.column("name").to_pylist())
 
 
@@ -130,7 +131,7 @@ def _sizes(files: pa.Table) -> Mapping[tuple[str, str], int]:
 
 
 def _is_data_file(partition: str, name: str) -> bool:
-    return parse_file(partition, FileStatus(path=name, size_bytes=0, modified_ms=0)) is not None
+    return parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=0, modified_ms=0)) is not None
 
 
 def _show_column_stats(call: ProcedureCall) -> Rows:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from pyhudi.errors import InvalidInput, NotBuilt, TableNotFound
-from pyhudi.statements.api import Runner
+from pyhudi.statements.api import ProcedureRunner
 from pyhudi.statements.model import TableName
 from pyhudi.table import Table
 
@@ -91,7 +91,7 @@ class Procedure:
 class ProcedureCall:
     """A call whose arguments are there and of their types; those that were not given have their defaults."""
 
-    runner: Runner
+    runner: ProcedureRunner
     procedure: Procedure
     values: Mapping[str, Any]
 
@@ -173,7 +173,7 @@ def about_table(
     return Procedure(name=name, summary=summary, parameters=parameters, columns=result, function=function)
 
 
-def table_location(runner: Runner, name: str) -> str:
+def table_location(runner: ProcedureRunner, name: str) -> str:
     """Return where a table is that text names: by its name in the catalog, or by its path.
 
     Raises: TableNotFound.

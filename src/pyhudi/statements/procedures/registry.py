@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyhudi.errors import InvalidInput
 from pyhudi.predicate import mask, parse
 from pyhudi.predicate.types import nearest
-from pyhudi.statements.api import Runner
+from pyhudi.statements.api import ProcedureRunner
 from pyhudi.statements.model import CallProcedure
 from pyhudi.statements.procedures.arguments import bind
 from pyhudi.statements.procedures.commits import COMMITS
@@ -40,10 +40,10 @@ __all__ = ["PROCEDURES", "call_procedure", "procedure_named", "run_procedure"]
 _SYSTEM: Final = "system."
 
 
-def call_procedure(runner: Runner, statement: CallProcedure) -> pa.Table:
+def call_procedure(runner: ProcedureRunner, statement: CallProcedure) -> pa.Table:
     """Run CALL: each argument is an expression without columns, which the surface evaluates.
 
-    Raises: as `run_procedure`, and what `Runner.value` raises.
+    Raises: as `run_procedure`, and what `ProcedureRunner.value` raises.
     """
     positional = [runner.value(one.text, one.place) for one in statement.positional]
     named = [(name, runner.value(one.text, one.place)) for name, one in statement.named]
@@ -51,7 +51,7 @@ def call_procedure(runner: Runner, statement: CallProcedure) -> pa.Table:
 
 
 def run_procedure(
-    runner: Runner,
+    runner: ProcedureRunner,
     name: str,
     positional: Sequence[object] = (),
     named: Mapping[str, object] | Iterable[tuple[str, object]] = (),
