@@ -1,4 +1,9 @@
+from collections import Counter
+
 import pytest
+from hypothesis import given, settings
+from tests.amounts import amount
+from tests.statements.generating import made_queries
 
 from pyhudi.statements.references import is_query, references
 from pyhudi.statements.relations import AsOfKind
@@ -11,6 +16,10 @@ def found(text, dialect=Dialect.SPARK):
 
 def names(text, dialect=Dialect.SPARK):
     return [str(one.name) for one in found(text, dialect)]
+
+
+def tables_of(text):
+    return [tuple(part.lower() for part in one.name.parts) for one in found(text) if one.arguments is None]
 
 
 def only(text):
@@ -241,3 +250,24 @@ def test_a_block_is_simple_where_where_sees_the_rows_and_columns_of_one_table():
 )
 def test_queries_are_told_from_other_statements_by_their_first_word(text, is_one):
     assert is_query(text) is is_one
+
+
+@settings(max_examples=amount(500, 5_000, 20_000, everyday=100))
+@given(made_queries(is_timed=True))
+def test_a_generated_query_reads_the_tables_that_were_put_into_it(made):
+    assert tables_of(made.text) == list(made.tables)
+
+
+@settings(max_examples=amount(200, 2_000, 5_000, everyday=50))
+@given(made_queries(is_timed=True))
+def test_another_parser_finds_the_same_tables_where_it_understands_the_query(made):
+    sqlglot = pytest.importorskip("sqlglot")
+    try:
+        tree = sqlglot.parse_one(made.text, read="spark")
+    except sqlglot.ParseError:
+        return
+    tables = [one for one in tree.find_all(sqlglot.exp.Table) if not isinstance(one.this, sqlglot.exp.Func)]
+    theirs = Counter(tuple(part.name.lower() for part in one.parts) for one in tables)
+    ours = Counter(tables_of(made.text))
+    assert not ours - theirs
+    assert all(len(parts) == 1 for parts in theirs - ours), "only names of WITH are left out"

@@ -441,7 +441,8 @@ class _Scanner(RelationReader):
         """Read a query, or relations, in parentheses."""
         self.take()
         token = self.next
-        if is_any_word(token, _QUERY) and not (token.is_word("table") and self.ahead(1).is_mark("(")):
+        is_relation = token.is_word("values") or (token.is_word("table") and self.ahead(1).is_mark("("))
+        if is_any_word(token, _QUERY) and not is_relation:
             self._query(is_start=True)
         else:
             depth = token.depth

@@ -1,0 +1,158 @@
+"""Queries by chance on Spark: with frames in place of tables, and without what WHERE leaves out, they give the same."""
+
+import datetime
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from tests.amounts import amount
+from tests.statements.generating import DATABASE, TABLES, VIEW, query_of
+
+from pyhudi.predicate import mask, parse
+from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
+from pyhudi.statements.references import references
+from pyhudi.statements.rewrite import Replacement, rewritten
+from pyhudi.statements.tokens import tokenize_statement
+
+QUERIES = amount(100, 5_000, 5_000, everyday=40)
+LEAST_REPLACED = 0.7
+"""The part of all queries with tables that must run with frames; the rest runs as it is."""
+IS_CONNECT = bool(os.environ.get("PYHUDI_TEST_CONNECT"))
+
+_ARROW = {"number": pa.float64(), "text": pa.string(), "date": pa.date32(), "truth": pa.bool_()}
+_VALUES = {
+    "number": [1.0, 2.0, 3.25, None, 0.0, -1.0, 2.0],
+    "text": ["oslo", "rome", None, "o%", "{h0}", "it's", "oslo"],
+    "date": [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 3), *[datetime.date(2023, 12, 31)] * 4],
+    "truth": [True, False, None, True, False, True, None],
+}
+_QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def rows_of(kinds, offset):
+    """Return seven rows; each column is turned by another count."""
+    columns = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        turn = (place + offset) % 7
+        columns[name] = pa.array([*_VALUES[kind][turn:], *_VALUES[kind][:turn]], _ARROW[kind])
+    if "id" in columns:
+        columns["id"] = pa.array(range(offset, offset + 7), pa.int64())
+    return pa.table(columns)
+
+
+@dataclass
+class Judge:
+    """A session with the tables as Parquet, and their rows."""
+
+    session: object
+    rows: dict[str, pa.Table]
+    tally: Counter = field(default_factory=Counter)
+
+    def run(self, text, **frames):
+        """Return the rows in order, or the class of the error."""
+        try:
+            found = self.session.sql(text, **frames).toArrow().to_pylist()
+        except PySparkException as error:
+            return error.getCondition()
+        return sorted([tuple(row.values()) for row in found], key=repr)
+
+    def frame(self, tokens, one):
+        """Return what a scan of the reference's table would give."""
+        rows = self.rows[one.name.parts[-1].lower()]
+        pushed = pushed_condition(tokens, one)
+        fitted = fitting_condition(pushed, rows.schema) if pushed else None
+        columns = columns_named(tokens, one)
+        if fitted is not None:
+            rows = rows.filter(mask(parse(fitted), rows))
+        if columns is not None:
+            kept = [name for name in rows.column_names if name.lower() in columns]
+            rows = rows.select(kept or rows.column_names[:1])
+        self.tally.update(filtered=fitted is not None, narrowed=columns is not None)
+        return self.session.createDataFrame(rows)
+
+    def is_table(self, one):
+        parts = tuple(part.lower() for part in one.name.parts)
+        return one.arguments is None and parts != (VIEW,)
+
+    def replaced(self, text):
+        """Return what the query gives with frames in place of its tables; None where that cannot be written or run."""
+        tokens = tokenize_statement(text)
+        found = [one for one in references(tokens) if self.is_table(one)]
+        if not found:
+            return None
+        self.tally["with tables"] += 1
+        replacements = {one: Replacement(f"h{place}") for place, one in enumerate(found)}
+        new = rewritten(text, replacements)
+        if new is None:
+            return None
+        result = self.run(new, **{replacements[one].name: self.frame(tokens, one) for one in found})
+        if isinstance(result, str):
+            return None
+        self.tally["replaced"] += 1
+        return result
+
+
+@pytest.fixture(scope="module")
+def quick(spark):
+    """Let Spark run small queries without making classes for them."""
+    before = {key: spark.conf.get(key, None) for key in _QUICK}
+    for key, value in _QUICK.items():
+        spark.conf.set(key, value)
+    yield
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+@pytest.fixture(scope="module")
+def judge(spark, quick):
+    before = spark.catalog.currentDatabase()
+    spark.sql(f"create database if not exists {DATABASE}")
+    spark.catalog.setCurrentDatabase(DATABASE)
+    rows = {name: rows_of(kinds, place) for place, (name, kinds) in enumerate(TABLES.items())}
+    for name, table in rows.items():
+        spark.createDataFrame(table).coalesce(1).write.format("parquet").mode("overwrite").saveAsTable(
+            f"{DATABASE}.`{name}`"
+        )
+    spark.createDataFrame(rows_of(TABLES[VIEW], 5)).createOrReplaceTempView(VIEW)
+    yield Judge(spark, rows)
+    spark.catalog.dropTempView(VIEW)
+    spark.catalog.setCurrentDatabase(before)
+    spark.sql(f"drop database {DATABASE} cascade")
+
+
+def test_frames_in_place_of_tables_change_no_rows(judge):
+    for seed in range(QUERIES):
+        text = query_of(seed, seed % 4).text
+        found = judge.replaced(text)
+        if found is not None:
+            given = judge.run(text)
+            assert found == given, text
+            judge.tally.update(rows=len(given) > 0)
+    tally = judge.tally
+    assert tally["replaced"] > LEAST_REPLACED * tally["with tables"], tally
+    assert tally["rows"] > 0.5 * tally["replaced"], tally
+    assert tally["filtered"] > 0.05 * QUERIES, tally
+    assert tally["narrowed"] > 0.2 * QUERIES, tally
+
+
+@pytest.mark.skipif(IS_CONNECT, reason="Spark's parser is asked in its own process")
+def test_sparks_parser_finds_the_same_tables(spark):
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    relation = re.compile(r"'UnresolvedRelation \[([^\]]*)\]")
+    for seed in range(10 * QUERIES):
+        made = query_of(seed, seed % 4, is_timed=seed % 2 == 0)
+        plan = parser.parsePlan(made.text).toString()
+        theirs = Counter(tuple(found.lower().split(", ")) for found in relation.findall(plan))
+        tables = [one.name.parts for one in references(tokenize_statement(made.text)) if one.arguments is None]
+        ours = Counter(tuple(part.lower() for part in parts) for parts in tables)
+        assert not ours - theirs, made.text
+        assert all(len(parts) == 1 for parts in theirs - ours), made.text  # names of WITH
