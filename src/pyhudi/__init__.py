@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyhudi import errors
+    from pyhudi.statements.embedded import sql
     from pyhudi.table import (
         Filter,
         Records,
@@ -41,6 +42,7 @@ __all__ = [
     "pending",
     "register_key_generator",
     "register_merger",
+    "sql",
     "table_exists",
     "write_table",
 ]
@@ -52,6 +54,8 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("pyhudi.errors")
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("pyhudi")
+    if name == "sql":
+        return importlib.import_module("pyhudi.statements.embedded").sql
     if name in __all__:
         return getattr(importlib.import_module("pyhudi.table"), name)
     raise AttributeError(name)

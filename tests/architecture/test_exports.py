@@ -29,6 +29,7 @@ PUBLIC = {
     "pending",
     "register_key_generator",
     "register_merger",
+    "sql",
     "table_exists",
     "write_table",
 }

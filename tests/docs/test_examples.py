@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/guide.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/guide.md", "docs/sql.md"])
 def test_the_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = [block for block in BLOCK.findall((ROOT / page).read_text()) if "spark" not in block]

@@ -20,6 +20,7 @@ FUNCTIONS = {
         "open_table",
         "pending",
         "register_key_generator",
+        "sql",
         "table_exists",
         "write_table",
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pyhudi.cli import calling, reading, recovery, services
+from pyhudi.cli import calling, querying, reading, recovery, services
 from pyhudi.cli.arguments import FAILED, INTERRUPTED, TO_FIX, WRONG_CALL, AsJson, StorageOption
 from pyhudi.errors import HudiError, InvalidInput
 
@@ -21,7 +21,6 @@ __all__ = ["app", "demo", "doctor", "main"]
 NOT_BUILT = (
     "index",
     "upgrade",
-    "sql",
 )
 app = typer.Typer(
     name="pyhudi",
@@ -120,7 +119,15 @@ def _unbuilt(verb: str) -> None:
     app.command(verb, help=help_, rich_help_panel="Not built yet", context_settings=passing)(command)
 
 
-for _command in (*reading.COMMANDS, *services.COMMANDS, *recovery.COMMANDS, *calling.COMMANDS, doctor, demo):
+for _command in (
+    *reading.COMMANDS,
+    *querying.COMMANDS,
+    *services.COMMANDS,
+    *recovery.COMMANDS,
+    *calling.COMMANDS,
+    doctor,
+    demo,
+):
     app.command()(_command)
 
 for _verb in NOT_BUILT:

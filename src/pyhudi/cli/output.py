@@ -4,6 +4,7 @@ Only what was asked for goes to stdout. On a terminal tables are fitted to its w
 Whatever a table holds is text: no control character and no markup of it reaches the terminal.
 """
 
+import csv
 import json
 import math
 import os
@@ -20,9 +21,20 @@ from rich.text import Text
 from pyhudi.cli.checks import Check
 from pyhudi.engine.progress import printable
 
-__all__ = ["console", "print_checks", "print_facts", "print_grid", "print_json", "print_rows", "print_table"]
+__all__ = [
+    "console",
+    "print_checks",
+    "print_csv",
+    "print_facts",
+    "print_grid",
+    "print_json",
+    "print_json_lines",
+    "print_rows",
+    "print_table",
+]
 
 PIPE_WIDTH = 400
+_ROWS_AT_ONCE = 10_000
 _WIDE = 10_000
 """Columns of a terminal into which every table fits."""
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
@@ -140,6 +152,34 @@ def print_json(value: object) -> None:
     """Print one JSON document: numbers that JSON has not are texts, and so are bytes, dates and decimals."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n".join(printable(line) for line in text.split("\n")) + "\n")
+
+
+def print_json_lines(table: pa.Table) -> None:
+    """Print a JSON object for each row, a line each."""
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        for row in zip(*map(_values, map(_chunked, batch.columns)), strict=True):
+            named = _plain(dict(zip(table.column_names, row, strict=True)))
+            sys.stdout.write(printable(json.dumps(named, ensure_ascii=False, allow_nan=False)) + "\n")
+
+
+def print_csv(table: pa.Table) -> None:
+    """Print a heading and a line for each row; a null is empty, and values of several parts are JSON."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        columns = [[_cell(value) for value in _values(_chunked(column))] for column in batch.columns]
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _chunked(column: pa.Array) -> pa.ChunkedArray:
+    return pa.chunked_array([column])
+
+
+def _cell(value: object) -> object:
+    plain = _plain(value)
+    if isinstance(plain, dict | list):
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    return str(plain).lower() if isinstance(plain, bool) else plain
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

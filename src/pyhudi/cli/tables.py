@@ -21,6 +21,7 @@ __all__ = [
     "describe_rollback",
     "describe_savepoint",
     "hoodie_options",
+    "named_paths",
     "one_more",
     "open_named",
     "option_pairs",
@@ -54,11 +55,19 @@ def option_pairs(options: Sequence[str] | None) -> dict[str, str]:
     return _pairs("an option", options)
 
 
-def _pairs(what: str, options: Sequence[str] | None) -> dict[str, str]:
+def named_paths(tables: Sequence[str] | None) -> dict[str, str]:
+    """Read the `name=path` texts of `--table`.
+
+    Raises: InvalidInput for a text without `=`.
+    """
+    return _pairs("a table", tables, "name=path")
+
+
+def _pairs(what: str, options: Sequence[str] | None, shape: str = "key=value") -> dict[str, str]:
     pairs = [option.partition("=") for option in options or ()]
     for key, equals, _ in pairs:
         if not equals or not key:
-            raise InvalidInput(f"{what} is written key=value", option=key)
+            raise InvalidInput(f"{what} is written {shape}", option=key)
     return {key: value for key, _, value in pairs}
 
 

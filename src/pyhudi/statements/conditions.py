@@ -34,7 +34,7 @@ from pyhudi.statements.cursor import is_name
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlKind, SqlToken
 
-__all__ = ["columns_named", "fitting_condition", "pushed_condition"]
+__all__ = ["columns_named", "fitting_condition", "is_alike", "pushed_condition"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BEFORE_A_STAR = frozenset({"select", "distinct", "all"})
@@ -239,14 +239,15 @@ def _compares_alike(node: Expression, schema: pa.Schema) -> bool:
                 return False
             column, constants = compared
             type_ = check(column, schema)
-            return all(_is_alike(type_, constant) for constant in constants)
+            return all(is_alike(type_, constant) for constant in constants)
 
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(pt.is_string(type_) or pt.is_large_string(type_))
 
 
-def _is_alike(type_: pa.DataType, constant: Literal) -> bool:
+def is_alike(type_: pa.DataType, constant: Literal) -> bool:
+    """Return whether every engine compares values of a type with a constant in the same way."""
     is_whole = bool(pt.is_integer(constant.type))
     if _is_text(type_):
         return _is_text(constant.type)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyhudi.errors import ExpressionError, StatementError
 from pyhudi.predicate import Column, Expression, check, parse
 from pyhudi.predicate.model import rewrite, walk
+from pyhudi.statements.agreement import means_the_same
 from pyhudi.statements.model import Piece, TableName
 from pyhudi.statements.tokens import Dialect, SqlKind, tokenize_statement
 
@@ -65,7 +66,10 @@ class Scope:
             resolved = rewrite(
                 expression, lambda node: columns.get(node, node) or node if isinstance(node, Column) else node
             )
-            check(rewrite(resolved, self._beside), self._both)
+            beside = rewrite(resolved, self._beside)
+            check(beside, self._both)
+            if self.dialect is Dialect.DUCKDB and not means_the_same(beside, self._both):
+                return None
         except ExpressionError:
             return None
         return resolved

@@ -15,6 +15,7 @@ from pyhudi.statements.inserts import insert_rows
 from pyhudi.statements.merges import merge
 from pyhudi.statements.model import (
     AddColumns,
+    CallProcedure,
     ChangeColumn,
     CreateIndex,
     CreateTable,
@@ -39,6 +40,7 @@ from pyhudi.statements.model import (
     UnsetProperties,
     Update,
 )
+from pyhudi.statements.procedures import call_procedure
 from pyhudi.statements.row_changes import delete, update
 from pyhudi.table import WriteResult
 
@@ -82,6 +84,7 @@ def _of_indexes(statement: Any, runner: Runner) -> None:  # noqa: ANN401 - one o
 
 _VERBS: Final[dict[type, Callable[[Any, Runner], pa.Table | WriteResult | None]]] = {
     AddColumns: tables.add_columns_of,
+    CallProcedure: lambda statement, runner: call_procedure(runner, statement),
     ChangeColumn: tables.change_column,
     CreateIndex: _of_indexes,
     CreateTable: tables.create_table_of,

@@ -27,7 +27,6 @@ WAYS_ROUND: Final[Mapping[str, str]] = {
     "upgrade": f"{_BY_HUDI}, or write a new table with table_version=9",
     "downgrade": f"{_BY_HUDI}, or write a new table with table_version=8",
     "import_table": "pyhudi.write_table(path, rows, record_key=...) writes rows of any kind as a new table",
-    "sql": "pyhudi read TABLE --where EXPR filters rows; duckdb takes a scan: con.register(name, table.scan())",
 }
 """By verb, what to do until it is built."""
 

@@ -1,0 +1,61 @@
+"""What duckdb reads where a statement names a table: the rows of a scan, or of a frame that a user gave.
+
+Whatever is returned can be read more than once, as duckdb does where a query names a table twice. Start at
+`rows_of_scan`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.engine.frames import arrow_table
+from pyhudi.errors import InvalidInput
+from pyhudi.queries.scan import Scan
+from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
+from pyhudi.statements.relations import Reference
+from pyhudi.statements.tokens import SqlToken
+
+__all__ = ["read_of", "rows_of_frame", "rows_of_scan"]
+
+
+def read_of(tokens: tuple[SqlToken, ...], reference: Reference, schema: pa.Schema) -> dict[str, Any]:
+    """Return the arguments of `Table.scan` for one table of a query: the columns and the rows that it needs."""
+    names = columns_named(tokens, reference)
+    columns = None if names is None else [name for name in schema.names if name.lower() in names]
+    if columns is not None and not columns:  # only counted: any column has the number of rows
+        columns = schema.names[:1]
+    condition = pushed_condition(tokens, reference)
+    return {"columns": columns, "filter": None if condition is None else fitting_condition(condition, schema)}
+
+
+def rows_of_scan(scan: Scan) -> Any:  # noqa: ANN401 - a table or a dataset of Arrow, which has no types
+    """Return rows of a scan: a dataset over its base files, or, where logs have to be merged, a table in memory.
+
+    The dataset has the files that the scan's filter leaves, and all of their rows: duckdb filters again in any case.
+    """
+    if scan.plan.merged or scan.limit is not None:
+        return scan.to_arrow()
+    return replace(scan, plan=replace(scan.plan, predicate=None)).to_pyarrow_dataset()
+
+
+def rows_of_frame(frame: Any) -> Any:  # noqa: ANN401 - whatever a user has
+    """Return rows that a user gave: Arrow data, a DataFrame of any library, a dataset, dicts.
+
+    Raises: InvalidInput for anything else.
+    """
+    if isinstance(frame, pa.Table):
+        return frame
+    if hasattr(frame, "to_batches") and hasattr(frame, "scanner"):  # a dataset
+        return frame
+    if hasattr(frame, "to_arrow_table") and not hasattr(frame, "__arrow_c_stream__"):  # a relation of an older duckdb
+        return frame.to_arrow_table()
+    if hasattr(frame, "collect") and hasattr(frame, "lazy"):  # a LazyFrame of polars
+        frame = frame.collect()
+    if isinstance(frame, Iterable) and not hasattr(frame, "__arrow_c_stream__"):
+        rows = list(frame)
+        if all(isinstance(row, dict) for row in rows):
+            return pa.Table.from_pylist(rows)
+        raise InvalidInput("give a table, its path, Arrow data, a DataFrame or a list of dicts", found=type(frame))
+    return arrow_table(frame)
