@@ -170,7 +170,7 @@ def test_an_error_of_a_script_says_which_statement_and_where(trips):
 
 def test_table_functions_are_read(trips):
     text = "select count(*) as n from hudi_query_timeline('trips', 'false') t join range(9) r on r.range = 0"
-    assert pyhudi.sql(text, {"trips": trips}).to_pylist() == [{"n": 3}]
+    assert pyhudi.sql(text, {"trips": trips}).to_pylist() == [{"n": 2}]
     first = pyhudi.open_table(trips).history()["instant"].to_pylist()[1]
     text = f"select id, fare from hudi_table_changes('{trips}', 'latest_state', '{first}') where fare > 0"
     assert pyhudi.sql(text).to_pylist() == [{"id": 3, "fare": 31.0}]
