@@ -26,7 +26,7 @@ def run(folder):
         env={**environment, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
