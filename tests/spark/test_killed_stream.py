@@ -3,6 +3,7 @@ from tests.spark.killed_stream import COMMITS_A_LIFE, ROWS, chained
 
 
 @pytest.mark.all
+@pytest.mark.timeout(600)
 def test_tables_chained_by_a_stream_that_is_killed_agree_at_the_end(tmp_path):
     kills = 3
     done = chained(kills, tmp_path)

@@ -26,13 +26,14 @@ def run(folder):
         env={**environment, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
 
 
 @pytest.mark.all
+@pytest.mark.timeout(600)
 def test_a_pipeline_reads_tables_and_adds_to_tables(tmp_path):
     pytest.importorskip("yaml")
     (tmp_path / "flows").mkdir()
