@@ -90,11 +90,11 @@ def entry_of(runner: Runner, name: TableName) -> Entry:
 
 
 def options_of_writes(runner: Runner, entry: Entry) -> dict[str, str]:
-    """Return what acts on a write: the table's properties, over the session's options.
+    """Return what acts on a write: the session's options, over the properties of the table's entry.
 
     What says what the table is stands in its own properties, and is left out.
     """
-    said: Mapping[str, str] = {**runner.options(), **entry.properties}
+    said: Mapping[str, str] = {**entry.properties, **runner.options()}
     return {
         key: text
         for key, text in said.items()
