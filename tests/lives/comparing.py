@@ -33,6 +33,8 @@ def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None
     )
     for check in (*often, require_earliest) if is_whole else chance.sample(often, chance.choice((0, 1))):
         check(world, chance)
+    if is_whole:
+        require_past(world, chance, is_whole=True)
 
 
 def settle(table: Table, model: Model) -> None:
@@ -125,9 +127,10 @@ def require_found(world: World, chance: Random) -> None:
     require_same(world.table.lookup(world.keys(given)).to_pylist(), wanted, f"lookup({given})")
 
 
-def require_past(world: World, chance: Random) -> None:
-    """Read moments by their instants and by the clock."""
-    for moment in chance.sample(world.model.moments, min(2, len(world.model.moments))):
+def require_past(world: World, chance: Random, *, is_whole: bool = False) -> None:
+    """Read moments by their instants and by the clock: two of them, or with `is_whole` all."""
+    moments = world.model.moments
+    for moment in moments if is_whole else chance.sample(moments, min(2, len(moments))):
         require_moment(world, moment, moment.instant)
         if chance.random() < 0.3 and is_last_of_its_time(world.model, moment):
             # Version 6 knows when commits were requested only.

@@ -6,7 +6,7 @@ from tests.lives.model import Counts
 from tests.lives.rows import Row
 from tests.lives.setting import Setting
 from tests.lives.verbs.step import Step
-from tests.lives.verbs.writing import DeleteKeys, Upsert
+from tests.lives.verbs.writing import DeleteKeys, Insert, Upsert
 from tests.lives.world import World
 from tests.simulation.explorer.process import simulated
 
@@ -58,3 +58,13 @@ def test_what_promises_leave_open_is_settled_by_what_the_table_says_first() -> N
         for step in Life(0, setting, steps).steps:
             step.do(world)
         assert [one and one.row["ts"] for one in world.model.doubts["x", ("a",)]] == [None, 3]
+
+
+def test_a_dry_run_that_says_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.lives.verbs.step._DRY", 1)
+    steps = (Upsert(rows=(row("a"), row("b"))), DeleteKeys(keys=(("a",), ("c",))), Insert(rows=(row("d"),)))
+    with simulated():
+        world = World(Setting(table_type="cow", version=9))
+        assert [lived(world, step, is_whole=True) for step in steps] == [None] * 3
+        monkeypatch.setattr("pyhudi.actions.write.stored_keys_count", lambda write: 0)
+        assert "says 0 deletes, and 1 were deleted" in str(lived(world, DeleteKeys(keys=(("b",),)), is_whole=False))

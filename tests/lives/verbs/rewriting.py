@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tests.lives.model import Counts, Model, Place
 from tests.lives.rows import NOWHERE, Row, Where, draw_row, draw_rows, draw_where, literal, table_of
@@ -19,6 +19,7 @@ Assignments = tuple[tuple[str, object], ...]
 class Update(Write):
     """Set columns of the rows for which a condition is true, also the ordering column, also to less."""
 
+    planned: ClassVar[tuple[tuple[str, str], ...]] = (("updates", "updated"),)
     set: Assignments = ()
     where: Where = NOWHERE
 
@@ -80,7 +81,14 @@ class Merge(Write):
         return " and ".join(f"t.{name} = s.{name}" for name in (*world.setting.key, *self.equated))
 
     def apply(self, table: Table, world: World) -> Any:
-        builder = table.merge(table_of(self.rows, world.model.columns), on=self.on(world), options=self.options(world))
+        return self._merged(table, world, dry_run=False)
+
+    def dry(self, table: Table, world: World) -> Any:
+        return self._merged(table, world, dry_run=True)
+
+    def _merged(self, table: Table, world: World, *, dry_run: bool) -> Any:
+        rows, options = table_of(self.rows, world.model.columns), self.options(world)
+        builder = table.merge(rows, on=self.on(world), options=options, dry_run=dry_run)
         for clause in self.clauses:
             builder = with_clause(builder, clause)
         return builder.execute()

@@ -1,8 +1,9 @@
 """What a verb is to a life: something that can be drawn, done and expected. Start at `Step`."""
 
+import zlib
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Self
+from typing import Any, ClassVar, Final, Self
 
 from tests.lives.model import Counts, Model
 from tests.lives.rows import Row
@@ -11,6 +12,9 @@ from tests.lives.world import World, Wrong
 
 from pyhudi.errors import Conflict, HudiError
 from pyhudi.table import Table
+
+_DRY: Final = 0.25
+"""How many of the writes are planned first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,34 @@ class Write(Step):
 
     more: Options = ()
     """Options of this write alone."""
+    planned: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Counts that its dry run knows: their names in the plan, and in the result."""
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        """Do it; now and then a dry run comes first, and what it says is compared with what is done."""
+        is_tried = table is None and Random(zlib.crc32(repr(self).encode())).random() < _DRY
+        plan = self._tried(world) if is_tried else None
+        result = Step.do(self, world, table)
+        if plan is None or result is None:
+            return result
+        for name, done in self.planned:
+            if getattr(plan, name) != getattr(result, done):
+                raise Wrong(f"the dry run says {getattr(plan, name)} {name}, and {getattr(result, done)} were {done}")
+        paths = {path.rpartition("/")[0] for path in result.files}
+        if not paths <= {*plan.partitions}:
+            raise Wrong(f"the dry run says that it writes to {plan.partitions}, and it wrote to {sorted(paths)}")
+        return result
+
+    def _tried(self, world: World) -> Any:
+        """Return the plan; None where there is none, or where the write is refused."""
+        before = world.paths()
+        try:
+            plan = self.dry(world.table, world)
+        except self.refusals(world):
+            return None
+        if world.paths() != before and not world.has_dead_writer:
+            raise Wrong(f"a dry run left or took files: {sorted(world.paths() ^ before)}")
+        return plan
 
     def options(self, world: World) -> dict[str, object]:
         """Return the options of this write."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from tests.lives.model import Counts, Key, Model
 from tests.lives.rows import ADDED, COLUMNS, NOWHERE, Row, Where, draw_rows, draw_where, table_of
@@ -71,6 +71,7 @@ class AddColumn(RowsWrite):
 class Insert(RowsWrite):
     """Insert rows; without a policy only keys that are not stored, as others would be there twice."""
 
+    planned: ClassVar[tuple[tuple[str, str], ...]] = (("inserts", "inserted"), ("rejected", "rejected"))
     duplicates: str = "none"
 
     @classmethod
@@ -107,6 +108,8 @@ class Insert(RowsWrite):
 @dataclass(frozen=True, slots=True)
 class BulkInsert(RowsWrite):
     """Insert rows whose keys are not stored."""
+
+    planned: ClassVar[tuple[tuple[str, str], ...]] = (("inserts", "inserted"),)
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
@@ -163,6 +166,7 @@ class DeleteRows(RowsWrite):
 class DeleteKeys(Write):
     """Delete keys wherever they are."""
 
+    planned: ClassVar[tuple[tuple[str, str], ...]] = (("deletes", "deleted"), ("not_stored", "not_stored"))
     keys: tuple[Key, ...] = ()
 
     @classmethod
@@ -193,6 +197,7 @@ class DeleteKeys(Write):
 class DeleteWhere(Write):
     """Delete the rows for which a condition is true."""
 
+    planned: ClassVar[tuple[tuple[str, str], ...]] = (("deletes", "deleted"),)
     where: Where = NOWHERE
 
     @classmethod
