@@ -18,9 +18,9 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time
 from pyhudi.timeline.instant import InstantTime
-from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits
+from pyhudi.timeline.view import HOLLOW_COMMITS, HollowCommits, Timeline
 
-__all__ = ["AS_OF", "BEGIN", "END", "FILTER", "QUERY_TYPE", "plan_read"]
+__all__ = ["AS_OF", "BEGIN", "COLUMNS", "END", "FILTER", "QUERY_TYPE", "plan_read"]
 
 QUERY_TYPE: Final = option(
     "hoodie.datasource.query.type",
@@ -52,8 +52,10 @@ COLUMNS: Final = option("pyhudi.columns", "", "Columns to read, separated by com
 _EARLIEST: Final = "earliest"
 
 
-def plan_read(state: TableState, settings: Settings, predicate: Expression | None = None) -> ReadPlan:
-    """Choose what the options ask to be read.
+def plan_read(
+    state: TableState, settings: Settings, predicate: Expression | None = None, *, timeline: Timeline | None = None
+) -> ReadPlan:
+    """Choose what the options ask to be read; a snapshot is that of `timeline`, where one is given.
 
     Raises: InvalidInput, OptionError, ExpressionError, NotBuilt, SnapshotExpired, HistoryExpired.
     """
@@ -66,10 +68,9 @@ def plan_read(state: TableState, settings: Settings, predicate: Expression | Non
         if settings.has(wrong):
             raise OptionError("this belongs to query type incremental", key=wrong.key, query_type=kind)
     when = settings.get(AS_OF)
-    timeline = pin_requested(state, when) if when else pin(state, None)
     return plan_snapshot(
         state,
-        timeline,
+        pin_requested(state, when) if when else timeline or pin(state, None),
         columns=columns,
         predicate=predicate,
         is_read_optimized=kind == "read_optimized",

@@ -1,12 +1,13 @@
 """The data source `hudi` that Spark finds by itself: reads without `install`.
 
 Spark imports this in its Python workers when any Python data source is used, so nothing heavy is imported before a
-table is read. It has no session: only the options given to it count. Start at `HudiSource`.
+table is read. It has no session: only the options given to it count. Spark's catalog keeps no option of a table, but
+it keeps the metadata of columns, so that the first column says where the table is. Start at `HudiSource`.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyhudi.errors import InvalidInput, NotBuilt
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiReader", "HudiSource"]
 
-_INSTALL = "call pyhudi.spark.install(spark) first, or use pyhudi.spark.write(df, path)"
+PATH: Final = "pyhudi.path"
+"""Metadata of the first column: the table's base path."""
+_INSTALL: Final = "call pyhudi.spark.install(spark) first, or use pyhudi.spark.write(df, path)"
 
 
 @dataclass
@@ -47,17 +50,23 @@ class HudiSource(DataSource):
         return "hudi"
 
     def schema(self) -> "StructType":
-        """Return the columns of what the options ask for."""
+        """Return the columns of what the options ask for; the first one says where the table is.
+
+        CREATE TABLE gives its properties among the options, which are none of a read.
+        """
         import pyarrow as pa
 
         from pyhudi.spark.types import to_spark
 
-        plan = _planned(self.options)
-        return to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
+        is_entry = "location" in self.options
+        plan = _planned({"path": self.options["path"]} if is_entry else self.options)
+        columns = to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
+        columns.fields[0].metadata = {PATH: plan.state.storage.url}
+        return columns
 
     def reader(self, schema: "StructType") -> "HudiReader":
         """Return the reader; its schema is the table's, or the columns that the user asked for."""
-        return HudiReader(self.options, schema)
+        return HudiReader({**_path_in(schema), **self.options}, schema)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "GatheringWriter":
         """Return what adds rows that say where they go, as `pyhudi.spark.into` makes them.
@@ -127,5 +136,15 @@ def _planned(options: Mapping[str, str]) -> "ReadPlan":
     given = as_spelled(options)
     path = given.pop("path", None)
     if not isinstance(path, str):
-        raise InvalidInput("give one path: the table's base path", paths=given.get("paths"))
+        raise InvalidInput(
+            "give one path: the table's base path; a catalog table that another engine registered is read after"
+            " pyhudi.spark.install(spark)",
+            paths=given.get("paths"),
+        )
     return plan_read(open_table(path).state, Settings.of(given))
+
+
+def _path_in(schema: "StructType") -> dict[str, str]:
+    """Return where a catalog table is, as an option; nothing for other columns."""
+    path = schema.fields[0].metadata.get(PATH) if schema.fields else None
+    return {"path": path} if isinstance(path, str) else {}

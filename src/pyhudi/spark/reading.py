@@ -14,6 +14,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, to_expression
 from pyhudi.queries.scan import Scan
+from pyhudi.queries.snapshot import ReadPlan
 from pyhudi.queries.source_options import plan_read
 from pyhudi.spark.session import require_session, session_options
 from pyhudi.table import open_table
@@ -21,7 +22,7 @@ from pyhudi.table import open_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["explain", "read"]
+__all__ = ["explain", "read", "read_planned"]
 
 
 def read(
@@ -74,9 +75,15 @@ def _scan(
     Raises: TableNotFound, InvalidInput, OptionError, NotBuilt.
     """
     state = open_table(path, storage_options=storage_options).state
-    storage = state.storage
-    return Scan(
-        plan=plan_read(state, Settings.of(options, session), predicate),
-        engine=LocalEngine(storage),
-        engine_on=lambda spark: engine_on(spark, storage),
-    )
+    return _scan_of(plan_read(state, Settings.of(options, session), predicate))
+
+
+def read_planned(spark: "SparkSession", plan: ReadPlan) -> "DataFrame":
+    """Return a lazy frame of what was planned."""
+    frame: DataFrame = _scan_of(plan).to_spark(spark)
+    return frame
+
+
+def _scan_of(plan: ReadPlan) -> Scan:
+    storage = plan.storage
+    return Scan(plan=plan, engine=LocalEngine(storage), engine_on=lambda spark: engine_on(spark, storage))

@@ -14,6 +14,7 @@ from pyhudi.commit.call import OPERATION
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError
 from pyhudi.spark.base_path import base_path
+from pyhudi.spark.notes import Hook, Method
 from pyhudi.spark.session import is_connect, session_options
 from pyhudi.spark.streaming import StreamingSink
 from pyhudi.spark.writing import write_settings
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Hook", "stream_hooks"]
-
-Method = Callable[..., Any]
-Hook = tuple[type, str, Callable[[Method], Method]]
-"""A class, the name of its method, and what makes the new method of the old one."""
+__all__ = ["stream_hooks"]
 
 _FORMATS: Final = frozenset({"hudi", "org.apache.hudi"})
 _ASKED: Final = "_pyhudi_asked"

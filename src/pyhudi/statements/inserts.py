@@ -24,7 +24,7 @@ from pyhudi.statements.targets import Target, options_of_writes, target_of
 if TYPE_CHECKING:
     from pyhudi.table import WriteResult
 
-__all__ = ["insert_rows"]
+__all__ = ["OVERWRITE_MODE", "insert_rows"]
 
 INTO_OPERATION: Final = option(
     "hoodie.spark.sql.insert.into.operation",
