@@ -15,7 +15,7 @@ from pyhudi.queries.snapshot import pin, pin_requested
 from pyhudi.queries.source_options import COLUMNS, plan_read
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.spark.parameters import with_arguments
-from pyhudi.spark.reading import read, read_planned
+from pyhudi.spark.reading import frame_of_read, read
 from pyhudi.spark.releases import frame_of
 from pyhudi.spark.session import session_options
 from pyhudi.statements.api import Catalog, Entry, Runner
@@ -102,7 +102,7 @@ class _Reads:
             options[COLUMNS.key] = ",".join(columns)
         settings = Settings.of(options, self._session)
         plan = plan_read(state, settings, self._condition(reference, schema), timeline=timeline)
-        return read_planned(self._spark, plan)
+        return frame_of_read(self._spark, plan)
 
     def _opened_at(self, location: str) -> "tuple[TableState, Timeline]":
         """Return a table and the moment at which the query reads it."""

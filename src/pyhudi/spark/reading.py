@@ -22,7 +22,7 @@ from pyhudi.table import open_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["explain", "read", "read_planned"]
+__all__ = ["explain", "frame_of_read", "read"]
 
 
 def read(
@@ -78,7 +78,7 @@ def _scan(
     return _scan_of(plan_read(state, Settings.of(options, session), predicate))
 
 
-def read_planned(spark: "SparkSession", plan: ReadPlan) -> "DataFrame":
+def frame_of_read(spark: "SparkSession", plan: ReadPlan) -> "DataFrame":
     """Return a lazy frame of what was planned."""
     frame: DataFrame = _scan_of(plan).to_spark(spark)
     return frame

@@ -14,14 +14,15 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import types
 
-from pyhudi.errors import ExpressionError
+from pyhudi.errors import ExpressionError, TableExists
 from pyhudi.spark.frames import framed
 from pyhudi.spark.names import FORMATS, SparkCatalog, quoted, string, type_text
 from pyhudi.spark.parameters import with_arguments, with_views
+from pyhudi.spark.reading import read
 from pyhudi.spark.releases import frame_of
 from pyhudi.spark.session import session_options
 from pyhudi.spark.types import from_spark, to_spark
-from pyhudi.statements.model import CallProcedure, Statement
+from pyhudi.statements.model import CallProcedure, Statement, TableName
 from pyhudi.statements.parse import Head, head_of, read_statement
 from pyhudi.statements.procedures import PROCEDURES, call_procedure
 from pyhudi.statements.references import is_query
@@ -130,6 +131,32 @@ class SparkRunner:
     def quoted(self, *parts: str) -> str:
         """Return a name, quoted."""
         return quoted(*parts)
+
+    # --- what procedures need beside that
+
+    @property
+    def session(self) -> "SparkSession":
+        """Return the session, which does the work of table services."""
+        return self._spark
+
+    def read(self, location: str, options: Mapping[str, str], columns: tuple[str, ...] = ()) -> "DataFrame":
+        """Return the rows of a table, by the options of the data source; without names all columns."""
+        rows = read(self._spark, location, options)
+        return rows.select(*map(quoted, columns)) if columns else rows
+
+    def make_view(self, name: str, rows: "DataFrame", *, is_replace: bool, is_global: bool) -> None:
+        """Keep rows as a temporary view.   Raises: TableExists without `is_replace`."""
+        shown = f"global_temp.{name}" if is_global else name
+        if not is_replace and self._spark.catalog.tableExists(shown):
+            raise TableExists("there is a view or table of this name; say replace => true", view=shown)
+        if is_global:
+            rows.createOrReplaceGlobalTempView(name)
+        else:
+            rows.createOrReplaceTempView(name)
+
+    def save_table(self, name: TableName, rows: "DataFrame", mode: str) -> None:
+        """Store rows as a table of the session's default format."""
+        rows.write.mode(mode).saveAsTable(quoted(*name.parts))
 
     # --- what the session asks
 
