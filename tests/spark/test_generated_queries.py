@@ -1,6 +1,5 @@
 """Queries by chance on Spark: with frames in place of tables, and without what WHERE leaves out, they give the same."""
 
-import datetime
 import os
 import re
 from collections import Counter
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from tests.amounts import amount
-from tests.statements.generating import DATABASE, TABLES, VIEW, query_of
+from tests.statements.generating import DATABASE, TABLES, VIEW, query_of, rows_of
 
 from pyhudi.predicate import mask, parse
 from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
@@ -23,30 +22,12 @@ LEAST_REPLACED = 0.7
 """The part of all queries with tables that must run with frames; the rest runs as it is."""
 IS_CONNECT = bool(os.environ.get("PYHUDI_TEST_CONNECT"))
 
-_ARROW = {"number": pa.float64(), "text": pa.string(), "date": pa.date32(), "truth": pa.bool_()}
-_VALUES = {
-    "number": [1.0, 2.0, 3.25, None, 0.0, -1.0, 2.0],
-    "text": ["oslo", "rome", None, "o%", "{h0}", "it's", "oslo"],
-    "date": [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 3), *[datetime.date(2023, 12, 31)] * 4],
-    "truth": [True, False, None, True, False, True, None],
-}
 _QUICK = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
 }
-
-
-def rows_of(kinds, offset):
-    """Return seven rows; each column is turned by another count."""
-    columns = {}
-    for place, (name, kind) in enumerate(kinds.items()):
-        turn = (place + offset) % 7
-        columns[name] = pa.array([*_VALUES[kind][turn:], *_VALUES[kind][:turn]], _ARROW[kind])
-    if "id" in columns:
-        columns["id"] = pa.array(range(offset, offset + 7), pa.int64())
-    return pa.table(columns)
 
 
 @dataclass
@@ -129,6 +110,7 @@ def judge(spark, quick):
     spark.sql(f"drop database {DATABASE} cascade")
 
 
+@pytest.mark.timeout(7200)  # for as many queries as the figures have
 def test_frames_in_place_of_tables_change_no_rows(judge):
     for seed in range(QUERIES):
         text = query_of(seed, seed % 4).text

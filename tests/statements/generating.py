@@ -4,13 +4,15 @@ A maker knows which columns stand in scope, so that nearly all queries run; the 
 Rows come out in any order unless all columns are sorted by, and sums are of quarters, so that they are exact.
 """
 
+import datetime
 import random
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
-__all__ = ["DATABASE", "TABLES", "VIEW", "MadeQuery", "made_queries", "query_of"]
+__all__ = ["DATABASE", "TABLES", "VIEW", "MadeQuery", "made_queries", "query_of", "rows_of"]
 
 DATABASE = "judged"
 TABLES: dict[str, dict[str, str]] = {
@@ -22,6 +24,14 @@ TABLES: dict[str, dict[str, str]] = {
 """The tables of the database: kinds of columns by name."""
 VIEW = "cities"
 """A temporary view has this name as well, with other rows; its columns are those of the table."""
+
+_ARROW = {"number": pa.float64(), "text": pa.string(), "date": pa.date32(), "truth": pa.bool_()}
+_VALUES = {
+    "number": [1.0, 2.0, 3.25, None, 0.0, -1.0, 2.0],
+    "text": ["oslo", "rome", None, "o%", "{h0}", "it's", "oslo"],
+    "date": [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 3), *[datetime.date(2023, 12, 31)] * 4],
+    "truth": [True, False, None, True, False, True, None],
+}
 
 Column: TypeAlias = tuple[str, str]
 """How a column is written, and its kind."""
@@ -407,6 +417,17 @@ class _Maker:
                 f"case when {column} = {constant} and true then true else false end",
             )
         )
+
+
+def rows_of(kinds: dict[str, str], offset: int) -> pa.Table:
+    """Return seven rows; each column is turned by another count."""
+    columns = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        turn = (place + offset) % 7
+        columns[name] = pa.array([*_VALUES[kind][turn:], *_VALUES[kind][:turn]], _ARROW[kind])
+    if "id" in columns:
+        columns["id"] = pa.array(range(offset, offset + 7), pa.int64())
+    return pa.table(columns)
 
 
 def query_of(seed: int, size: int, *, is_timed: bool = False) -> MadeQuery:

@@ -229,6 +229,7 @@ def test_a_block_is_simple_where_where_sees_the_rows_and_columns_of_one_table():
         "from a |> where y = 1",
         "from a insert into b select x where y = 1 insert into c select x where y = 2",
         "table a",
+        "from a where x = 1 select y where z = 2",
         "select x from a where window or y = 1",
     ):
         assert not only(text).block.is_simple, text

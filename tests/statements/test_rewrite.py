@@ -60,6 +60,7 @@ def test_columns_lose_the_database_of_their_table(text, new):
         "select 1 from db.t where exists (select 1 from (select 1) as t where db.t.x = t.x)",
         "with c as (select 1) select 1 from db.t where exists (select 1 from c as t where db.t.x = t.x)",
         "select 1 from db.t where exists (from c t select 1 where db.t.x = t.x)",
+        "select 1 from db.t where exists (from c t |> where db.t.x = t.x)",
         "select 1 from db.t lateral view explode(x) t as y where db.t.y = 1",
         "select (select db.t.x) from db.t",
     ],
