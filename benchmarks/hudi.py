@@ -29,7 +29,7 @@ _COMMITS = 50
 _KEYS_A_COMMIT = 1000
 _SAME, _DEFAULTS = "Apache Hudi, our settings", "Apache Hudi, its defaults"
 _NOTE = (
-    "Not the same Spark: pyhudi needs 4.0 or newer, and Maven Central has no bundle of Apache Hudi for Spark 4. "
+    "Not the same Spark, as in spark35_*: Maven Central has no bundle of Apache Hudi for Spark 4. "
     f"This is pyhudi on Spark {version('pyspark')} beside Apache Hudi {NEWEST} on "
     f"Spark {PACKAGES[0].removeprefix('pyspark==')}."
 )
