@@ -659,3 +659,13 @@ def test_a_merge_is_what_sql_says_row_by_row(stored, source, clauses):
     assert builder.rows_of(table, "uuid", "city", "fare") == sorted(
         merged_row_by_row(stored, source, clauses), key=repr
     )
+
+
+def test_a_source_whose_partition_is_null_in_every_row_is_matched():
+    table = TableBuilder("cow").create()
+    table.upsert(trips(trip("a", None), trip("b", None)))
+    source = [{"uuid": "a", "ts": 2, "rider": None, "fare": 2.0, "city": None}]
+    merge = table.merge(source, on="t.uuid = s.uuid and t.city = s.city").when_matched_update_all()
+    assert merge.execute().updated == 1
+    rows = table.scan(["uuid", "rider", "fare"]).to_arrow().sort_by("uuid").to_pylist()
+    assert rows[0] == {"uuid": "a", "rider": None, "fare": 2.0}

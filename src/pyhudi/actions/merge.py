@@ -199,7 +199,7 @@ class _Merge:
         partitions = _partition_columns(config)
         sides = Sides(
             target=target,
-            source=_as_stored(given),
+            source=_as_stored(given, target),
             fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
             dropped=partitions if config.drops_partition_columns else (),
         )
@@ -322,8 +322,14 @@ def _null_safe(term: Expression) -> Expression:
     return replace(term, operator=Operator.SAME) if isinstance(term, Binary) else term
 
 
-def _as_stored(schema: pa.Schema) -> pa.Schema:
-    """Return the source's columns the types that tables have; a column of nulls alone has none yet."""
+def _as_stored(schema: pa.Schema, target: pa.Schema) -> pa.Schema:
+    """Return the source's columns the types that tables have; one of nulls alone has that of the target's column."""
+    known = {field.name: field.type for field in target}
+    typed = [
+        field.with_type(known.get(field.name, field.type)) if pa.types.is_null(field.type) else field
+        for field in schema
+    ]
+    schema = pa.schema(typed)
     fields = [field for field in schema if not pa.types.is_null(field.type)]
     stored = to_table_schema(pa.schema(fields))
     return pa.schema([field if pa.types.is_null(field.type) else stored.field(field.name) for field in schema])
