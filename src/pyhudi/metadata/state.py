@@ -7,7 +7,7 @@ before the action does; what it says of an action that is not completed is there
 Spec: format/metadata-table 1, 8.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -87,13 +87,25 @@ class MetadataTable:
         Cost:   a listing of the partition's directory, once.
         Raises: CorruptData where a file group is missing; FileMissing where there is no metadata table any more.
         """
-        if partition not in self._slices:
-            where = PartitionPath(partition)
-            found = latest_file_slices(storage_index(self.state, self.timeline).files([where]), self.timeline, {})
-            self.state.storage.head(PROPERTIES_PATH)  # gone, where the metadata table is being dropped
-            file_groups_count([one.group.file_id for one in found])
-            self._slices[partition] = found
+        self.read_file_groups([partition])
         return self._slices[partition]
+
+    def read_file_groups(self, partitions: Iterable[MetadataPartition]) -> None:
+        """Read the file groups of several partitions, which are then known.
+
+        Cost:   a listing of each directory, several at once, and one look whether the metadata table is there.
+        Raises: as `file_groups`.
+        """
+        missing = [one for one in dict.fromkeys(partitions) if one not in self._slices]
+        if not missing:
+            return
+        files = storage_index(self.state, self.timeline).files([PartitionPath(one) for one in missing])
+        found = latest_file_slices(files, self.timeline, {})
+        self.state.storage.head(PROPERTIES_PATH)  # gone, where the metadata table is being dropped
+        for partition in missing:
+            slices = [one for one in found if one.group.partition == partition]
+            file_groups_count([one.group.file_id for one in slices])
+            self._slices[partition] = slices
 
 
 def metadata_state(state: TableState) -> TableState:

@@ -84,9 +84,10 @@ class MetadataCommit:
         version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
         logs: list[GroupLog] = []
         records = self.records(state)
-        for one in (as_defined(state, made) for made in records):
-            if len(one.keys):
-                logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
+        changed = [one for one in (as_defined(state, made) for made in records) if len(one.keys)]
+        table.read_file_groups(one.partition for one in changed)
+        for one in changed:
+            logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
         is_early = table.state.layout.timeline_layout > 1
         self._prepared = _Prepared(
             revision=revision,
