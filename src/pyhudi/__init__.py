@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyhudi import errors
-    from pyhudi.statements.embedded import sql
+    from pyhudi.statements.embedded import run_sql as sql
     from pyhudi.table import (
         Filter,
         Records,
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("pyhudi")
     if name == "sql":
-        return importlib.import_module("pyhudi.statements.embedded").sql
+        return importlib.import_module("pyhudi.statements.embedded").run_sql
     if name in __all__:
         return getattr(importlib.import_module("pyhudi.table"), name)
     raise AttributeError(name)

@@ -4,7 +4,6 @@ A catalog is a dictionary of tables, which lives as long as its runner. Start at
 """
 
 import importlib.util
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -128,8 +127,8 @@ class DuckRunner:
         if isinstance(given, Table):
             self._opened[given.path] = given
             self.catalog.add(name, given.path)
-        elif isinstance(given, str | os.PathLike):
-            self.catalog.add(name, os.fspath(given))
+        elif isinstance(given, str) or hasattr(given, "__fspath__"):
+            self.catalog.add(name, str(given))
         else:
             self._frames[name.lower()] = rows_of_frame(given)
 

@@ -1,6 +1,6 @@
 """SQL without Spark: what `pyhudi.sql` and the command `pyhudi sql` run.
 
-Start at `sql`.
+Start at `run_sql`.
 """
 
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ from pyhudi.statements.verbs import run
 if TYPE_CHECKING:
     from pyhudi.table.types import Options
 
-__all__ = ["run_script", "sql"]
+__all__ = ["run_script", "run_sql"]
 
 _BEFORE_A_PATH: Final = ("from", "join", "into", "update", "table", "using")
 
 
-def sql(
+def run_sql(
     text: str,
     tables: Mapping[str, Any] | None = None,
     options: "Options | None" = None,
@@ -61,7 +61,7 @@ def sql(
 def run_script(text: str, runner: DuckRunner) -> pa.Table:
     """Run statements one after the other; the rows of the last one come back.
 
-    Raises: as `sql`; statements before one that fails stay done.
+    Raises: as `run_sql`; statements before one that fails stay done.
     """
     pieces = split(text, runner.dialect)
     if not pieces:
