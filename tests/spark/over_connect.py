@@ -44,7 +44,7 @@ def surface(spark, path):
     only = spark.read.format("hudi").option("pyhudi.filter", "city = 'a'").load(path)
     assert (len(only.inputFiles()), only.count()) == (1, 5)
     assert refused(lambda: rows.write.format("hudi").options(**OPTIONS).save(path), HudiError)
-    assert refused(lambda: spark.sql("DELETE FROM trips WHERE id = 'k0'"))
+    statements(spark, path)
     assert refused(lambda: pyhudi.spark.streaming_sink(path)(rows, 0), HudiError)
 
 
@@ -67,6 +67,21 @@ def stream(spark, path, folder):
         ]
         assert both[0] == both[1], both
     assert len(pyhudi.open_table(f"{folder}/copy").inspect.commits()) == 2
+
+
+def statements(spark, path):
+    """Change and query a catalog table, with arguments and frames."""
+    spark.sql(f"CREATE TABLE by_name USING hudi LOCATION '{path}'")
+    changed = spark.sql("UPDATE by_name SET fare = 5 WHERE id = :id", args={"id": "k0"}).collect()
+    assert changed[0].num_updated_rows == 1, changed
+    source = spark.createDataFrame([("k0", 7.0)], "id string, fare double")
+    merge = "MERGE INTO by_name t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET fare = s.fare"
+    assert spark.sql(merge, source=source).collect()[0].num_updated_rows == 1
+    found = spark.sql("SELECT id, fare FROM by_name WHERE city = ? AND fare > ?", args=["a", 6.0])
+    assert (len(found.inputFiles()), [row.id for row in found.collect()]) == (1, ["k0"])
+    assert spark.sql("SELECT count(*) AS n FROM {rows} JOIN by_name USING (id)", rows=source).collect()[0].n == 1
+    assert spark.table("by_name").count() == 11
+    spark.sql("DROP TABLE by_name")
 
 
 def main(folder):
