@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi.errors import OptionError, PackageMissing, PathNotShared, WorkerMismatch
+from pyhudi.errors import NotBuilt, OptionError, PackageMissing, PathNotShared, WorkerMismatch
 from pyhudi.spark import session
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import (
@@ -140,3 +140,11 @@ def test_an_unknown_option_of_the_session_is_refused(spark, tmp_path, confs):
     confs("spark.hoodie.combine.before.insertt", "true")
     with pytest.raises(OptionError, match=r"did you mean hoodie\.combine\.before\.insert"):
         _twice_the_same_key(spark, tmp_path, {})
+
+
+def test_connect_of_an_old_release_is_refused_by_name(monkeypatch):
+    client = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    session.require_session(client)
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
+    with pytest.raises(NotBuilt, match="classic session"):
+        session.require_session(client)

@@ -65,7 +65,7 @@ def frame_of(session: SparkSession, rows: pa.Table, schema: spark.StructType | N
         return session.createDataFrame(sent, target)
     if not sent.num_rows:
         return session.createDataFrame([], target)
-    return (_classic_frame_of if _has_jvm(session) else _connect_frame_of)(session, sent, target)
+    return _classic_frame_of(session, sent, target)
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:
@@ -76,9 +76,6 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     if _HAS_ARROW:
         return frame.toArrow()
     private: Any = frame
-    if not _has_jvm(frame.sparkSession):
-        client = private._session.client
-        return client.to_table(private._plan.to_proto(client))[0]
     batches = private._collect_as_arrow()
     return pa.Table.from_batches(batches) if batches else from_spark(frame.schema).empty_table()
 
@@ -116,7 +113,7 @@ def placed_by_id(frame: DataFrame, partitions_count: int, place: Column) -> Data
 def frame_of_plan(session: SparkSession, plan: object) -> DataFrame:
     """Return a frame of Connect for a plan of Connect."""
     kind = importlib.import_module("pyspark.sql.connect.dataframe").DataFrame
-    made: DataFrame = kind(plan, session) if _HAS_ARROW else kind.withPlan(plan, session)
+    made: DataFrame = kind(plan, session)
     return made
 
 
@@ -130,18 +127,9 @@ def _classic_frame_of(session: SparkSession, rows: pa.Table, schema: spark.Struc
     def read(file: str) -> Any:  # noqa: ANN401 - an object of the JVM
         return jvm.PythonSQLUtils.readArrowStreamFromFile(file)
 
-    batches: Iterator[pa.RecordBatch] = iter(rows.to_batches(private._jconf.arrowMaxRecordsPerBatch()))
+    most = private._jconf.arrowMaxRecordsPerBatch()
+    batches: Iterator[pa.RecordBatch] = iter(rows.to_batches(most if most > 0 else None))
     sent = private._sc._serialize_to_jvm(batches, ArrowStreamSerializer(), read, jvm.ArrowIteratorServer)
     frame: Any = DataFrame
     made: DataFrame = frame(jvm.PythonSQLUtils.toDataFrame(sent, schema.json(), private._jsparkSession), session)
     return made
-
-
-def _has_jvm(session: SparkSession) -> bool:
-    """Return whether this is a classic session."""
-    return hasattr(session, "_jsparkSession")
-
-
-def _connect_frame_of(session: SparkSession, rows: pa.Table, schema: spark.StructType) -> DataFrame:
-    local: Any = importlib.import_module("pyspark.sql.connect.plan").LocalRelation
-    return frame_of_plan(session, local(rows, schema=schema.json()))

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from pyhudi.errors import FileMissing, InvalidInput, PackageMissing, PathNotShared, WorkerMismatch
+from pyhudi.errors import FileMissing, InvalidInput, NotBuilt, PackageMissing, PathNotShared, WorkerMismatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +35,7 @@ __all__ = [
 _PREFIX = "spark."
 
 _FLOOR = (3, 5)
+_CONNECT_FLOOR = (4, 0)
 _PROBE_TASKS = 4
 
 
@@ -57,11 +58,8 @@ def require_pyspark() -> None:
     for package in ("pyspark", "pandas"):
         if importlib.util.find_spec(package) is None:
             raise PackageMissing("install pyhudi[spark] to work on spark", package=package)
-    import pyspark
-
-    version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-    if version < _FLOOR:
-        raise PackageMissing("install pyspark 3.5 or newer", package="pyspark", version=pyspark.__version__)
+    if _release() < _FLOOR:
+        raise PackageMissing("install pyspark 3.5 or newer", package="pyspark", version=metadata.version("pyspark"))
 
 
 def set_worker_python() -> None:
@@ -81,12 +79,14 @@ def set_worker_python() -> None:
 def require_session(spark: object) -> None:
     """Check that this is a session, classic or of Spark Connect.
 
-    Raises: InvalidInput.
+    Raises: InvalidInput; NotBuilt for Spark Connect of 3.5, which cannot keep rows while they are written.
     """
     if not any(
         kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(spark).__mro__
     ):
         raise InvalidInput("spark is a SparkSession", type=type(spark).__name__)
+    if type(spark).__module__.startswith("pyspark.sql.connect") and _release() < _CONNECT_FLOOR:
+        raise NotBuilt("pyhudi needs pyspark 4.0 or newer over Spark Connect; use a classic session")
 
 
 def is_connect(spark: "SparkSession") -> bool:
@@ -154,6 +154,12 @@ def _probe(task: int, *, storage: Any, path: str) -> Worker:  # noqa: ANN401 - a
     except FileMissing:
         probe = None
     return Worker(python=".".join(platform.python_version_tuple()[:2]), pyhudi=metadata.version("pyhudi"), probe=probe)
+
+
+def _release() -> tuple[int, ...]:
+    import pyspark
+
+    return tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
 def _has_session() -> bool:
