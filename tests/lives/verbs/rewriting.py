@@ -88,7 +88,8 @@ class Merge(Write):
 
     def _merged(self, table: Table, world: World, *, dry_run: bool) -> Any:
         rows, options = table_of(self.rows, world.model.columns), self.options(world)
-        builder = table.merge(rows, on=self.on(world), options=options, dry_run=dry_run)
+        merge: Any = table.merge
+        builder = merge(rows, on=self.on(world), options=options, dry_run=dry_run)
         for clause in self.clauses:
             builder = with_clause(builder, clause)
         return builder.execute()
