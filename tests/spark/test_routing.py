@@ -127,3 +127,17 @@ def test_many_rows_whose_keys_were_deleted_and_put_in_again_have_one_place(spark
     table.insert(builder.rows(trips(trip("a", ts=2))), options={"hoodie.parquet.small.file.limit": 0})
     table.upsert(builder.rows(trips(trip("a", ts=3, fare=3.0), trip("b", ts=3, fare=4.0))))
     assert rows_by_key(table) == {"a": [3.0], "b": [4.0], "c": [1.0]}
+
+
+@pytest.mark.parametrize("few", [1, 1_000_000])
+def test_rows_join_the_log_that_hides_another_one_of_their_key(spark, tmp_path, monkeypatch, few):
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", few)
+    builder = SparkTableBuilder(spark, tmp_path, "mor")
+    table = builder.create()
+    table.upsert(builder.rows(trips(*(trip(key, ts=26) for key in "ab"))))
+    table.delete(keys=["a"])
+    table.compact(schedule=True)
+    table.upsert(trips(trip("a", ts=5)))
+    table.insert(builder.rows(trips(trip("a", ts=30, fare=3.0), trip("b", ts=31), trip("c"))), duplicates="drop")
+    table.compact()
+    assert rows_by_key(table) == {"a": [3.0], "b": [1.0], "c": [1.0]}

@@ -316,7 +316,7 @@ class _Maker:
         return self.join(self.keyword("values"), "(1, 'oslo'), (2, 'from trips')", f"as {alias}(a, b)")
 
     def fill(self, scope: _Scope) -> None:
-        """Give a scope constants for the kinds that it has no column of."""
+        """Add constants to a scope for the kinds that it has no column of."""
         constants = {"number": "1.25", "text": "'oslo'", "date": "date '2024-01-02'", "truth": "true"}
         scope.columns += [(f"({text})", kind) for kind, text in constants.items() if not scope.of(kind)]
 

@@ -56,16 +56,16 @@ def add_hidden(engine: Engine, storage: Storage, found: Located, hiding: Hiding,
             hidden = hidden.filter(pc.invert(pc.is_in(hidden[KEY], value_set=found.frame.narrow([KEY])[KEY])))
         if not hidden.num_rows:
             return found.frame
-        places = LocalFrame.of(hidden)
-    elif by_partition:
-        checks = engine.run(partial(may_delete, storage=storage, spec=hiding.spec), hiding.slices)
-        tasks = [one for one, may in zip(hiding.numbered, checks, strict=True) if may]
-        if not tasks:
-            return found.frame
-        everything = engine.rows(partial(hidden_rows, storage=storage, spec=hiding.spec), tasks, LOCATED)
-        places = engine.match_keys(everything, found.rows, by_partition=True)
-    else:
+        together = pa.concat_tables([found.frame.table(), hidden], promote_options="default")
+        return engine.settle(LocalFrame.of(together), LocalFrame.of(hidden))
+    if not by_partition:
         return found.frame
+    checks = engine.run(partial(may_delete, storage=storage, spec=hiding.spec), hiding.slices)
+    tasks = [one for one, may in zip(hiding.numbered, checks, strict=True) if may]
+    if not tasks:
+        return found.frame
+    everything = engine.rows(partial(hidden_rows, storage=storage, spec=hiding.spec), tasks, LOCATED)
+    places = engine.match_keys(everything, found.rows, by_partition=True)
     wider = engine.conform(places, engine.schema(found.frame))
     return engine.settle(engine.union([found.frame, wider]), places)
 

@@ -103,7 +103,7 @@ class MetadataTable:
         found = latest_file_slices(files, self.timeline, {})
         self.state.storage.head(PROPERTIES_PATH)  # gone, where the metadata table is being dropped
         for partition in missing:
-            slices = [one for one in found if one.group.partition == partition]
+            slices = [one for one in found if one.group.partition == PartitionPath(partition)]
             file_groups_count([one.group.file_id for one in slices])
             self._slices[partition] = slices
 
