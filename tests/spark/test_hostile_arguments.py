@@ -17,7 +17,7 @@ from pyhudi.spark.releases import frame_of
 HOSTILE = [*SCALARS, *TEXTS, *CONTAINERS, *RECORDS[::3]]
 APART = 1 if os.environ.get("PYHUDI_TEST_ENGINE") == "spark" else 3
 """Each argument is given one of so many; the next argument begins with the next, and `make test-spark` gives all."""
-FUNCTIONS = ("write", "read", "explain", "streaming_sink", "install", "sql")
+FUNCTIONS = ("write", "read", "into", "explain", "streaming_sink", "install", "sql")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.amounts import IS_COUNTED
 
 import pyhudi
 
@@ -33,6 +34,7 @@ def run(folder):
 
 
 @pytest.mark.all
+@pytest.mark.skipif(not IS_COUNTED, reason="starts a Spark of its own for each run: PYHUDI_FIGURES=1")
 @pytest.mark.timeout(600)
 def test_a_pipeline_reads_tables_and_adds_to_tables(tmp_path):
     pytest.importorskip("yaml")

@@ -76,7 +76,7 @@ def test_a_value_that_is_no_such_type_is_null(spark):
 
 def test_only_releases_asks_for_what_differs():
     """A direct call would work on the release that its author has, and on no other."""
-    asked = r"\.toArrow|is_valid_utf8|VariantType|\.getAll|\.createDataFrame|\.try_cast|\.repartitionById"
+    asked = r"\.toArrow|is_valid_utf8|VariantType|\.getAll|\.createDataFrame\((?!\[\])|\.try_cast|\.repartitionById"
     folder = Path(releases.__file__).parent
     found = {path.name for path in folder.glob("*.py") if re.search(asked, path.read_text())}
     assert found == {"releases.py"}

@@ -27,7 +27,9 @@ def trips(request, hooked):
     hooked.sql(f"CREATE TABLE trips ({COLUMNS}) USING hudi PARTITIONED BY (city) TBLPROPERTIES ({said})")
     hooked.sql(f"INSERT INTO trips {ROWS}")
     yield hooked
-    hooked.sql("DROP TABLE IF EXISTS trips")
+    for left in hooked.sql("SHOW TABLES").collect():
+        if not left.isTemporary:
+            hooked.sql(f"DROP TABLE IF EXISTS {left.tableName}")
 
 
 def fares(spark, table="trips"):

@@ -87,5 +87,4 @@ def test_the_writer_of_version_two(hooked, rows):
     with pytest.raises(TableNotFound):
         rows.writeTo("nowhere").using("hudi").append()
     rows.writeTo("plain").using("parquet").create()
-    rows.writeTo("plain").using("parquet").createOrReplace()
     assert hooked.table("plain").count() == 2

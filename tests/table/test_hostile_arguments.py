@@ -282,6 +282,11 @@ CALLS = {
     **each("repair", ("partition", "options", "dry_run")),
     **each("run_due_services", ("options",)),
     **{f"pin {name}": lambda t, it, n=name: pinned(t, **{n: it}) for name in ("as_of", "expires_in_s", "options")},
+    "unchanged_since timeline": lambda t, it: t.unchanged_since(it).upsert([trip("a")], dry_run=True),
+    **{
+        f"sql {name}": lambda t, it, n=name: pyhudi.sql(**{"text": "select 1", n: it})
+        for name in inspect.signature(pyhudi.sql).parameters
+    },
     "resolve": lambda t, it: t.resolve(it),
     "history": lambda t, it: t.history(it),
     "commits": lambda t, it: t.inspect.commits(it),

@@ -7,7 +7,7 @@ the clauses to one file group after the other. Start at `MergeBuilder`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from typing import Any, Generic, NoReturn, TypeVar, cast, get_args
 
 import pyarrow as pa
 
@@ -145,7 +145,7 @@ class _Join:
         equal: dict[str, Expression] = {}
         terms: dict[str, Expression] = {}
         others: list[Expression] = []
-        for term in conjuncts(parse(on) if isinstance(on, str) else on):
+        for term in conjuncts(on if isinstance(on, get_args(Expression)) else parse(on)):
             given, value = next(((pair[0].name, pair[1]) for pair in equalities(term).pairs), ("", term))
             name = found_name(sides.target, given) or given
             if name in wanted and name not in equal:

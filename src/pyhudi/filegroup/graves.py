@@ -25,7 +25,7 @@ __all__ = ["are_buried", "hidden_keys"]
 
 _NUMBER: Final = "_pyhudi_number"
 """Of a change in its log, from 0."""
-_NO_KEYS: Final = pa.array([], pa.string())
+_NO_KEYS: Final = pa.nulls(0, pa.string())
 
 
 def are_buried(one: FileSlice, rows: pa.Table, keys: pa.ChunkedArray, *, storage: Storage, spec: SliceSpec) -> bool:

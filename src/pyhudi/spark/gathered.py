@@ -23,6 +23,7 @@ from pyhudi.options import as_spelled
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.spark.base_path import base_path
+from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.streaming import batch_metadata, last_batches
 from pyhudi.spark.writing import plan_new_table, run_operation, write_settings
 from pyhudi.state.config import names_of
@@ -80,13 +81,16 @@ def into(
 
     Raises: InvalidInput, OptionError, NotBuilt.
     """
+    if not hasattr(df, "withMetadata"):
+        raise InvalidInput("rows are a DataFrame of Spark", rows=type(df).__name__)
     given = {key: as_option_text(key, value) for key, value in as_mapping("options", options).items()}
     settings, _ = write_settings(given, {}, None)
     names = names_of(settings.get(RECORD_KEY))
     if column is None and not names:
         raise InvalidInput("name a column of these rows, or give their record key", key=RECORD_KEY.key)
     said = json.dumps({"path": as_text("path", path), "options": given}, sort_keys=True)
-    return df.withMetadata(as_text("column", column or names[0]), {_INTO: said})
+    with spark_errors():
+        return df.withMetadata(as_text("column", names[0] if column is None else column), {_INTO: said})
 
 
 def stream_writer(options: Mapping[str, object], schema: "StructType") -> "GatheringStreamWriter":

@@ -15,7 +15,7 @@ from pyhudi.arguments import as_choice, as_count, as_switch
 from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
-from pyhudi.errors import NotBuilt
+from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression
 from pyhudi.queries.display import facts_html
@@ -222,8 +222,10 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             >>> trips.unchanged_since(seen).insert_overwrite_table(rows).operation
             'insert_overwrite_table'
 
-        Raises: from the write, ReadOutdated: read the rows again, and compute them anew.
+        Raises: InvalidInput; from the write, ReadOutdated: read the rows again, and compute them anew.
         """
+        if not isinstance(timeline, Timeline):
+            raise InvalidInput("give the table's timeline of then: table.timeline", timeline=type(timeline).__name__)
         table = Table(self._state)
         table._seen = timeline
         return table
