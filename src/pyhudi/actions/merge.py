@@ -145,7 +145,7 @@ class _Join:
         equal: dict[str, Expression] = {}
         terms: dict[str, Expression] = {}
         others: list[Expression] = []
-        for term in conjuncts(on if isinstance(on, get_args(Expression)) else parse(on)):
+        for term in conjuncts(on if isinstance(on, get_args(Expression)) else parse(cast("str", on))):
             given, value = next(((pair[0].name, pair[1]) for pair in equalities(term).pairs), ("", term))
             name = found_name(sides.target, given) or given
             if name in wanted and name not in equal:
