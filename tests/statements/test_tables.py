@@ -88,3 +88,11 @@ def test_properties_names_and_partitions_change(session):
     assert session.sql("select id from b") == [{"id": 2}]
     session.sql("truncate table b")
     assert session.sql("select id from b") == []
+
+
+def test_a_query_fills_no_table_that_is_there_and_properties_do_not_change_what_one_is(session):
+    session.sql("create table a (id integer) using hudi")
+    with pytest.raises(TableExists):
+        session.sql(f"create table b using hudi location '{session.location('a')}' as select 1 as id")
+    with pytest.raises(pyhudi.errors.OptionError):
+        session.sql("alter table a set tblproperties (primaryKey = 'id')")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pyhudi.errors import NotBuilt, StatementError, TableExists, TableNotFound
+from pyhudi.errors import NotBuilt, OptionError, StatementError, TableExists, TableNotFound
 from pyhudi.options import current_key
 from pyhudi.state.agreement import is_table_option
 from pyhudi.state.config import FENCE_KEY, INDEX_KEYS, LOCK_KEYS, TableType
@@ -91,6 +91,10 @@ def create_table_of(statement: CreateTable, runner: Runner) -> None:
         table = _found(location, statement, runner)
         runner.catalog.create(_entry(statement, location, said, is_managed=False), table.schema)
         return
+    if statement.query is not None and table_exists(location):
+        raise TableExists(
+            "there is a table at the location already; INSERT INTO it, or name another", location=location
+        )
     new = _new_table(statement, said, runner)
     with _undone(location):
         made = runner.create(location, new.schema, **_arguments(statement, new))
@@ -142,6 +146,9 @@ def set_properties(statement: SetProperties, runner: Runner) -> None:
     Raises: OptionError for what says what the table is, which is given when it is made.
     """
     entry = entry_of(runner, statement.table)
+    fixed = [one for one in statement.properties if is_table_option(one) or one.lower() in {*_LISTS, *_SHORT, "type"}]
+    if fixed:
+        raise OptionError("this says what a table is, and is given when it is made", key=fixed[0])
     kept = {key: value for key, value in statement.properties.items() if _is_kept(key)}
     if kept:
         runner.open(entry.location).set_options(kept)
