@@ -3,13 +3,14 @@
 `engine_of` gives the way that was asked for, or the local one and the reason why.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+import pyhudi
 from pyhudi.errors import InvalidInput
 from pyhudi.spark.java import JAVA_FLOOR, find_java, java_version
 
@@ -41,6 +42,10 @@ class DemoRows(Protocol):
         """Aggregate a scan. Shape: month, flights, dep_delay_sum; sorted by month."""
         ...
 
+    def sql(self, text: str, given: Mapping[str, pa.Table], tables: Mapping[str, str]) -> pa.Table:
+        """Run a statement, which may name given rows, and tables that an earlier one has made at these paths."""
+        ...
+
 
 class RowsHere:
     """Arrow tables, this process."""
@@ -60,6 +65,10 @@ class RowsHere:
         """Aggregate with Arrow."""
         grouped = scan.to_arrow().group_by("month").aggregate([([], "count_all"), ("dep_delay", "sum")])
         return grouped.select(["month", "count_all", "dep_delay_sum"]).rename_columns(_BY_MONTH).sort_by("month")
+
+    def sql(self, text: str, given: Mapping[str, pa.Table], tables: Mapping[str, str]) -> pa.Table:
+        """Run it in this process; names last as long as the call."""
+        return pyhudi.sql(text, {**given, **tables})
 
 
 class RowsOnSpark:
@@ -90,6 +99,15 @@ class RowsOnSpark:
         frame = scan.to_spark(self.session).groupBy("month").agg({"*": "count", "dep_delay": "sum"})
         counted = frame.select("month", "count(1)", "sum(dep_delay)").toDF(*_BY_MONTH)
         return collect_arrow(counted).sort_by("month")
+
+    def sql(self, text: str, given: Mapping[str, pa.Table], tables: Mapping[str, str]) -> pa.Table:
+        """Run it on Spark, whose catalog knows the tables; given rows are temporary views."""
+        from pyhudi.spark import sql
+        from pyhudi.spark.releases import collect_arrow
+
+        for name, rows in given.items():
+            self.give(rows).createOrReplaceTempView(name)
+        return collect_arrow(sql(self.session, text))
 
 
 _BY_MONTH = ["month", "flights", "dep_delay_sum"]

@@ -81,6 +81,10 @@ class Flights:
         chosen = self._of(months or self.months)
         return chosen.filter(pc.is_valid(chosen["dep_time"]))
 
+    def both(self, months: Sequence[int]) -> pa.Table:
+        """Return all flights as it turned out: a departure time is null where a flight never left."""
+        return self._of(months)
+
     def never_left(self, months: Sequence[int]) -> pa.Table:
         """Return the flights that were cancelled."""
         chosen = self._of(months)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyhudi.demo.flights import KEY, SCHEMA, Flights, load_flights
 from pyhudi.demo.judge import differing_rows, has_hudi_rs, read_with_hudi_rs
 from pyhudi.demo.merge_on_read import show_merge_on_read
 from pyhudi.demo.report import Report
+from pyhudi.demo.sql import show_sql
 from pyhudi.demo.stream import show_stream
 from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput
@@ -264,6 +266,17 @@ def _stream(demo: Demo) -> None:
     show_stream(f"{demo.path}-merge-on-read", path, demo.on, demo.flights, demo.report)
 
 
+def _ask_in_sql(demo: Demo) -> None:
+    function = "pyhudi.sql" if demo.on.session is None else "spark.sql"
+    demo.report.head(f"11. SQL: the first months once more, by statements that {function} runs")
+    if demo.on.session is None and find_spec("duckdb") is None:
+        demo.report.say("duckdb is not installed: pip install 'pyhudi[duckdb]'")
+        return
+    path = f"{demo.path}-in-sql"
+    _make_room(path)
+    show_sql(path, demo.on, demo.flights, demo.report)
+
+
 def _where_time_went(demo: Demo) -> None:
     demo.report.head("Where the time went")
     phases = sorted({phase for step in demo.steps for phase in step.phases})
@@ -287,5 +300,6 @@ _PARTS = (
     _update_in_logs,
     _cluster,
     _stream,
+    _ask_in_sql,
     _where_time_went,
 )
