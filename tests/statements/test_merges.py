@@ -80,3 +80,28 @@ def test_a_source_row_a_key(trips):
         trips.sql(
             "merge into trips t using (select 1 as id union all select 1) s on t.id = s.id when matched then delete"
         )
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_table_of_generated_keys_is_merged_by_any_condition(session, kind):
+    session.sql(f"create table notes (a integer, b varchar, c integer) using hudi tblproperties (type = '{kind}')")
+    session.sql("insert into notes values (1, 'x', 1), (1, 'x', 2), (2, 'y', 3), (3, 'z', 4)")
+    told = session.sql(
+        """merge into notes n using (select 1 as a, 'new' as b union all select 7, 'seven') s
+           on n.a = s.a and length(n.b) < 2
+           when matched and n.c = 2 then delete
+           when matched then update set b = n.b || s.b
+           when not matched then insert (a, b) values (s.a, upper(s.b))
+           when not matched by source and n.c > 3 then delete"""
+    )
+    assert told[0] == {"num_affected_rows": 4, "num_updated_rows": 1, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert rows_by(session, "a") == [(1, "xnew", 1), (2, "y", 3), (7, "SEVEN", None)]
+    with pytest.raises(DuplicateKeys):
+        session.sql(
+            "merge into notes n using (select 2 as a union all select 2) s on n.a = s.a "
+            "when matched then update set b = 'twice'"
+        )
+
+
+def rows_by(session, column):
+    return [tuple(row.values()) for row in session.sql(f"select * from notes order by {column}")]

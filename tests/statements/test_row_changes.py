@@ -50,10 +50,12 @@ def test_what_an_update_cannot_set_is_refused(trips, text, message):
         trips.sql(text)
 
 
-def test_tables_of_generated_keys_take_what_the_grammar_has(session):
-    session.sql("create table notes (a integer, b varchar) using hudi")
-    session.sql("insert into notes values (1, 'x'), (2, 'y')")
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_rows_of_generated_keys_are_changed_by_queries_too(session, kind):
+    session.sql(f"create table notes (a integer, b varchar) using hudi tblproperties (type = '{kind}')")
+    session.sql("insert into notes values (1, 'x'), (2, 'y'), (2, 'y')")
     session.sql("update notes set b = 'z' where a = 1")
-    assert session.sql("select b from notes order by a") == [{"b": "z"}, {"b": "y"}]
-    with pytest.raises(StatementError, match="keys are generated"):
-        session.sql("delete from notes where a in (select 1)")
+    assert session.sql("update notes n set b = repeat(n.b, 2) where a = (select 2)")[0]["num_updated_rows"] == 2
+    assert session.sql("select b from notes order by a") == [{"b": "z"}, {"b": "yy"}, {"b": "yy"}]
+    assert session.sql("delete from notes where a in (select 2)")[0]["num_deleted_rows"] == 2
+    assert session.sql("select a, b from notes") == [{"a": 1, "b": "z"}]

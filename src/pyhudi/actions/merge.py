@@ -28,6 +28,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import WriteSpec, WriteStatus
 from pyhudi.index.choice import index_of
+from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import (
     Expression,
     Filter,
@@ -49,6 +50,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, Sides, found_name, over_source, source_name
 from pyhudi.tasks.merge import merge_bucket, merge_buckets
 from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.txn.conflicts import ReadSet
 
@@ -62,7 +64,8 @@ class MergeBuilder(Generic[Outcome]):
 
     `t` is the table, `s` the source. Every record key field must be equated in `on`: Hudi finds rows by key. Where `on`
     equates every partition field too, only those partitions are looked at. Clauses act whatever the ordering fields
-    say. An assignment is an expression as text, or a value that is no text.
+    say. An assignment is an expression as text, or a value that is no text. In a table whose keys are generated, `on`
+    equates `t._hoodie_record_key` with the key that was read with a row; a source row without one matches none.
 
     Nulls: a condition that is unknown is not true; key and partition fields that are null on both sides are equal.
     """
@@ -140,8 +143,8 @@ class _Join:
     @staticmethod
     def of(on: str | Expression, config: TableConfig, sides: Sides, *, is_global: bool) -> "_Join":
         """Take the terms apart that find rows by key; a global index looks in all partitions whatever `on` says."""
-        partitions = _partition_columns(config)
-        wanted = {*config.record_key, *partitions}
+        partitions, record_key = _partition_columns(config), config.record_key or (KEY,)
+        wanted = {*record_key, *partitions}
         equal: dict[str, Expression] = {}
         terms: dict[str, Expression] = {}
         others: list[Expression] = []
@@ -152,18 +155,22 @@ class _Join:
                 equal[name], terms[name] = value, term
             else:
                 others.append(term)
-        missing = [name for name in config.record_key if name not in equal]
+        missing = [name for name in record_key if name not in equal]
+        if missing and not config.record_key:
+            raise InvalidInput(
+                "this table's keys are generated; equate t._hoodie_record_key with a key that was read", on=on
+            )
         if missing:
             raise InvalidInput(
                 "a merge finds rows by key: equate every record key field in `on`", missing=missing, on=on
             )
         knows_partition = not is_global and all(name in equal for name in partitions)
-        asked = [name for name in partitions if name in equal and name not in config.record_key]
+        asked = [name for name in partitions if name in equal and name not in record_key]
         if not knows_partition and (unread := [name for name in asked if name in sides.dropped]):
             _refuse_unread(unread, on, is_global=is_global)
         # Two values may share a path (the hours of a day, null and its text), so that they are compared in any case.
         others += [_null_safe(terms[name]) for name in asked if not (knows_partition and name in sides.dropped)]
-        keys = [*config.record_key, *(asked if knows_partition else ())]
+        keys = [*record_key, *(asked if knows_partition else ())]
         for name in keys:
             _require_same_type(sides, name, equal[name])
         return _Join(
@@ -194,8 +201,8 @@ class _Merge:
         config = call.state.config
         if not clauses:
             raise InvalidInput("a merge needs at least one clause")
-        if not config.record_key:
-            raise InvalidInput("a merge finds rows by key, and this table's keys are generated; use update or delete")
+        if not config.record_key and config.key_generator is KeyGenerator.USER_PROVIDED:
+            raise InvalidInput("a merge finds rows by key fields, and a function makes this table's keys; use upsert")
         partitions = _partition_columns(config)
         sides = Sides(
             target=target,
@@ -279,7 +286,12 @@ def _keyed(call: WriteCall, source: Frame, merge: _Merge) -> Frame:
     renamed = engine.select(engine.conform(source, merge.source), columns)
     everything = {name: Column(parts=(name,)) for name in columns}
     fields = engine.select(renamed, {**everything, **merge.keys})
-    return engine.with_keys(fields, call.keys())
+    return engine.with_keys(fields, call.keys(None if call.state.config.record_key else _key_prefix(call)))
+
+
+def _key_prefix(call: WriteCall) -> InstantTime:
+    """Return what the keys of new rows start with: they are made before there is an instant, so a number like one."""
+    return InstantTime(f"{int.from_bytes(call.state.env.nonce()) % 10**17:017}")
 
 
 def _unreached(

@@ -2,7 +2,8 @@
 
 The names of a statement get their sides, `t` and `s`. An expression that the grammar of `pyhudi.predicate` lacks
 becomes a column of the source which the surface computes: by the source alone, or, where the expression names the
-table's columns, by joining the table. Start at `merge`.
+table's columns, by joining the table. A table whose keys are generated is always joined: ON finds the key of the row
+that is stored, and the merge goes by that. Start at `merge`.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ import pyarrow as pa
 
 from pyhudi.errors import StatementError
 from pyhudi.predicate import Column, Expression, conjuncts, equalities
-from pyhudi.predicate.model import literal, rewrite
+from pyhudi.predicate.model import Binary, Operator, literal, rewrite
+from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
 from pyhudi.statements.outdated import begun_again, unchanged_if_read
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["merge"]
 
 _COMPUTED: Final = "_computed_"
+_FOUND_KEY: Final = "_found_key"
+"""The column of the source with the key of the row that ON finds, in a table whose keys are generated."""
 _SOURCE: Final = "_source"
 """The alias of a source that has none."""
 
@@ -43,6 +47,8 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     plan = _Plan.of(statement, target, source, runner)
     on = plan.on()
     clauses = [plan.clause(clause, on) for clause in statement.clauses]
+    if not target.table.config.record_key:
+        on = plan.on_found_key()
     rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
     options = options_of_writes(runner, target.entry)
     options.pop("hoodie.datasource.write.operation", None)
@@ -95,7 +101,7 @@ class _Plan:
     source_side: Side
     computed: list[str] = field(default_factory=list)
     joins: bool = False
-    """Whether a computed expression names columns of the table."""
+    """Whether the source is read beside the rows of the table: a computed expression or ON needs them."""
 
     @staticmethod
     def of(statement: Merge, target: Target, source: pa.Schema, runner: Runner) -> "_Plan":
@@ -115,6 +121,8 @@ class _Plan:
         """Return the join condition.   Raises: StatementError for one that the grammar lacks."""
         piece = self.statement.on
         expression = self._scope(self.table_side, self.source_side).resolve(piece)
+        if expression is None and not self.target.table.config.record_key:
+            return literal(True)  # the surface joins by it, whatever it is
         if expression is None:
             raise StatementError(
                 "ON compares columns of both sides; compute what else there is in the source, or put it into a clause",
@@ -122,6 +130,12 @@ class _Plan:
                 position=piece.place,
             )
         return expression
+
+    def on_found_key(self) -> Expression:
+        """Return the join condition of a table whose keys are generated: the key of the row that ON finds."""
+        self.joins = True
+        left, right = Column(parts=("t", RECORD_KEY)), Column(parts=("s", _FOUND_KEY))
+        return Binary(operator=Operator.EQUAL, left=left, right=right)
 
     def clause(self, clause: MergeClause, on: Expression) -> _Clause:
         """Return a clause whose expressions have their sides."""
@@ -142,6 +156,9 @@ class _Plan:
         extra = [
             f"{text} AS {self.runner.quoted(_COMPUTED + str(number))}" for number, text in enumerate(self.computed)
         ]
+        if not self.target.table.config.record_key:
+            name = self.statement.alias or self.statement.table.parts[-1]
+            extra.append(f"{self.runner.quoted(name, RECORD_KEY)} AS {self.runner.quoted(_FOUND_KEY)}")
         return [*own, *extra]
 
     def _sides_of(self, clause: MergeClause) -> tuple[Side, ...]:

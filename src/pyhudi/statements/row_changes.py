@@ -44,7 +44,7 @@ def update(statement: Update, runner: Runner) -> "WriteResult":
     if len(known) == len(values) and (where is None) == (statement.where is None):
         return target.table.update(set=known, where=where, options=options)
     rows = _computed(statement, target, values, runner)
-    on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in target.fixed_columns)
+    on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in target.row_columns)
     changed = {column: Column(parts=("s", _NEW + column)) for column in values}
     merge = target.unchanged.merge(rows, on=on, options=options)
     return merge.when_matched_update(changed).execute()
@@ -63,8 +63,7 @@ def delete(statement: Delete, runner: Runner) -> "WriteResult":
     where = _scope(target, statement.table, statement.alias, runner).resolve(statement.where)
     if where is not None:
         return target.table.delete(where=where, options=options)
-    _require_keys(target, statement.where, "DELETE")
-    columns = [_own(statement, name, runner) for name in target.fixed_columns]
+    columns = [_own(statement, name, runner) for name in target.row_columns]
     rows = _selected(statement, columns, statement.where, runner)
     return target.unchanged.delete(rows, options=options)
 
@@ -94,9 +93,7 @@ def _new_value(value: Piece, target: Target, column: str, scope: Scope) -> Expre
 
 def _computed(statement: Update, target: Target, values: dict[str, Piece], runner: Runner) -> Any:  # noqa: ANN401
     """Return the keys of the rows that an update means, and their new values."""
-    place = statement.where or statement.assignments[0].value
-    _require_keys(target, place, "UPDATE")
-    columns = [_own(statement, name, runner) for name in target.fixed_columns]
+    columns = [_own(statement, name, runner) for name in target.row_columns]
     for column, value in values.items():
         text = runner.cast(value.text, target.schema.field(column).type)
         columns.append(f"{text} AS {runner.quoted(_NEW + column)}")
@@ -129,13 +126,3 @@ def _options(runner: Runner, target: Target) -> dict[str, str]:
 def _named(column: str) -> str:
     """Return a column as the grammar of conditions quotes it."""
     return "`" + column.replace("`", "``") + "`"
-
-
-def _require_keys(target: Target, piece: Piece, what: str) -> None:
-    if not target.table.config.record_key:
-        raise StatementError(
-            f"{what} of a table whose keys are generated takes plain conditions and values, without queries and"
-            " functions of the engine",
-            near=piece.text[:40],
-            position=piece.place,
-        )

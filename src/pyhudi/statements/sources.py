@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import InvalidInput
 from pyhudi.queries.scan import Scan
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlToken
@@ -21,9 +22,16 @@ __all__ = ["read_of", "rows_of_frame", "rows_of_scan"]
 
 
 def read_of(tokens: tuple[SqlToken, ...], reference: Reference, schema: pa.Schema) -> dict[str, Any]:
-    """Return the arguments of `Table.scan` for one table of a query: the columns and the rows that it needs."""
+    """Return the arguments of `Table.scan` for one table of a query: the columns and the rows that it needs.
+
+    Hudi's own columns come where the query names them.
+    """
     names = columns_named(tokens, reference)
+    said = {token.value.lower() for token in tokens} if names is None else names
+    meta = [name for name in META_FIELDS if name in said]
     columns = None if names is None else [name for name in schema.names if name.lower() in names]
+    if meta:
+        columns = [*meta, *(schema.names if columns is None else columns)]
     if columns is not None and not columns:  # only counted: any column has the number of rows
         columns = schema.names[:1]
     condition = pushed_condition(tokens, reference)

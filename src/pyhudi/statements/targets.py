@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyhudi.errors import StatementError, TableNotFound
 from pyhudi.queries.slices import table_schema
+from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.state.agreement import is_table_option
 from pyhudi.statements.api import Entry, Runner
 from pyhudi.statements.model import TableName
@@ -51,6 +52,11 @@ class Target:
     def fixed_columns(self) -> tuple[str, ...]:
         """Return the columns that make key and partition of a row, which stay what they are."""
         return tuple(dict.fromkeys([*self.table.config.record_key, *self.partition_columns]))
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """Return the columns by which a stored row is found again: those, or its key where keys are generated."""
+        return self.fixed_columns if self.table.config.record_key else (RECORD_KEY, *self.partition_columns)
 
     def column(self, name: str, place: int) -> str:
         """Return how the table spells a column; case does not matter.   Raises: StatementError."""

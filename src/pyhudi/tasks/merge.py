@@ -248,7 +248,10 @@ class _Matcher:
             for field in schema
         }
         rows = pa.table(columns, schema=schema)
-        keys, paths = record_keys(self._spec.layout.key_spec, rows), partition_paths(self._spec.layout.key_spec, rows)
+        key_spec, keys = self._spec.layout.key_spec, source.column(KEY)
+        paths = partition_paths(key_spec, rows)
+        if key_spec.record_key:
+            keys = record_keys(key_spec, rows)
         if not keys.equals(source.column(KEY)) or pc.any(pc.not_equal(paths, self._file.partition)).as_py():
             raise InvalidInput("an inserted row's key and partition must be those that `on` and the source say")
         require_values(rows, self._spec.required)

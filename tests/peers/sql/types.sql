@@ -1,0 +1,27 @@
+-- Columns of every type that both have, as rows and in conditions.
+CREATE TABLE v (id BIGINT, b BOOLEAN, i INT, f FLOAT, d DOUBLE, m DECIMAL(12, 2), s STRING, y BINARY, da DATE, tm TIMESTAMP, st STRUCT<x: INT, y: STRING>, ar ARRAY<INT>, ma MAP<STRING, INT>, ts BIGINT) USING hudi TBLPROPERTIES (type = '{type}', primaryKey = 'id', orderingFields = 'ts');
+INSERT INTO v SELECT 1, true, 1, CAST(1.5 AS FLOAT), 2.5D, CAST('3.25' AS DECIMAL(12, 2)), 'one', CAST('bytes' AS BINARY), DATE'2021-01-05', TIMESTAMP'2021-01-05 10:11:12.123456', named_struct('x', 1, 'y', 'in'), array(1, 2), map('k', 1), 1;
+INSERT INTO v VALUES (2, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1);
+SELECT * FROM v ORDER BY id;
+SELECT id, st.x, ar[1] AS second, ma['k'] AS k FROM v WHERE b ORDER BY id;
+SELECT id FROM v WHERE m > 3.2 AND da = '2021-01-05' AND tm < TIMESTAMP'2021-01-06 00:00:00';
+SELECT id FROM v WHERE st IS NULL AND NOT b;
+UPDATE v SET m = m + 1, da = DATE'2022-02-03', tm = TIMESTAMP'2022-02-03 04:05:06' WHERE id = 1;
+UPDATE v SET st = named_struct('x', 2, 'y', 'new'), ar = array(3), ma = map('l', 2) WHERE id = 2;
+UPDATE v SET s = concat('<', coalesce(s, 'none'), '>'), i = coalesce(i, 0) + 1, f = d * 2;
+UPDATE v SET y = CAST('other' AS BINARY), b = NOT b WHERE da IS NOT NULL;
+UPDATE v SET s = concat(s, " 'quoted' ", 'it\'s') WHERE id = 1;
+INSERT INTO v SELECT id + 10, b, i, f, d, m, s, y, da, tm, st, ar, ma, ts FROM v;
+DELETE FROM v WHERE year(da) = 2022 AND id > 10;
+MERGE INTO v USING (SELECT 2L AS id, 'merged' AS s, date_add(DATE'2021-01-01', 3) AS da, 9L AS ts) n ON v.id = n.id WHEN MATCHED THEN UPDATE SET v.s = n.s, v.da = n.da, v.ts = n.ts;
+SELECT id, b, i, f, d, m, s, y, da, tm, st, ar, ma FROM v ORDER BY id;
+SELECT count(*) AS n FROM v WHERE s LIKE '%merged%' OR i IN (1, 2, 3);
+CREATE TABLE w (a INT, b DATE, c INT, name STRING, ts INT) USING hudi PARTITIONED BY (c, b) TBLPROPERTIES (type = '{type}', primaryKey = 'a,name', orderingFields = 'ts');
+INSERT INTO w (a, b, c, name, ts) VALUES (1, DATE'2021-01-05', 10, 'x', 1), (1, DATE'2021-01-05', 10, 'y', 1), (2, DATE'2021-01-06', 20, 'x', 1);
+UPDATE w SET ts = ts + 1 WHERE c = 10;
+DELETE FROM w WHERE b = DATE'2021-01-06';
+MERGE INTO w USING (SELECT 1 AS a, 'y' AS name, 50 AS ts) n ON w.a = n.a AND w.name = n.name WHEN MATCHED THEN UPDATE SET ts = n.ts;
+SELECT a, name, ts, c, b FROM w WHERE c = 10 ORDER BY name;
+SHOW PARTITIONS w;
+DROP TABLE w;
+DROP TABLE v;
