@@ -105,3 +105,13 @@ def test_a_table_of_generated_keys_is_merged_by_any_condition(session, kind):
 
 def rows_by(session, column):
     return [tuple(row.values()) for row in session.sql(f"select * from notes order by {column}")]
+
+
+def test_a_source_without_alias_is_named_by_what_is_computed(trips):
+    trips.sql("create table news (id integer, fare double) using hudi tblproperties (primaryKey = 'id')")
+    trips.sql("insert into news values (1, 5)")
+    trips.sql(
+        "merge into trips using news on trips.id = news.id "
+        "when matched then update set note = repeat(trips.note, 2) || cast(news.fare as varchar)"
+    )
+    assert rows(trips)[0] == (1, 10.0, "aa5.0", "oslo")

@@ -31,7 +31,7 @@ _COMPUTED: Final = "_computed_"
 _FOUND_KEY: Final = "_found_key"
 """The column of the source with the key of the row that ON finds, in a table whose keys are generated."""
 _SOURCE: Final = "_source"
-"""The alias of a source that has none."""
+"""The alias of a source that has neither alias nor name, or the name of the table."""
 
 
 @begun_again
@@ -41,7 +41,7 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     Raises: StatementError for what is not understood, with its place; what `Table.merge` raises.
     """
     target = target_of(runner, statement.table)
-    alias = statement.source_alias or _SOURCE
+    alias = statement.source_alias or _own_name(statement)
     source = runner.schema(_read(statement, alias, [], runner))
     target = _with_new_columns(statement, target, source, runner)
     plan = _Plan.of(statement, target, source, runner)
@@ -240,6 +240,15 @@ def _read(statement: Merge, alias: str, columns: list[str], runner: Runner, *, j
         name = runner.quoted(statement.alias or statement.table.parts[-1])
         query += f" LEFT JOIN {table} AS {name} ON {statement.on.text}\n"
     return runner.rows(query, statement.source.place)
+
+
+def _own_name(statement: Merge) -> str:
+    """Return what a source without an alias is called where the surface computes: expressions may name it."""
+    if statement.source.text.startswith("("):
+        return _SOURCE
+    name = TokenReader(statement.source.text).table().parts[-1]
+    table = statement.alias or statement.table.parts[-1]
+    return _SOURCE if name.lower() == table.lower() else name
 
 
 def _qualifiers_of(source: Piece) -> frozenset[str]:
