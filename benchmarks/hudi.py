@@ -56,6 +56,11 @@ _SIZES = {name: str(value) for name, value in OPTIONS.items()}
 _KEEPING = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 _LIKE_OURS = _KEEPING | {"hoodie.metadata.enable": "false", "hoodie.parquet.compression.codec": "zstd"}
 
+_MERGE = """MERGE INTO trips t USING changes s ON t.uuid = s.uuid AND t.city = s.city
+WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
+_UPDATE = "UPDATE trips SET fare = fare * 2, ts = ts + 1 WHERE rider < 'rider-0010'"
+"""Riders have numbers below 1,000."""
+
 
 @dataclass(frozen=True)
 class _Side:
@@ -178,6 +183,33 @@ class _TheirFirstWrite(_TheirWrite):
 
     def reset(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+class _Statement(_OnPeer):
+    """A statement about the table `trips`, and about the view `changes` of a stored batch."""
+
+    def __init__(self, place: Place, *, side: _Side, text: str, batch: str = "tenth.parquet") -> None:
+        super().__init__(place, side=side)
+        self.text = text
+        own = {key: value for key, value in side.options.items() if key not in _TABLE}
+        for key, value in {**own, **_SIZES}.items():
+            self.peer.run(f"SET {key}={value}")
+        self.peer.run(f"CREATE TEMPORARY VIEW changes USING parquet OPTIONS (path '{place.shared(batch)}')")
+
+    def reset(self) -> None:
+        self.peer.run("DROP TABLE IF EXISTS trips")
+        clone(self.place.shared(f"hudi{self.side.suffix}"), self.path)
+        self.peer.run(f"CREATE TABLE trips USING hudi LOCATION '{self.path}'")
+
+    def run(self) -> object:
+        return {"wall_s": self.peer.run(self.text)}
+
+    def result(self) -> Iterator[pa.Table]:
+        for rows in hudi_rows(self.path):
+            yield rows.cast(SCHEMA)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
 
 
 class _OurRead(OnSpark):
@@ -367,6 +399,8 @@ WORKLOADS = {
         operation="bulk_insert",
         batch="base.parquet",
     ),
+    "spark35_merge_into": _same_spark("MERGE INTO of 10 % by key and partition", _Statement, 1 / 3, text=_MERGE),
+    "spark35_update": _same_spark("UPDATE of 1 % of the rows by a predicate", _Statement, 1 / 3, text=_UPDATE),
     "hudi_bulk_insert": _first_write_of(
         "bulk_insert of all rows into 10 partitions", limit=1 / 2, operation="bulk_insert", batch="base.parquet"
     ),

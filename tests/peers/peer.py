@@ -91,9 +91,9 @@ class Peer:
         self._log.close()
         self._home.cleanup()
 
-    def run(self, text: str) -> None:
-        """Run a statement whose rows are not wanted."""
-        self._tell(do="sql", text=text)
+    def run(self, text: str) -> float:
+        """Run a statement whose rows are not wanted; say how many seconds it took there."""
+        return self._tell(do="sql", text=text)
 
     def sql(self, text: str) -> pa.Table:
         """Run a statement and give its rows."""
