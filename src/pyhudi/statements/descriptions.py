@@ -3,12 +3,13 @@
 Start at `describe`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import NotBuilt, StatementError
+from pyhudi.errors import NotBuilt
+from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Describe, ShowCreateTable, ShowPartitions, ShowProperties
 from pyhudi.statements.partitions import stored_partitions
@@ -17,17 +18,18 @@ from pyhudi.statements.tokens import Dialect
 
 __all__ = ["describe", "show_create_table", "show_partitions", "show_properties"]
 
+_Row = tuple[str, str, str | None]
 _COLUMNS: Final = pa.schema([("col_name", pa.string()), ("data_type", pa.string()), ("comment", pa.string())])
 
 
 def show_partitions(statement: ShowPartitions, runner: Runner) -> pa.Table:
-    """List partitions by their paths.
+    """List partitions by their paths; a table that is not partitioned has none.
 
     Shape: one row a partition: `partition`.
     """
     target = target_of(runner, statement.table)
     if not target.partition_columns:
-        raise StatementError("the table has no partitions", table=str(statement.table), position=statement.table.place)
+        return pa.table({"partition": pa.array([], pa.string())})
     return pa.table({"partition": pa.array(stored_partitions(target, statement.partition, runner), pa.string())})
 
 
@@ -72,19 +74,23 @@ def show_properties(statement: ShowProperties, runner: Runner) -> pa.Table:
 def describe(statement: Describe, runner: Runner) -> pa.Table:
     """List columns, the partition columns once more below them, and with EXTENDED what else is known of the table.
 
+    On Spark `SELECT *` has Hudi's own columns, so that they are listed too.
+
     Shape: one row a column or fact: `col_name`, `data_type`, `comment`.
     Raises: NotBuilt for the statistics of one column.
     """
     if statement.column is not None:
         raise NotBuilt("pyhudi does not describe one column; read its statistics from footers", column=statement.column)
     target = target_of(runner, statement.table)
-    rows = [(field.name, runner.type_name(field.type)) for field in target.schema]
+    shown = with_meta_fields(target.schema) if runner.dialect is Dialect.SPARK else target.schema
+    rows: list[_Row] = [(field.name, runner.type_name(field.type), None) for field in shown]
     if target.partition_columns:
-        rows += [("# Partition Information", ""), ("# col_name", "data_type")]
-        rows += [(name, runner.type_name(target.schema.field(name).type)) for name in target.partition_columns]
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [(name, runner.type_name(target.schema.field(name).type), None) for name in target.partition_columns]
     if statement.is_extended:
-        rows += [("", ""), ("# Detailed Table Information", ""), *_facts(target)]
-    return _described(rows)
+        facts = [("", ""), ("# Detailed Table Information", ""), *_facts(target)]
+        rows += [(name, value, "") for name, value in facts]
+    return pa.Table.from_arrays([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], schema=_COLUMNS)
 
 
 def _facts(target: Target) -> list[tuple[str, str]]:
@@ -112,12 +118,6 @@ def _properties(target: Target) -> Mapping[str, str]:
         own["orderingFields"] = ",".join(config.ordering_fields)
     said = {key: value for key, value in target.entry.properties.items() if not key.startswith("pyhudi.")}
     return dict(sorted((own | said).items()))
-
-
-def _described(rows: Sequence[tuple[str, str]]) -> pa.Table:
-    names, kinds = zip(*rows, strict=True)
-    comments = pa.nulls(len(rows), pa.string())
-    return pa.table([pa.array(names, pa.string()), pa.array(kinds, pa.string()), comments], schema=_COLUMNS)
 
 
 def _text(value: str, dialect: Dialect) -> str:

@@ -14,6 +14,7 @@ INSERT INTO trips (ts, dt, id, name, price) VALUES (1001, '2021-01-08', 10, 'a10
 INSERT INTO trips (id, ts, dt) VALUES (11, 1000, '2021-01-08');
 INSERT INTO trips VALUES (12, NULL, NULL, 1000, '2021-01-08');
 INSERT INTO TABLE trips SELECT id + 20, concat(name, 'x'), price, ts, dt FROM trips WHERE id <= 2;
+-- differs: skipped files
 SELECT id, name FROM trips WHERE name LIKE 'a1%' ORDER BY id;
 SELECT max(price) AS dearest, min(ts) AS first, count(DISTINCT dt) AS days FROM trips;
 SELECT id FROM trips WHERE price IS NULL ORDER BY id;
@@ -31,7 +32,9 @@ UPDATE trips SET name = NULL WHERE id = 9;
 UPDATE trips SET price = CASE WHEN price IS NULL THEN 0.0 ELSE price END;
 UPDATE trips SET name = 'none' WHERE id = 12345;
 UPDATE trips SET price = 77.0 WHERE id IN (SELECT id FROM trips WHERE price > 75 AND price < 90);
+-- differs: ordering
 UPDATE trips SET ts = 1 WHERE id = 3;
+UPDATE trips SET ts = 1000 WHERE id = 3;
 UPDATE trips SET id = 100 WHERE id = 1;
 UPDATE trips SET dt = '2022-01-01' WHERE id = 1;
 DELETE FROM trips WHERE id = 13;
