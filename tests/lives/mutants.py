@@ -84,6 +84,16 @@ def rounded(_: object) -> Callable[..., Decimal]:
     return lambda unscaled, kind: Decimal(unscaled).scaleb(-kind.scale)
 
 
+def unconditioned(selected: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute new values for all rows, whatever a statement's condition says."""
+    return lambda statement, columns, where, runner: selected(statement, columns, None, runner)
+
+
+def by_place(_: object) -> Callable[..., dict[str, int]]:
+    """Give the table's columns those of the rows by their places."""
+    return lambda statement, target, given, wanted: {name: number for number, name in enumerate(wanted)}
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a key is found where a log deletes it",
@@ -132,4 +142,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (("pyhudi.queries.given_keys._spelled", unspelled),),
         has_prefixed_keys,
     ),
+    Mutant(
+        "a condition beside computed values is passed over",
+        (("pyhudi.statements.row_changes._selected", unconditioned),),
+    ),
+    Mutant("rows are inserted by place where names are given", (("pyhudi.statements.inserts._places", by_place),)),
 )

@@ -9,6 +9,7 @@ from tests.lives.verbs.meeting import Beside, ByOldHandle, Dying
 from tests.lives.verbs.recovery import DeleteSavepoint, Restore, Rollback, RollbackLate, Savepoint
 from tests.lives.verbs.rewriting import Clause, Merge, Update
 from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, Repair, RunDueServices, Wait
+from tests.lives.verbs.statements import SqlDelete, SqlInsert, SqlMerge, SqlUpdate
 from tests.lives.verbs.step import Step
 from tests.lives.verbs.writing import (
     AddColumn,
@@ -36,6 +37,10 @@ VERBS: Final[dict[type[Step], int]] = {
     DeletePartitions: 2,
     Update: 4,
     Merge: 8,
+    SqlInsert: 2,
+    SqlUpdate: 2,
+    SqlDelete: 2,
+    SqlMerge: 4,
     Compact: 5,
     LogCompact: 3,
     Cluster: 4,

@@ -51,7 +51,7 @@ WITH dear AS (SELECT * FROM trips WHERE price > 20) SELECT dt, count(*) AS n FRO
 SELECT id FROM trips WHERE dt >= '2021-01-06' AND dt < '2021-01-08' ORDER BY id;
 SELECT count(*) AS n FROM trips;
 DELETE FROM trips;
-SELECT count(*) AS n FROM trips;
+SELECT count(id) AS n FROM trips;
 INSERT INTO trips VALUES (1, 'anew', 1.0, 1, '2021-01-05');
 DROP TABLE trips;
 SHOW TABLES;

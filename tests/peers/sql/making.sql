@@ -10,9 +10,13 @@ CREATE TABLE again USING hudi LOCATION '{root}/elsewhere/placed';
 SELECT * FROM again ORDER BY name;
 INSERT INTO again VALUES (2, 'a3', 5, DATE'2021-01-07');
 DELETE FROM again WHERE id = 1 AND name = 'a1';
+-- differs: fresh reads
 SELECT * FROM placed ORDER BY name;
+REFRESH TABLE placed;
+SELECT name, dt FROM placed ORDER BY name;
 DROP TABLE again;
 SELECT count(*) AS n FROM placed;
+-- differs: paths
 SELECT * FROM hudi.`{root}/elsewhere/placed`;
 CREATE TABLE filled USING hudi TBLPROPERTIES (type = '{type}', primaryKey = 'id', orderingFields = 'ts') AS SELECT 1 AS id, 'a1' AS name, 1000L AS ts UNION ALL SELECT 2, 'a2', 1001L;
 CREATE TABLE parted USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = '{type}', primaryKey = 'id', orderingFields = 'ts') AS SELECT 1 AS id, '2021-01-05' AS dt, 'a1' AS name, 1000L AS ts;
@@ -24,7 +28,9 @@ INSERT INTO copy SELECT * FROM filled;
 CREATE TABLE filled (id INT) USING hudi;
 SHOW TABLES;
 SHOW TABLES LIKE 'p*';
+-- differs: shown properties
 SHOW CREATE TABLE filled;
+-- differs: shown properties
 SHOW TBLPROPERTIES keyed;
 SHOW TBLPROPERTIES keyed ('primaryKey');
 DESCRIBE filled;
@@ -39,10 +45,11 @@ SELECT * FROM keyed ORDER BY id;
 SELECT id, more FROM keyed WHERE extra = 'y';
 ALTER TABLE parted ADD COLUMNS (extra INT);
 SELECT id, name, ts, extra, dt FROM parted ORDER BY id;
-ALTER TABLE keyed SET TBLPROPERTIES ('hoodie.keep.max.commits' = '12', 'note' = 'mine');
+ALTER TABLE keyed SET TBLPROPERTIES ('hoodie.keep.max.commits' = '50', 'note' = 'mine');
 SHOW TBLPROPERTIES keyed ('note');
 ALTER TABLE keyed UNSET TBLPROPERTIES ('note');
-ALTER TABLE keyed SET TBLPROPERTIES ('primaryKey' = 'name');
+-- differs: fixed properties
+ALTER TABLE plain SET TBLPROPERTIES ('primaryKey' = 'name');
 ALTER TABLE keyed RENAME TO renamed;
 SELECT count(*) AS n FROM renamed;
 SELECT count(*) AS n FROM keyed;
