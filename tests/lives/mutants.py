@@ -90,7 +90,7 @@ def unconditioned(selected: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def by_place(_: object) -> Callable[..., dict[str, int]]:
-    """Give the table's columns those of the rows by their places."""
+    """Take the columns of the rows by their places."""
     return lambda statement, target, given, wanted: {name: number for number, name in enumerate(wanted)}
 
 
