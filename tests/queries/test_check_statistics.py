@@ -33,7 +33,8 @@ def wrong(table, partition, least):
     if partition is MetadataPartition.PARTITION_STATS:
         stats = partition_stats(stats, state.config.table_version)
     groups = len(told.file_groups(partition))
-    logs = group_logs(kind_of(partition).records(stats), groups, newest, state.config.table_version, 65536)
+    kind, version = kind_of(partition), state.config.table_version
+    logs = group_logs(kind, kind.records(stats), groups, time=newest, table_version=version, block_bytes=65536)
     write_logs(told, logs, newest, 7)
 
 

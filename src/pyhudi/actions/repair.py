@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.errors import InvalidInput, WriteConflict
-from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import TaskRunner
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, need_footers
 from pyhudi.metadata.records import MetadataRecords
@@ -92,7 +91,7 @@ def _wrong(call: ServiceCall) -> tuple[str, ...]:
     return check_table(call.state, lambda instant: writer_of(call.state, instant, call.settings)).to_repair
 
 
-def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[MetadataPartition, ...]:
+def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[str, ...]:
     possible = first_partitions(state.config, _HAS_ALL)
     for one in partitions:
         if one not in possible:
@@ -128,7 +127,7 @@ def _records(
     state: TableState,
     timeline: Timeline,
     *,
-    wanted: tuple[MetadataPartition, ...],
+    wanted: tuple[str, ...],
     settings: Settings,
     run: TaskRunner,
     known: pa.Table | None,

@@ -245,7 +245,16 @@ def _made(call: WriteCall) -> TableState:
         return make_table(planned, call.settings, call.engine.run)
     except TableExists as error:
         theirs, ours = (
-            replace(config, properties={}, create_schema="", lock={}, index={}, is_fenced=False, metadata_partitions=())
+            replace(
+                config,
+                properties={},
+                create_schema="",
+                lock={},
+                index={},
+                is_fenced=False,
+                metadata_partitions=(),
+                partitions_being_built=(),
+            )
             for config in (open_state(planned.storage, planned.env).config, planned.config)
         )
         if theirs == ours:

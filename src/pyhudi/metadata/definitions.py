@@ -1,16 +1,17 @@
 """The file that says which indexes a table has in its metadata table, of which columns: from version 8 on.
 
-Start at `define_column_stats`.
+Start at `read_indexes`; `define_index` and `define_column_stats` write.
 
 Spec: format/metadata-table 3.7.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition, is_by_definition
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import avro_to_arrow
@@ -19,10 +20,14 @@ from pyhudi.state.model import TableState
 __all__ = [
     "DEFINITIONS_KEY",
     "DEFINITIONS_PATH",
+    "IndexDefinition",
     "define_column_stats",
+    "define_index",
     "define_new_columns",
+    "definitions_for",
     "drop_definitions",
     "read_definitions",
+    "read_indexes",
 ]
 
 DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
@@ -30,6 +35,24 @@ DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _ALL: Final = "indexDefinitions"
 _WITH_VERSIONS: Final = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexDefinition:
+    """What the file says of one index."""
+
+    partition: str
+    """Its partition of the metadata table."""
+    type: str
+    """`column_stats` or `bloom_filters` of an expression index, else `secondary_index` or `record_index`."""
+    function: str = ""
+    """By which values are computed from the column; `identity` for the values themselves."""
+    fields: tuple[str, ...] = ()
+    """The columns; of expression and secondary indexes there is one."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Arguments of the function, and others."""
+    version: str = "V1"
+    """`V1` or `V2`: how keys and values are laid out."""
 
 
 def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
@@ -67,6 +90,20 @@ def define_new_columns(state: TableState, columns: Collection[str]) -> None:
         define_column_stats(state, [*fields, *sorted(set(columns) - {*fields})])
 
 
+def define_index(state: TableState, definition: IndexDefinition) -> None:
+    """Write what an index is; others stay as they are.   Locks: the table lock is held."""
+    entry: dict[str, Any] = {
+        "indexName": definition.partition,
+        "indexType": definition.type,
+        "indexFunction": definition.function,
+        "sourceFields": list(definition.fields),
+        "indexOptions": dict(definition.options),
+    }
+    if state.config.table_version >= _WITH_VERSIONS:
+        entry["version"] = definition.version
+    _write(state, {**read_definitions(state), definition.partition: entry})
+
+
 def drop_definitions(state: TableState, names: Collection[str]) -> None:
     """Leave indexes out that are gone.   Locks: the table lock is held."""
     found = read_definitions(state)
@@ -85,6 +122,37 @@ def read_definitions(state: TableState) -> dict[str, Any]:
     if not isinstance(definitions, dict):
         raise CorruptData("this is no file of index definitions", file=DEFINITIONS_PATH)
     return definitions
+
+
+def read_indexes(state: TableState) -> dict[str, IndexDefinition]:
+    """Read what is defined, by partition; an entry that says no type, or of another shape, is left out.
+
+    Cost:   a small read.
+    Raises: CorruptData.
+    """
+    found = read_definitions(state).items()
+    return {name: parsed for name, entry in found if (parsed := _parsed(name, entry)) is not None}
+
+
+def definitions_for(state: TableState, partitions: Iterable[str]) -> Mapping[str, IndexDefinition]:
+    """Read what is defined, where only that tells of one of some partitions; else nothing is read, and none is."""
+    return read_indexes(state) if any(map(is_by_definition, partitions)) else {}
+
+
+def _parsed(partition: str, entry: object) -> IndexDefinition | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("indexType"), str):
+        return None
+    options, fields = entry.get("indexOptions") or {}, entry.get("sourceFields") or ()
+    if not isinstance(options, dict) or not isinstance(fields, list | tuple):
+        return None
+    return IndexDefinition(
+        partition=partition,
+        type=entry["indexType"].lower(),
+        function=str(entry.get("indexFunction") or ""),
+        fields=tuple(map(str, fields)),
+        options={str(name): str(value) for name, value in options.items()},
+        version=str(entry.get("version") or "V1"),
+    )
 
 
 def _write(state: TableState, definitions: dict[str, Any]) -> None:

@@ -92,12 +92,11 @@ class _MetadataIndex:
     def stats(
         self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
     ) -> pa.Table | None:
-        wanted = kind_of(kind)
-        if wanted.name not in self.state.config.metadata_partitions:
+        if kind not in self.state.config.metadata_partitions:
             return None
-        is_of_newest = wanted.is_of_newest
+        is_of_newest = kind_of(kind).is_of_newest
         read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
-        return self._asked(lambda table: read(table, self.timeline, wanted.name))
+        return self._asked(lambda table: read(table, self.timeline, kind))
 
     def _asked(self, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
         """Read from the metadata table; None where only storage can tell."""

@@ -18,19 +18,28 @@ from pyhudi.errors import CorruptData
 from pyhudi.hashing import java_hash
 
 __all__ = [
+    "EXPRESSION_PREFIX",
     "KEPT_UP",
+    "SECONDARY_PREFIX",
     "MetadataPartition",
     "RecordKind",
     "file_groups_count",
     "group_number",
     "group_of_keys",
+    "is_by_definition",
 ]
 
 _GROUP: Final = re.compile(r".+?-(\d{1,9})(?:-0)?", re.ASCII)
 
 
+EXPRESSION_PREFIX: Final = "expr_index_"
+"""Begins the directories of expression indexes; the name of the index follows."""
+SECONDARY_PREFIX: Final = "secondary_index_"
+"""Begins the directories of secondary indexes; the name of the index follows."""
+
+
 class MetadataPartition(StrEnum):
-    """A partition that pyhudi keeps up to date; the value is its directory, in the order in which they are built."""
+    """A partition of which a table has one, and that pyhudi keeps up to date; the value is its directory."""
 
     FILES = "files"
     COLUMN_STATS = "column_stats"
@@ -38,6 +47,7 @@ class MetadataPartition(StrEnum):
 
 
 KEPT_UP: Final = frozenset(partition.value for partition in MetadataPartition)
+"""The partitions of which a table has one; beside them stand those that `is_by_definition` names."""
 
 
 class RecordKind:
@@ -47,6 +57,11 @@ class RecordKind:
     FILES: Final = 2
     COLUMN_STATS: Final = 3
     PARTITION_STATS: Final = 6
+
+
+def is_by_definition(partition: str) -> bool:
+    """Return whether only the file of index definitions says what a partition holds, as a table may have many of it."""
+    return partition.startswith((EXPRESSION_PREFIX, SECONDARY_PREFIX))
 
 
 def group_number(file_id: str) -> int:

@@ -23,7 +23,7 @@ from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.metadata.file_entries import FILE_ENTRIES
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.records import FILES_FIELD
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.state import MetadataTable
@@ -69,7 +69,7 @@ class Entries:
         return pa.concat_tables(tables) if tables else pa.table({"key": [], "layer": [], column: []})
 
 
-def read_entries(table: MetadataTable, partition: MetadataPartition, wanted: Wanted) -> Entries:
+def read_entries(table: MetadataTable, partition: str, wanted: Wanted) -> Entries:
     """Read entries of a partition; no key at all is no entry.
 
     Cost:   a listing of the partition once; for keys the file groups that have them, else all groups; of each its logs

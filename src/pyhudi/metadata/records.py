@@ -33,7 +33,7 @@ STATS_FIELD: Final = "ColumnStatsMetadata"
 class MetadataRecords:
     """Records of one partition, one a key."""
 
-    partition: MetadataPartition
+    partition: str
     keys: pa.Array
     """Text."""
     kinds: pa.Array
@@ -63,7 +63,7 @@ def files_records(entries: pa.Table, keys: Sequence[str] = ()) -> MetadataRecord
     )
 
 
-def stats_records(partition: MetadataPartition, kind: int, keys: pa.Array, stats: pa.Table) -> MetadataRecords:
+def stats_records(partition: str, kind: int, keys: pa.Array, stats: pa.Table) -> MetadataRecords:
     """Return the records of statistics under their keys; `kind` is one of `RecordKind`.
 
     Shape: n keys, n of `column_stats_schema`; the partition path, where there is one, is only in the keys.

@@ -7,7 +7,7 @@ before the action does; what it says of an action that is not completed is there
 Spec: format/metadata-table 1, 8.1.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +16,8 @@ from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.formats.properties import parse_properties
-from pyhudi.metadata.names import MetadataPartition, file_groups_count
+from pyhudi.metadata.definitions import IndexDefinition, definitions_for
+from pyhudi.metadata.names import MetadataPartition, file_groups_count, is_by_definition
 from pyhudi.metadata.schema import record_schema
 from pyhudi.state.config import TableConfig
 from pyhudi.state.layout import layout_of
@@ -54,13 +55,21 @@ class MetadataTable:
     """The metadata table's own."""
     hidden: frozenset[InstantTime]
     """Actions of the table that are not completed: what the metadata table says of them does not count yet."""
-    partitions: tuple[MetadataPartition, ...]
-    """Those that the table says it has, and that pyhudi knows."""
+    partitions: tuple[str, ...]
+    """Those that the table says it has, and whose kind pyhudi knows."""
     owner: TableState
     """The table that it belongs to."""
     owner_timeline: Timeline
     """The reading of that table's timeline."""
-    _slices: dict[MetadataPartition, Sequence[FileSlice]] = field(default_factory=dict)
+    _slices: dict[str, Sequence[FileSlice]] = field(default_factory=dict)
+    _definitions: Mapping[str, IndexDefinition] | None = None
+
+    @property
+    def definitions(self) -> Mapping[str, IndexDefinition]:
+        """Return what those indexes of the table are of which it may have many.   Cost: a small read, once."""
+        if self._definitions is None:
+            self._definitions = definitions_for(self.owner, self.owner.config.partitions_kept_up)
+        return self._definitions
 
     def is_valid(self, time: str) -> bool:
         """Return whether what an instant wrote counts."""
@@ -81,7 +90,7 @@ class MetadataTable:
         )
         return max(found, default=0)
 
-    def file_groups(self, partition: MetadataPartition) -> Sequence[FileSlice]:
+    def file_groups(self, partition: str) -> Sequence[FileSlice]:
         """Return the newest slice of each file group, by number.
 
         Cost:   a listing of the partition's directory, once.
@@ -90,7 +99,7 @@ class MetadataTable:
         self.read_file_groups([partition])
         return self._slices[partition]
 
-    def read_file_groups(self, partitions: Iterable[MetadataPartition]) -> None:
+    def read_file_groups(self, partitions: Iterable[str]) -> None:
         """Read the file groups of several partitions, which are then known.
 
         Cost:   a listing of each directory, several at once, and one look whether the metadata table is there.
@@ -122,7 +131,8 @@ def open_metadata(state: TableState, timeline: Timeline) -> MetadataTable:
     """
     own = metadata_state(state)
     hidden = frozenset(one.requested_time for one in pending_instants(timeline))
-    known = tuple(one for one in MetadataPartition if one in state.config.metadata_partitions)
+    has, order = state.config.metadata_partitions, [*MetadataPartition]
+    known = (*(one for one in order if one in has), *(one for one in has if is_by_definition(one)))
     return MetadataTable(own, load_timeline(own), hidden, known, state, timeline)
 
 

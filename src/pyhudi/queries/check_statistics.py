@@ -69,7 +69,7 @@ def find_wrong_statistics(
     if not actual.num_rows:
         return
     told = FilesTold(footers=actual, newest=pa.array(_newest_files(state, timeline), pa.string()))
-    for kind in kinds_of(table.partitions):
+    for kind in kinds_of(table.partitions, table.definitions):
         if (compared := kind.check(table, told)) is not None:
             yield from _unlike(compared, schema, kind)
 

@@ -181,11 +181,18 @@ class TableConfig:
     is_fenced: bool
     """Commits are decided by claimed slots."""
     metadata_partitions: tuple[str, ...]
+    partitions_being_built: tuple[str, ...]
+    """Of the metadata table: every write tells them of its files, and no reader asks them."""
     base_file_format: str
     bootstrap_path: str
     """Where the files are that the table was made from; empty where it was not bootstrapped."""
     complex_key_encoding: str
     """`hoodie.table.complex.keygen.encoding`: FIELD_PREFIXED, VALUE_ONLY, or empty where the table does not say."""
+
+    @property
+    def partitions_kept_up(self) -> tuple[str, ...]:
+        """Return the partitions of the metadata table that every write tells of its files."""
+        return (*self.metadata_partitions, *self.partitions_being_built)
 
     def __repr__(self) -> str:
         """Show what tells tables apart; `properties` has the rest."""
@@ -237,6 +244,7 @@ class TableConfig:
             index={key: properties[key] for key in INDEX_KEYS if properties.get(key)},
             is_fenced=properties.get(FENCE_KEY) == "on",
             metadata_partitions=names_of(properties.get("hoodie.table.metadata.partitions")),
+            partitions_being_built=names_of(properties.get("hoodie.table.metadata.partitions.inflight")),
             bootstrap_path=properties.get("hoodie.bootstrap.base.path", ""),
             base_file_format=_first(
                 properties, "hoodie.table.base.file.format", "hoodie.table.ro.file.format", default="PARQUET"

@@ -168,7 +168,9 @@ def require_same_table(state: TableState, time: InstantTime | None = None) -> Ta
     Raises: WriteConflict; NotBuilt.
     """
     fresh = open_state(state.storage, state.env)
-    opened, found = (replace(one.config, properties={}, metadata_partitions=()) for one in (state, fresh))
+    opened, found = (
+        replace(one.config, properties={}, metadata_partitions=(), partitions_being_built=()) for one in (state, fresh)
+    )
     if fresh.layout != state.layout or opened != found:
         raise WriteConflict("the table's properties changed since it was opened; open it again", instant=time)
     require_writable(fresh.config, fresh.layout)

@@ -7,6 +7,7 @@ from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, read_blocks
 from pyhudi.metadata.file_entries import file_entries
 from pyhudi.metadata.names import group_of_keys
+from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.records import files_records
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.table.logs import empty_group_log, group_logs
@@ -23,7 +24,7 @@ def blocks_of(data):
 def test_each_group_gets_the_keys_that_are_looked_for_there(version):
     names = [f"p{number}" for number in range(20)]
     records = files_records(file_entries([], {name: {"f": 1} for name in names}))
-    logs = group_logs(records, 3, TIME, version, 65536)
+    logs = group_logs(kind_of("files"), records, 3, time=TIME, table_version=version, block_bytes=65536)
     found = {}
     for log in logs:
         (block,) = blocks_of(log.content)

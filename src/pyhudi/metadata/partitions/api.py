@@ -1,6 +1,7 @@
 """What a kind of metadata partition says of itself, and what it is told of an action. Start at `PartitionKind`.
 
-A new kind is one file beside this one, a value in `partitions.kinds` and its name in `metadata.names`.
+A new kind is one file beside this one, a value in `partitions.kinds` and its name in `metadata.names`. Where a table
+may have many partitions of a kind, its value is made from a definition, `metadata.definitions.IndexDefinition`.
 
 Spec: format/metadata-table 3.1-3.4, 7.2.
 """
@@ -16,7 +17,6 @@ import pyarrow as pa
 
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
-from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import MetadataTable
@@ -24,6 +24,7 @@ from pyhudi.options import Option, Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.view import Timeline
 
 __all__ = [
     "Clean",
@@ -59,6 +60,10 @@ class Commit:
     """The table's, in Avro."""
     footers: pa.Table
     """`column_stats_schema`, of the files that were written; no row where no partition needs them."""
+    written: Sequence[tuple[PartitionPath, str]]
+    """The data files: partition path and name of each."""
+    settings: Settings
+    run: TaskRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,14 @@ class Stored:
     footers: pa.Table
     """As of a commit."""
     table_version: int
+    state: TableState
+    timeline: Timeline
+    schema: str | None
+    """The table's, in Avro."""
+    files: Sequence[tuple[PartitionPath, str]]
+    """The data files of completed instants: partition path and name of each."""
+    settings: Settings
+    run: TaskRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +123,7 @@ class PartitionKind(Protocol):
     """One kind of partition: its records for every action, and where they are."""
 
     @property
-    def name(self) -> MetadataPartition:
+    def name(self) -> str:
         """Return its directory's name."""
 
     @property

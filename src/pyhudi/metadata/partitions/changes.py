@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.partitions.api import Clean, Commit, TaskRunner
-from pyhudi.metadata.partitions.kinds import kinds_of, need_footers
+from pyhudi.metadata.partitions.kinds import kinds_for, need_footers
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.stats.indexed_columns import indexed_columns
@@ -46,8 +46,16 @@ def records_of_commit(
     schema = metadata.extra.get("schema")
     files = written if need_footers(kept) else []
     footers = footers_of_files(state, files, schema, settings=settings, run=run)
-    commit = Commit(state=state, metadata=metadata, schema=schema, footers=footers)
-    return [kind.records_of_commit(commit) for kind in kinds_of(kept)]
+    commit = Commit(
+        state=state,
+        metadata=metadata,
+        schema=schema,
+        footers=footers,
+        written=written,
+        settings=settings,
+        run=run,
+    )
+    return [kind.records_of_commit(commit) for kind in kinds_for(state)]
 
 
 def records_of_clean(
@@ -63,13 +71,13 @@ def records_of_clean(
     columns = stats_columns(state, schema, settings) if schema and need_footers(kept) else ()
     version = state.config.table_version
     clean = Clean(deleted=deleted, dropped=dropped, columns=columns, table_version=version)
-    records = [kind.records_of_clean(clean) for kind in kinds_of(kept)]
+    records = [kind.records_of_clean(clean) for kind in kinds_for(state)]
     return [one for one in records if one is not None]
 
 
 def records_of_rollback(state: TableState, appended: Mapping[str, Mapping[str, int]]) -> list[MetadataRecords]:
     """Return the records of a rollback: sizes of the log files that it wrote or left, by partition path and name."""
-    records = [kind.records_of_rollback(appended) for kind in kinds_of(state.config.metadata_partitions)]
+    records = [kind.records_of_rollback(appended) for kind in kinds_for(state)]
     return [one for one in records if one is not None]
 
 

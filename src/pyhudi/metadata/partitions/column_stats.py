@@ -45,7 +45,7 @@ class ColumnStatsKind:
     Where Apache Hudi 1.2.0 adds them there while a plan is pending, it leaves its own commits out of `files`.
     """
 
-    name: MetadataPartition = MetadataPartition.COLUMN_STATS
+    name: str = MetadataPartition.COLUMN_STATS
     file_id_prefix: str = "col-stats"
     needs: frozenset[Need] = frozenset({Need.FOOTERS})
     enabled_by: Option[bool] = COLUMN_STATS

@@ -27,7 +27,7 @@ __all__ = ["FilesKind"]
 class FilesKind:
     """Every metadata table has it, in one file group."""
 
-    name: MetadataPartition = MetadataPartition.FILES
+    name: str = MetadataPartition.FILES
     file_id_prefix: str = "files"
     needs: frozenset[Need] = frozenset()
     enabled_by: None = None

@@ -1,39 +1,86 @@
-"""The kinds of metadata partition that pyhudi keeps up. Start at `KINDS`."""
+"""The kinds of metadata partition that pyhudi keeps up. Start at `kinds_for`.
 
-from collections.abc import Iterable
+Of some kinds a table has one partition, which is in `KINDS`; of others as many as the file of index definitions says,
+each a kind of its own, made from its definition.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
-from pyhudi.metadata.names import MetadataPartition
+from pyhudi.errors import Unsupported
+from pyhudi.metadata.definitions import IndexDefinition, definitions_for
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
+from pyhudi.state.model import TableState
 
-__all__ = ["KINDS", "first_partitions", "kind_of", "kinds_of", "need_footers"]
+__all__ = [
+    "KINDS",
+    "Definitions",
+    "first_partitions",
+    "kind_of",
+    "kinds_for",
+    "kinds_of",
+    "left_behind",
+    "need_footers",
+]
 
 KINDS: Final[tuple[PartitionKind, ...]] = (FilesKind(), ColumnStatsKind(), PartitionStatsKind())
-"""In the order in which they are built."""
-_BY_NAME: Final = {kind.name: kind for kind in KINDS}
+"""Of which a table has one partition at most, in the order in which they are built."""
+_BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KINDS}
+
+Definitions = Mapping[str, IndexDefinition]
+"""By partition."""
+_NONE: Final[Definitions] = MappingProxyType({})
 
 
-def kind_of(partition: str) -> PartitionKind:
-    """Return the kind of a partition that pyhudi keeps up."""
-    return _BY_NAME[MetadataPartition(partition)]
+def kind_of(partition: str, defined: Definitions = _NONE) -> PartitionKind:
+    """Return the kind of a partition; `defined` are those of the table, where it is one of many.
+
+    Raises: Unsupported for one that pyhudi does not keep up.
+    """
+    kind = _kind(partition, defined)
+    if kind is None:
+        raise Unsupported("pyhudi does not keep this index up to date", partition=partition)
+    return kind
 
 
-def kinds_of(partitions: Iterable[str]) -> tuple[PartitionKind, ...]:
-    """Return the kinds among some partitions, in the order in which they are built; others are left out."""
+def kinds_of(partitions: Iterable[str], defined: Definitions = _NONE) -> tuple[PartitionKind, ...]:
+    """Return the kinds of some partitions, in the order in which they are built; others are left out."""
     names = set(partitions)
-    return tuple(kind for kind in KINDS if kind.name in names)
+    many = [_kind(name, defined) for name in sorted(names.difference(_BY_NAME))]
+    return (*(kind for kind in KINDS if kind.name in names), *(kind for kind in many if kind is not None))
 
 
-def first_partitions(config: TableConfig, settings: Settings) -> tuple[MetadataPartition, ...]:
+def kinds_for(state: TableState) -> tuple[PartitionKind, ...]:
+    """Return the kinds of the partitions that a table's metadata table has, and of those that are being built.
+
+    Cost: a small read where there are partitions that only the definitions tell of; else reads nothing.
+    """
+    names = state.config.partitions_kept_up
+    return kinds_of(names, definitions_for(state, names))
+
+
+def left_behind(state: TableState) -> list[str]:
+    """Name the partitions that a write of ours would leave behind.   Cost: as `kinds_for`."""
+    names = state.config.partitions_kept_up
+    defined = definitions_for(state, names)
+    return [name for name in names if _kind(name, defined) is None]
+
+
+def first_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]:
     """Return the partitions that a new metadata table gets."""
     return tuple(kind.name for kind in KINDS if kind.is_first(config, settings))
 
 
 def need_footers(partitions: Iterable[str]) -> bool:
-    """Return whether a partition among some needs the statistics of files."""
+    """Return whether a partition among some needs the statistics of files; of those with a definition none does."""
     return any(Need.FOOTERS in kind.needs for kind in kinds_of(partitions))
+
+
+def _kind(partition: str, defined: Definitions) -> PartitionKind | None:
+    return _BY_NAME.get(partition)

@@ -46,7 +46,7 @@ _FROM: Final = 8
 class PartitionStatsKind:
     """A record a partition and column, widened by each commit and made tight again by compaction."""
 
-    name: MetadataPartition = MetadataPartition.PARTITION_STATS
+    name: str = MetadataPartition.PARTITION_STATS
     file_id_prefix: str = "partition-stats"
     needs: frozenset[Need] = frozenset({Need.FOOTERS})
     enabled_by: Option[bool] = PARTITION_STATS

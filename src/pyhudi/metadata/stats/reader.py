@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.keys import stats_prefix
-from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Wanted, read_entries
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.metadata.stats.folding import folded_stats
@@ -29,7 +28,7 @@ _TIME_DIGITS: Final = 17
 def read_stats(
     table: MetadataTable,
     timeline: Timeline,
-    kind: MetadataPartition,
+    kind: str,
     columns: Sequence[str],
     partitions: Sequence[PartitionPath] | None = None,
     *,

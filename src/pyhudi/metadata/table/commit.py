@@ -18,6 +18,7 @@ from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
 from pyhudi.metadata.definitions import define_new_columns
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
+from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.records import FILES_FIELD, STATS_FIELD, MetadataRecords
 from pyhudi.metadata.state import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
@@ -87,11 +88,13 @@ class MetadataCommit:
         changed = [one for one in (as_defined(state, made) for made in records) if len(one.keys)]
         table.read_file_groups(one.partition for one in changed)
         for one in changed:
-            logs += group_logs(one, len(table.file_groups(one.partition)), self.time, version, block_bytes)
+            kind = kind_of(one.partition, table.definitions)
+            groups_count = len(table.file_groups(one.partition))
+            logs += group_logs(kind, one, groups_count, time=self.time, table_version=version, block_bytes=block_bytes)
         is_early = table.state.layout.timeline_layout > 1
         self._prepared = _Prepared(
             revision=revision,
-            partitions=state.config.metadata_partitions,
+            partitions=state.config.partitions_kept_up,
             touched=_touched(records),
             columns=_columns(records),
             logs=tuple(logs),
@@ -112,7 +115,7 @@ class MetadataCommit:
         Cost: a look at each log file, several at once.
         """
         prepared = self._prepared
-        if prepared is None or state.config.metadata_partitions != prepared.partitions:
+        if prepared is None or state.config.partitions_kept_up != prepared.partitions:
             return prepared is None and not state.config.metadata_partitions
         paths = [str(stat.path) for stats in (prepared.written or {}).values() for stat in stats]
         try:
@@ -206,7 +209,7 @@ def find_logs(state: TableState, time: InstantTime) -> list[str]:
     own, found = metadata_state(state), []
     if own.layout.timeline_layout == 1:
         return []
-    for partition in map(PartitionPath, state.config.metadata_partitions):
+    for partition in map(PartitionPath, state.config.partitions_kept_up):
         for status in own.storage.list_directory(partition).files:
             file = parse_log_file(partition, status)
             if file is not None and file.instant == time:

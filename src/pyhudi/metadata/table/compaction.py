@@ -16,8 +16,8 @@ from typing import Final
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
-from pyhudi.metadata.names import MetadataPartition, group_number
-from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.names import group_number
+from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.state import MetadataTable, complete_commit, open_metadata, request_commit
@@ -144,7 +144,8 @@ def _time(table: MetadataTable) -> InstantTime | None:
 
 def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOperation]:
     """Plan the file groups that have logs to fold."""
-    groups = [group for partition in table.partitions for group in table.file_groups(partition)]
+    kept_up = [kind.name for kind in kinds_of(table.partitions, table.definitions)]
+    groups = [group for partition in kept_up for group in table.file_groups(partition)]
     chosen = [(group, [log for log in group.logs if _is_before(table, log, time)]) for group in groups]
     return [_operation(group, logs) for group, logs in chosen if logs]
 
@@ -175,7 +176,7 @@ def _compact(
 ) -> WriteStat | None:
     """Write the base file of one file group; None where it has no records and no release would write one."""
     chosen, version = _slice(table, operation), table.state.config.table_version
-    records = kind_of(operation.partition).fold(table, slice_entries(table, chosen))
+    records = kind_of(operation.partition, table.definitions).fold(table, slice_entries(table, chosen))
     entries = encode_records(as_defined(table.owner, records), version)
     if not entries.num_rows and version < _EMPTY_FILES:
         return None
@@ -201,7 +202,7 @@ def _compact(
 
 def _slice(table: MetadataTable, operation: CompactionOperation) -> FileSlice:
     """Find the file slice of a plan: its base file, and those of the logs that it names."""
-    groups = table.file_groups(MetadataPartition(operation.partition))
+    groups = table.file_groups(operation.partition)
     group = next((one for one in groups if one.group.file_id == operation.file_id), None)
     if group is None or operation.base != (group.base.name if group.base else None):
         raise CorruptData("a file of a planned compaction is gone", file_id=operation.file_id, base=operation.base)

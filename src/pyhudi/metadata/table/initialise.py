@@ -19,9 +19,8 @@ from pyhudi.filegroup.listing import at_once, encode_partition_metadata
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
 from pyhudi.formats.properties import java_date
-from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH
-from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.partitions.api import Stored, TaskRunner, file_group
+from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
+from pyhudi.metadata.partitions.api import PartitionKind, Stored, TaskRunner, file_group
 from pyhudi.metadata.partitions.changes import footers_of_files
 from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers
 from pyhudi.metadata.records import MetadataRecords, encode_records
@@ -67,12 +66,15 @@ def initialise(
         state.storage.delete_tree(METADATA_TABLE_PATH)
     if not has_properties(own.storage):
         create_state(own.storage, state.env, metadata_properties(state.config))
+    defined = definitions_for(state, [one.partition for one in records])
     for one in (as_defined(state, made) for made in records):
         own.storage.delete_tree(one.partition)
         time = _bootstrap_time(own, timeline)
-        _build(state, own, one, time=time, completion_time=completion_time, settings=settings)
-    names = sorted({*state.config.metadata_partitions, *(one.partition.value for one in records)})
-    changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ""), strict=True))
+        kind = kind_of(one.partition, defined)
+        _build(state, own, kind, one, time=time, completion_time=completion_time, settings=settings)
+    names = sorted({*state.config.metadata_partitions, *(one.partition for one in records)})
+    building = [one for one in state.config.partitions_being_built if one not in names]
+    changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ",".join(building)), strict=True))
     if state.layout.has_completion_times:
         changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
     stored = update_properties(state.storage, state.env, changes)
@@ -99,7 +101,18 @@ def stored_records(
     kept = first_partitions(state.config, settings)
     files = measured if need_footers(kept) else []
     footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
-    stored = Stored(partitions=partitions, sizes=sizes, footers=footers, table_version=state.config.table_version)
+    stored = Stored(
+        partitions=partitions,
+        sizes=sizes,
+        footers=footers,
+        table_version=state.config.table_version,
+        state=state,
+        timeline=timeline,
+        schema=schema,
+        files=measured,
+        settings=settings,
+        run=run,
+    )
     return [kind.build(stored) for kind in kinds_of(kept)]
 
 
@@ -147,6 +160,7 @@ def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> 
 def _build(
     state: TableState,
     own: TableState,
+    kind: PartitionKind,
     records: MetadataRecords,
     *,
     time: InstantTime,
@@ -159,20 +173,20 @@ def _build(
     partition, now_ms = PartitionPath(records.partition), state.env.now_ms()
     header = encode_partition_metadata(partition, time, java_date(now_ms, state.env.zone()))
     own.storage.put(f"{partition}/{PARTITION_METADATA}", header)
-    groups_count = kind_of(records.partition).groups(settings)
-    logs = [_empty_log(records.partition, group, time) for group in range(groups_count)]
+    groups_count = kind.groups(settings)
+    logs = [_empty_log(kind, group, time) for group in range(groups_count)]
     at_once(lambda path: own.storage.put(path, empty_group_log(time)), [one.path for one in logs])
-    written = _write_base_files(own, records, groups_count, time, settings)
+    written = _write_base_files(own, kind, records, groups_count=groups_count, time=time, settings=settings)
     operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.timeline_layout > 1 else WriteOperation.BULK_INSERT
-    stats = {records.partition.value: written} if written else {}
+    stats = {records.partition: written} if written else {}
     metadata = CommitMetadata(operation=operation, stats=stats)
     complete_commit(own, instant, metadata, completion_time)
 
 
-def _empty_log(partition: MetadataPartition, group: int, time: InstantTime) -> LogFile:
+def _empty_log(kind: PartitionKind, group: int, time: InstantTime) -> LogFile:
     return LogFile(
-        partition=PartitionPath(partition),
-        file_id=file_group(kind_of(partition), group).file_id,
+        partition=PartitionPath(kind.name),
+        file_id=file_group(kind, group).file_id,
         instant=time,
         version=1,
         write_token=EMPTY_GROUP,
@@ -182,11 +196,17 @@ def _empty_log(partition: MetadataPartition, group: int, time: InstantTime) -> L
 
 
 def _write_base_files(
-    own: TableState, records: MetadataRecords, groups_count: int, time: InstantTime, settings: Settings
+    own: TableState,
+    kind: PartitionKind,
+    records: MetadataRecords,
+    *,
+    groups_count: int,
+    time: InstantTime,
+    settings: Settings,
 ) -> tuple[WriteStat, ...]:
     """Write a base file for each file group that has records."""
     version = own.config.table_version
-    entries, kind = encode_records(records, version), kind_of(records.partition)
+    entries = encode_records(records, version)
     places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
     contents: dict[str, bytes] = {}
     stats = []

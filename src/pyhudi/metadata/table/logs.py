@@ -16,8 +16,7 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import LogFile, PartitionPath
 from pyhudi.formats.hfile import write_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks
-from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.partitions.api import PartitionKind
 from pyhudi.metadata.records import MetadataRecords, encode_records
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.state import MetadataTable
@@ -41,19 +40,25 @@ BLOCK_BYTES: Final = option(
 class GroupLog:
     """A log file's content for one file group."""
 
-    partition: MetadataPartition
+    partition: str
     group: int
     content: bytes
     records_count: int
 
 
 def group_logs(
-    records: MetadataRecords, groups_count: int, time: InstantTime, table_version: int, block_bytes: int
+    kind: PartitionKind,
+    records: MetadataRecords,
+    groups_count: int,
+    *,
+    time: InstantTime,
+    table_version: int,
+    block_bytes: int,
 ) -> list[GroupLog]:
     """Encode records for the file groups that their keys belong to: an HFile in a log block each."""
     schema = record_schema(table_version, has_meta_fields=True)
     entries = encode_records(records, table_version)
-    places = kind_of(records.partition).group_of(entries.column("key").cast(pa.string()), groups_count)
+    places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
     found = []
     for group in sorted(set(places.tolist())):
         part = entries.filter(pa.array(places == group)).combine_chunks()

@@ -16,7 +16,6 @@ from typing import Final
 from pyhudi.errors import PreconditionFailed
 from pyhudi.filegroup.log_commands import take_back_blocks
 from pyhudi.filegroup.log_scan import log_blocks
-from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, open_metadata
 from pyhudi.metadata.table.commit import find_logs, remove_instant, remove_logs
 from pyhudi.state.model import TableState
@@ -141,7 +140,7 @@ def _write_command(
     table: MetadataTable, plan: RollbackRequest, target: InstantTime, time: InstantTime
 ) -> tuple[str, int]:
     """Write a log file with the command that takes the target's blocks back; returns where, and its size."""
-    groups = table.file_groups(MetadataPartition(plan.partition_path))
+    groups = table.file_groups(plan.partition_path)
     logs = next(one for one in groups if one.group.file_id == plan.file_id).logs
     names = {path.rsplit("/", 1)[-1] for path in plan.log_blocks_to_delete}
     last = max((log for log in logs if log.name in names), key=lambda log: log.version, default=logs[-1])

@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
 from pyhudi.metadata.definitions import define_column_stats, drop_definitions
-from pyhudi.metadata.names import KEPT_UP
 from pyhudi.metadata.partitions.api import TaskRunner
 from pyhudi.metadata.partitions.changes import stats_columns
-from pyhudi.metadata.partitions.kinds import kind_of, kinds_of, need_footers
+from pyhudi.metadata.partitions.kinds import kind_of, kinds_of, left_behind, need_footers
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import has_other_layout, open_metadata
 from pyhudi.metadata.table.compaction import finish_compaction
@@ -63,7 +62,7 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     if not settings.get(METADATA_TABLE):
         return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
     if state.config.metadata_partitions:
-        return bool(_left_behind(state)) or has_other_layout(state)
+        return bool(left_behind(state)) or has_other_layout(state)
     return settings.has(METADATA_TABLE)
 
 
@@ -107,9 +106,9 @@ def prepare_metadata_table(
     """
     if not settings.get(METADATA_TABLE):
         return drop_metadata_table(state)
-    left_behind = _left_behind(state)
-    if left_behind:
-        state = _without(state, left_behind, settings)
+    behind = left_behind(state)
+    if behind:
+        state = _without(state, behind, settings)
         if not has_other_layout(state):
             return state
     schema, settings = _schema(state, timeline), _keeping_statistics(state, settings)
@@ -167,7 +166,7 @@ def rebuild_partitions(
     Locks: the table lock is held.
     """
     state = _of_same_layout(state)
-    names = {one.partition.value for one in records}
+    names = {one.partition for one in records}
     left = [] if lists_files(names) else [one for one in state.config.metadata_partitions if one not in names]
     update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(left)})
     _settle_compaction(state, timeline, completion_time, settings)
@@ -194,11 +193,6 @@ def _define(state: TableState, records: Sequence[MetadataRecords], schema: str |
 
 def _schema(state: TableState, timeline: Timeline) -> str | None:
     return committed_schema(state, timeline)[0] or state.config.create_schema
-
-
-def _left_behind(state: TableState) -> list[str]:
-    """Name the partitions that a write of ours would leave behind."""
-    return [name for name in state.config.metadata_partitions if name not in KEPT_UP]
 
 
 def _without(state: TableState, partitions: Sequence[str], settings: Settings) -> TableState:

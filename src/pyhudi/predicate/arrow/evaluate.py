@@ -45,6 +45,12 @@ __all__ = ["as_literal_of", "check", "evaluate", "mask"]
 _BOOL = pa.bool_()
 _SAFE_CALLS = frozenset({"coalesce", "concat", "if", "length", "lower", "ltrim", "nullif", "rtrim", "trim", "upper"})
 
+_WITH_CONSTANTS = frozenset(
+    {"date_format", "from_unixtime", "ltrim", "regexp_extract", "regexp_replace", "round", "rtrim", "substring"}
+    | {"to_date", "to_timestamp", "trim", "unix_timestamp"}
+)
+"""Functions whose arguments behind the first are the same for all rows."""
+
 
 def evaluate(expression: Expression, rows: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
     """Compute an expression for every row.
@@ -260,7 +266,7 @@ def _call(expression: Call, rows: Rows) -> Value:
             return pc.if_else(pc.fill_null(_value(same, rows), False), pa.scalar(None, first.type), first)
         case "coalesce":
             return _coalesce(nodes, rows)
-        case "round" | "substring" as name:
+        case name if name in _WITH_CONSTANTS:
             return apply(name, [_value(nodes[0], rows), *[_constant(node, name) for node in nodes[1:]]])
         case name:
             return apply(name, [_value(node, rows) for node in nodes])

@@ -13,6 +13,8 @@ from pyhudi.errors import ExpressionError, InternalError
 from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.comparing import compare
 from pyhudi.predicate.arrow.decimals import ceiling, floor, rounded
+from pyhudi.predicate.arrow.moments import FUNCTIONS_OF_MOMENTS
+from pyhudi.predicate.arrow.regular import regexp_extract, regexp_replace
 from pyhudi.predicate.arrow.values import Value, bounded_decimal, common_type, is_float, is_integer
 from pyhudi.predicate.model import Operator
 
@@ -74,8 +76,12 @@ def _length(value: Value) -> Value:
     return pc.utf8_length(_text(value, "length"))
 
 
-def _trimmed(trim: Callable[..., Value], name: str) -> Callable[[Value], Value]:
-    return lambda value: trim(_text(value, name), characters=" ")
+def _trimmed(trim: Callable[..., Value], name: str) -> Callable[..., Value]:
+    def trimmed(value: Value, characters: pa.Scalar | None = None) -> Value:
+        """Take blanks away, or some characters: only an index asks for others, text of an expression does not."""
+        return trim(_text(value, name), characters=" " if characters is None else characters.as_py())
+
+    return trimmed
 
 
 def _concat(*values: Value) -> Value:
@@ -203,6 +209,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ltrim": _trimmed(pc.utf8_ltrim, "ltrim"),
     "minute": _part(pc.minute, "minute", of_time=True),
     "month": _part(pc.month, "month", of_time=False),
+    "regexp_extract": regexp_extract,
+    "regexp_replace": regexp_replace,
     "round": _round,
     "rtrim": _trimmed(pc.utf8_rtrim, "rtrim"),
     "second": _part(pc.second, "second", of_time=True),
@@ -210,4 +218,5 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "trim": _trimmed(pc.utf8_trim, "trim"),
     "upper": _cased(str.upper, pc.ascii_upper),
     "year": _part(pc.year, "year", of_time=False),
+    **FUNCTIONS_OF_MOMENTS,
 }

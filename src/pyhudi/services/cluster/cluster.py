@@ -395,12 +395,12 @@ def _withdraw(call: ServiceCall, instant: Instant, gone: Mapping[FileGroupId, In
 def _with_records(call: ServiceCall, done: Clustered) -> Clustered:
     """Find what changes in the metadata table.   Cost: the footer of each base file, in tasks."""
     records = records_of_commit(call.state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
-    return replace(done, partitions=call.state.config.metadata_partitions, records=records)
+    return replace(done, partitions=call.state.config.partitions_kept_up, records=records)
 
 
 def _records(state: TableState, *, done: Clustered, call: ServiceCall) -> Sequence[MetadataRecords]:
     """Return what changes in the metadata table; made anew where it has other partitions by now."""
-    if done.records is not None and state.config.metadata_partitions == done.partitions:
+    if done.records is not None and state.config.partitions_kept_up == done.partitions:
         return done.records
     return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
 

@@ -159,7 +159,7 @@ def compacted_files(
     call, extra = run.call, {"schema": run.schema}
     metadata = CommitMetadata(operation=operation, stats=stats, extra=extra, compacted=True)
     records = records_of_commit(call.state, metadata=metadata, settings=call.settings, run=call.engine.run)
-    return Compacted(metadata=metadata, partitions=call.state.config.metadata_partitions, records=records)
+    return Compacted(metadata=metadata, partitions=call.state.config.partitions_kept_up, records=records)
 
 
 def commit_compacted(
@@ -270,7 +270,7 @@ def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) ->
 
 def _records(state: TableState, *, done: Compacted, call: ServiceCall) -> Sequence[MetadataRecords]:
     """Return what changes in the metadata table; made anew where it has other partitions by now."""
-    if done.records is not None and state.config.metadata_partitions == done.partitions:
+    if done.records is not None and state.config.partitions_kept_up == done.partitions:
         return done.records
     return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
 
