@@ -21,7 +21,6 @@ def test_a_new_table_is_written(version, ordering):
 @pytest.mark.parametrize(
     ("said", "feature"),
     [
-        ({"hoodie.table.metadata.partitions.inflight": "record_index"}, "being built.*hoodie.metadata.enable=false"),
         ({"hoodie.table.cdc.enabled": "true"}, "change data capture"),
         ({"hoodie.bootstrap.base.path": "/data"}, "bootstrap"),
         ({"hoodie.table.base.file.format": "ORC"}, "parquet.*ORC"),

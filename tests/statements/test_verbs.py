@@ -1,18 +1,5 @@
-import pytest
-
-from pyhudi.errors import NotBuilt
-
-
 def test_changes_answer_with_counts_and_definitions_with_nothing(session):
     assert session.sql("create table a (id integer) using hudi tblproperties (primaryKey = 'id')") == []
     assert session.sql("insert into a values (1)") == [
         {"num_affected_rows": 1, "num_updated_rows": 0, "num_deleted_rows": 0, "num_inserted_rows": 1}
     ]
-
-
-@pytest.mark.parametrize(
-    "text", ["create index i on a (id)", "drop index i on a", "show indexes from a", "refresh index i on a"]
-)
-def test_indexes_are_refused_by_name(session, text):
-    with pytest.raises(NotBuilt, match="indexes of the metadata table"):
-        session.sql(text)

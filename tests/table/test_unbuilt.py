@@ -9,7 +9,7 @@ from pyhudi.table.unbuilt import WAYS_ROUND
 
 METHODS = [
     "blame", "schema_history", "evolve",
-    "create_index", "drop_index", "expire_partitions",
+    "expire_partitions",
     "remove_orphans", "stage", "export", "upgrade", "downgrade",
 ]  # fmt: skip
 
@@ -24,7 +24,7 @@ def test_a_verb_that_is_not_built_says_what_to_do_instead(name):
     assert name in dir(pyhudi.Table)
 
 
-@pytest.mark.parametrize("name", ["column_stats", "indexes", "metadata_files"])
+@pytest.mark.parametrize("name", ["column_stats", "metadata_files"])
 def test_a_question_that_is_not_built_says_what_to_ask_instead(name):
     with pytest.raises(NotBuilt, match=r"yet; .+"):
         getattr(TableBuilder().create().inspect, name)()

@@ -152,11 +152,9 @@ def test_a_writer_that_is_preferred_lets_services_give_way(state, plans):
     no_service(state, Resolution.PREFER_WRITER)
 
 
-@pytest.mark.parametrize("resolution", [Resolution.SIMPLE, Resolution.PREFER_WRITER])
-def test_a_service_of_the_whole_table_is_always_a_conflict(state, resolution):
+def test_an_index_that_is_being_built_is_no_conflict(state):
     planned(state, Action.INDEXING)
-    with pytest.raises(WriteConflict, match="20260101000000005"):
-        no_service(state, resolution)
+    no_service(state)
 
 
 def test_a_plan_that_is_gone_counts_for_everything(state):

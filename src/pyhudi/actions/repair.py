@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.errors import InvalidInput, WriteConflict
+from pyhudi.metadata.definitions import read_indexes
+from pyhudi.metadata.names import is_by_definition
 from pyhudi.metadata.partitions.api import TaskRunner
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, need_footers
 from pyhudi.metadata.records import MetadataRecords
@@ -92,7 +94,8 @@ def _wrong(call: ServiceCall) -> tuple[str, ...]:
 
 
 def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[str, ...]:
-    possible = first_partitions(state.config, _HAS_ALL)
+    defined = [one for one in read_indexes(state) if is_by_definition(one)] if state.layout.has_completion_times else []
+    possible = (*first_partitions(state.config, _HAS_ALL), *defined)
     for one in partitions:
         if one not in possible:
             raise InvalidInput(

@@ -12,16 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pyhudi.cli import calling, querying, reading, recovery, services
+from pyhudi.cli import calling, indexing, querying, reading, recovery, services
 from pyhudi.cli.arguments import FAILED, INTERRUPTED, TO_FIX, WRONG_CALL, AsJson, StorageOption
 from pyhudi.errors import HudiError, InvalidInput
 
 __all__ = ["app", "demo", "doctor", "main"]
 
-NOT_BUILT = (
-    "index",
-    "upgrade",
-)
+NOT_BUILT = ("upgrade",)
 app = typer.Typer(
     name="pyhudi",
     help="Apache Hudi tables from Python, without a jar.",
@@ -123,6 +120,7 @@ for _command in (
     *reading.COMMANDS,
     *querying.COMMANDS,
     *services.COMMANDS,
+    *indexing.COMMANDS,
     *recovery.COMMANDS,
     *calling.COMMANDS,
     doctor,

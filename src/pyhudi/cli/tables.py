@@ -17,6 +17,7 @@ __all__ = [
     "describe_clean",
     "describe_clustering",
     "describe_compaction",
+    "describe_indexing",
     "describe_restore",
     "describe_rollback",
     "describe_savepoint",
@@ -123,6 +124,11 @@ def describe_clustering(result: Any, *, is_done: bool) -> dict[str, object]:  # 
         "files written anew" if is_done else "files to write anew": list(result.files),
         "bytes": result.bytes,
     }
+
+
+def describe_indexing(result: Any) -> dict[str, object]:  # noqa: ANN401 - what became of indexes
+    """Describe what became of indexes."""
+    return {"indexes": list(result.partitions), "done": result.done, "instants": list(result.instants)}
 
 
 def describe_rollback(plan: Any, *, is_done: bool) -> dict[str, object]:  # noqa: ANN401 - a plan of a rollback

@@ -22,7 +22,7 @@ from pyhudi.index.api import Index
 from pyhudi.index.choice import index_of, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
-from pyhudi.metadata.table.upkeep import METADATA_TABLE
+from pyhudi.metadata.table.upkeep import METADATA_TABLE, building_refusals
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
 from pyhudi.queries.key_encoding import stored_key_encoding
@@ -45,7 +45,6 @@ from pyhudi.timeline.clock import next_instant_time
 from pyhudi.timeline.codec import encode_requested_replace
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import WriteOperation
-from pyhudi.timeline.services import pending_refusals
 from pyhudi.timeline.view import Timeline, newest_time
 from pyhudi.txn.checks import planned_groups, require_no_commit_since
 from pyhudi.txn.commit import Txn, begin
@@ -198,7 +197,8 @@ def _require_fit(call: WriteCall, timeline: Timeline) -> None:
     _require_same_rows(call, timeline)
     require_agreement(call.settings, call.state.config)
     require_same_index(call.settings, call.state.config)
-    require_writable(_config_to_write(call.state, call.settings), call.state.layout, pending_refusals(timeline))
+    others = building_refusals(call.state) if call.settings.get(METADATA_TABLE) else []
+    require_writable(_config_to_write(call.state, call.settings), call.state.layout, others)
     require_no_lost_line(call.state, timeline)
     if call.state.is_planned:
         lock_for(call.state, call.settings)  # one that cannot guard this storage is refused before there is a table

@@ -7,7 +7,7 @@ timeline it is too old. Callers do not know whether storage or a metadata table 
 Spec: Reader Expectations 2.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pyhudi.errors import CorruptData
 from pyhudi.filegroup.listing import at_once, partitions_below
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import is_partition_metadata
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.view import Timeline
@@ -64,6 +65,10 @@ class FileIndex(Protocol):
 
         Shape: as `metadata.stats_reader.read_stats`; `kind` is a partition of the metadata table.
         """
+        ...
+
+    def indexes(self) -> Mapping[str, IndexDefinition]:
+        """Return the expression and secondary indexes that can be asked, by partition of the metadata table."""
         ...
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
@@ -116,6 +121,9 @@ class _StorageIndex:
         self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
     ) -> pa.Table | None:
         return None
+
+    def indexes(self) -> Mapping[str, IndexDefinition]:
+        return {}
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         wanted = sorted(set(partitions))

@@ -7,7 +7,6 @@ Spec: format/metadata-table 3.7.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyhudi.errors import CorruptData, FileMissing
@@ -15,12 +14,12 @@ from pyhudi.metadata.names import MetadataPartition, is_by_definition
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 
 __all__ = [
     "DEFINITIONS_KEY",
     "DEFINITIONS_PATH",
-    "IndexDefinition",
     "define_column_stats",
     "define_index",
     "define_new_columns",
@@ -35,24 +34,8 @@ DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _ALL: Final = "indexDefinitions"
 _WITH_VERSIONS: Final = 9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexDefinition:
-    """What the file says of one index."""
-
-    partition: str
-    """Its partition of the metadata table."""
-    type: str
-    """`column_stats` or `bloom_filters` of an expression index, else `secondary_index` or `record_index`."""
-    function: str = ""
-    """By which values are computed from the column; `identity` for the values themselves."""
-    fields: tuple[str, ...] = ()
-    """The columns; of expression and secondary indexes there is one."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Arguments of the function, and others."""
-    version: str = "V1"
-    """`V1` or `V2`: how keys and values are laid out."""
+_ZONE: Final = "pyhudiZone"
+"""A field of ours, which Apache Hudi passes over."""
 
 
 def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
@@ -101,6 +84,8 @@ def define_index(state: TableState, definition: IndexDefinition) -> None:
     }
     if state.config.table_version >= _WITH_VERSIONS:
         entry["version"] = definition.version
+    if definition.zone:
+        entry[_ZONE] = definition.zone
     _write(state, {**read_definitions(state), definition.partition: entry})
 
 
@@ -152,6 +137,7 @@ def _parsed(partition: str, entry: object) -> IndexDefinition | None:
         fields=tuple(map(str, fields)),
         options={str(name): str(value) for name, value in options.items()},
         version=str(entry.get("version") or "V1"),
+        zone=str(entry.get(_ZONE) or ""),
     )
 
 

@@ -15,12 +15,24 @@ import pyarrow.compute as pc
 
 from pyhudi.hashing import name_hash
 
-__all__ = ["ALL_PARTITIONS", "WITHOUT_PARTITIONS", "partition_id", "partition_path", "stats_keys", "stats_prefix"]
+__all__ = [
+    "ALL_PARTITIONS",
+    "WITHOUT_PARTITIONS",
+    "bounds_keys",
+    "partition_id",
+    "partition_path",
+    "stats_keys",
+    "stats_prefix",
+]
 
 ALL_PARTITIONS: Final = "__all_partitions__"
 """The key of the record that lists a table's partitions."""
 WITHOUT_PARTITIONS: Final = "."
 """How the one partition of a table without partitions is called."""
+
+
+_BOUNDS: Final = "__partition_stat__"
+"""Stands in the keys of an expression index before the partitions whose bounds it has."""
 
 
 def partition_id(path: str) -> str:
@@ -42,6 +54,16 @@ def stats_keys(columns: pa.Array, partitions: pa.Array, files: pa.Array | None =
     if files is not None:
         parts.append(_spelled(files, _file_index_id))
     return pc.binary_join_element_wise(*parts, "")
+
+
+def bounds_keys(columns: pa.Array, partitions: pa.Array) -> pa.Array:
+    """Return the keys of the bounds of partitions in an expression index.
+
+    Shape: n column names, n partition paths -> n keys of 36 characters.
+    """
+    between = pa.repeat(_index_id(_BOUNDS), len(columns))
+    paths = _spelled(partitions, lambda path: _index_id(partition_id(path)))
+    return pc.binary_join_element_wise(_spelled(columns, _index_id), between, paths, "")
 
 
 def stats_prefix(column: str, partition: str | None = None) -> str:

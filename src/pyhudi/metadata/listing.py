@@ -6,7 +6,7 @@ Spec: format/metadata-table 8.3.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -18,9 +18,9 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.state import MetadataTable, open_metadata
 from pyhudi.metadata.stats.reader import read_stats
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import InstantTime
@@ -94,9 +94,19 @@ class _MetadataIndex:
     ) -> pa.Table | None:
         if kind not in self.state.config.metadata_partitions:
             return None
-        is_of_newest = kind_of(kind).is_of_newest
+        is_of_newest = kind == MetadataPartition.PARTITION_STATS
         read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
         return self._asked(lambda table: read(table, self.timeline, kind))
+
+    def indexes(self) -> Mapping[str, IndexDefinition]:
+        found: Mapping[str, IndexDefinition] = {}
+
+        def read(table: MetadataTable) -> None:
+            nonlocal found
+            found = {name: one for name, one in table.definitions.items() if name in table.partitions}
+
+        self._asked(read)
+        return found
 
     def _asked(self, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
         """Read from the metadata table; None where only storage can tell."""

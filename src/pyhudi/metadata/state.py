@@ -16,10 +16,11 @@ from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.formats.properties import parse_properties
-from pyhudi.metadata.definitions import IndexDefinition, definitions_for
+from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.names import MetadataPartition, file_groups_count, is_by_definition
 from pyhudi.metadata.schema import record_schema
 from pyhudi.state.config import TableConfig
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.layout import layout_of
 from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState

@@ -5,8 +5,10 @@ Slices are columns until they are chosen, so that what is left out costs little.
 Spec: format/metadata-table 8.4, 8.5.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.index.expressions import IndexedFilter, calls_functions, with_indexes
 from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import Expression
@@ -22,6 +25,9 @@ from pyhudi.queries.slices import listing_again, slices_to_read
 from pyhudi.state.config import MergeMode
 
 __all__ = ["ChosenSlices", "choose_slices"]
+
+_STATS: Final = "column_stats"
+"""The type of an expression index with bounds of files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +104,36 @@ class _Filter:
         return [partitions[at] for at in np.flatnonzero(is_kept.to_numpy(zero_copy_only=False)).tolist()]
 
     def slices(self, slices: pa.Table, partitions: Sequence[PartitionPath]) -> pa.Table:
-        told = self._told(MetadataPartition.COLUMN_STATS, partitions) if slices.num_rows else None
-        if told is None:
+        kept = list(self._kept(slices, partitions))
+        if not kept:
             return slices
-        is_kept = slices_matching(slices, self.predicate, self.schema, told)
+        is_kept = reduce(pc.and_, kept)
         if self.index.state.config.merge_mode is MergeMode.CUSTOM:  # what its merger makes of rows, no file may have
             has_logs = pc.greater(pc.list_value_length(slices.column("logs").combine_chunks()), 0)
             is_kept = pc.or_(is_kept, has_logs)
         return slices.filter(is_kept)
+
+    def _kept(self, slices: pa.Table, partitions: Sequence[PartitionPath]) -> Iterator[pa.BooleanArray]:
+        """Yield which slices the statistics of columns leave, and which those of expressions do."""
+        if not slices.num_rows:
+            return
+        if (told := self._told(MetadataPartition.COLUMN_STATS, partitions)) is not None:
+            yield slices_matching(slices, self.predicate, self.schema, told)
+        if not calls_functions(self.predicate):
+            return
+        found = with_indexes(self.predicate, self.schema, self.index.indexes(), _STATS)
+        if found is not None and (told := self._of_indexes(found, partitions)) is not None:
+            yield slices_matching(slices, found.expression, found.schema, told)
+
+    def _of_indexes(self, found: IndexedFilter, partitions: Sequence[PartitionPath]) -> pa.Table | None:
+        """Read the statistics of indexes, under the names that they have in a filter."""
+        parts = []
+        for name, one in found.indexes.items():
+            told = self.index.stats(one.partition, one.fields, partitions)
+            if told is not None:
+                at = told.schema.get_field_index("columnName")
+                parts.append(told.set_column(at, told.schema.field(at), pa.repeat(pa.scalar(name), told.num_rows)))
+        return pa.concat_tables(parts) if parts else None
 
     def _told(self, kind: MetadataPartition, partitions: Sequence[PartitionPath]) -> pa.Table | None:
         columns = skippable_columns(self.predicate, self.schema)

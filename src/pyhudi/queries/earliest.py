@@ -1,6 +1,6 @@
 """From when on a table can be read: the cleans have taken what older moments need. Start at `earliest_readable`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.expired import archived_after, cut_at, require_kept
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
 from pyhudi.timeline.cleans import cleaned_since
@@ -84,6 +85,9 @@ class _At:
 
     def is_partition(self, partition: PartitionPath) -> bool:
         return self._index.is_partition(partition)
+
+    def indexes(self) -> Mapping[str, IndexDefinition]:
+        return {}
 
     def files(self, partitions: Iterable[PartitionPath]) -> pa.Table:
         return self._index.files(partitions)

@@ -17,8 +17,10 @@ from pyhudi.filegroup.model import BaseFile, FileSlice, LogFile
 from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock
 from pyhudi.metadata.listing import file_index
+from pyhudi.queries.indexes import list_indexes
 from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import instant_ms
@@ -207,9 +209,12 @@ class Inspect:
         """Raise NotBuilt: the footers of base files have the statistics of their columns."""
         raise NotBuilt("pyhudi does not have inspect.column_stats yet; pyarrow.parquet.read_metadata shows a footer")
 
-    def indexes(self) -> NoReturn:
-        """Raise NotBuilt: indexes live in the metadata table."""
-        raise NotBuilt("pyhudi does not have inspect.indexes yet; it has no metadata table, where indexes live")
+    def indexes(self) -> pa.Table:
+        """List the indexes of the metadata table: those that are ready, that are being built, and that are planned.
+
+        Cost: the file of index definitions.
+        """
+        return list_indexes(open_state(self.state.storage, self.state.env))
 
     def metadata_files(self) -> NoReturn:
         """Raise NotBuilt: pyhudi has no metadata table."""

@@ -3,6 +3,7 @@
 Start at `make_table`.
 """
 
+from collections.abc import Collection
 from contextlib import suppress
 
 import pyarrow as pa
@@ -48,20 +49,22 @@ def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) 
     return _kept(state, settings, run) if has_upkeep(state, settings) else state
 
 
-def _kept(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
+def _kept(state: TableState, settings: Settings, run: TaskRunner, had: Collection[str] = ()) -> TableState:
     known = read_ahead(state, settings, run)
     with lock_for(state, settings).hold():
         state = require_same_table(state)
         if state.config.metadata_partitions and not has_upkeep(state, settings):
             return state  # another writer was quicker
-        return _built(state, settings, run, known)
+        return _built(state, settings, run, known, had)
 
 
-def _built(state: TableState, settings: Settings, run: TaskRunner, known: pa.Table | None) -> TableState:
+def _built(
+    state: TableState, settings: Settings, run: TaskRunner, known: pa.Table | None, had: Collection[str] = ()
+) -> TableState:
     """Build the metadata table.   Locks: the table lock is held."""
     timeline = load_timeline(state)
     completion = times_for(state, settings).issue(newest_time(timeline))
-    return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known)
+    return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known, had=had)
 
 
 def without_metadata_table(state: TableState) -> TableState:
@@ -83,4 +86,6 @@ def build_metadata_table_again(before: TableState, settings: Settings) -> None:
     """
     if lists_files(before.config.metadata_partitions) and settings.get(METADATA_TABLE):
         with suppress(WriteConflict):  # another writer has one built
-            _kept(open_state(before.storage, before.env), settings, lambda task, files: [task(one) for one in files])
+            had = before.config.metadata_partitions
+            run: TaskRunner = lambda task, files: [task(one) for one in files]  # noqa: E731 - one line
+            _kept(open_state(before.storage, before.env), settings, run, had)

@@ -48,11 +48,6 @@ def _set(key: str, *harmless: str) -> Callable[[TableConfig], str]:
 
 
 _PROPERTIES: Final = (
-    _Property(
-        _set("hoodie.table.metadata.partitions.inflight"),
-        "a metadata table that is being built",
-        "pass hoodie.metadata.enable=false to this call, which drops the metadata table first",
-    ),
     _Property(_set("hoodie.table.cdc.enabled", "false"), "change data capture", _WITH_HUDI),
     _Property(_set("hoodie.bootstrap.base.path"), "bootstrapped tables", _WITH_HUDI),
     _Property(
@@ -77,7 +72,7 @@ _PROPERTIES: Final = (
 def require_writable(config: TableConfig, layout: Layout, others: Iterable[Refusal] = ()) -> None:
     """Check that a table uses nothing that is not built, before anything is written.
 
-    `others` were found elsewhere, as `timeline.services.pending_refusals` finds them on the timeline.
+    `others` were found elsewhere, as `metadata.table.upkeep.building_refusals` finds them.
 
     Raises: Unsupported for a table version that is only read; NotBuilt naming the first feature, what shows it and the
             way out, with the names of all others.

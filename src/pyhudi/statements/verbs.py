@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyhudi.errors import NotBuilt
 from pyhudi.statements import descriptions, tables
 from pyhudi.statements.api import Runner
+from pyhudi.statements.indexes import create_index_of, drop_index_of, refresh_index, show_indexes
 from pyhudi.statements.inserts import insert_rows
 from pyhudi.statements.merges import merge
 from pyhudi.statements.model import (
@@ -74,34 +74,26 @@ def _counts(result: WriteResult) -> pa.Table:
     return pa.table([[count] for count in (sum(counts), *counts)], schema=_COUNTS)
 
 
-def _of_indexes(statement: Any, runner: Runner) -> None:  # noqa: ANN401 - one of four statements
-    """Raise NotBuilt: indexes of the metadata table come later."""
-    raise NotBuilt(
-        "pyhudi does not have indexes of the metadata table yet; leave the statement out, keys are found without one",
-        table=str(statement.table),
-    )
-
-
 _VERBS: Final[dict[type, Callable[[Any, Runner], pa.Table | WriteResult | None]]] = {
     AddColumns: tables.add_columns_of,
     CallProcedure: lambda statement, runner: call_procedure(runner, statement),
     ChangeColumn: tables.change_column,
-    CreateIndex: _of_indexes,
+    CreateIndex: create_index_of,
     CreateTable: tables.create_table_of,
     Delete: delete,
     Describe: descriptions.describe,
     DropColumns: tables.drop_columns,
-    DropIndex: _of_indexes,
+    DropIndex: drop_index_of,
     DropPartitions: tables.drop_partitions,
     DropTable: tables.drop_table_of,
     Insert: insert_rows,
     Merge: merge,
-    RefreshIndex: _of_indexes,
+    RefreshIndex: refresh_index,
     RenameColumn: tables.rename_column,
     RenameTable: tables.rename_table,
     SetProperties: tables.set_properties,
     ShowCreateTable: descriptions.show_create_table,
-    ShowIndexes: _of_indexes,
+    ShowIndexes: show_indexes,
     ShowPartitions: descriptions.show_partitions,
     ShowProperties: descriptions.show_properties,
     TruncateTable: tables.truncate_table,

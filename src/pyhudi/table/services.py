@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from pyhudi.actions.indexes import IndexRequest, IndexResult, create_index, drop_index, run_indexing
 from pyhudi.actions.repair import RepairResult, repair_table
 from pyhudi.actions.set_options import set_options
 from pyhudi.actions.unfinished import writer_of
@@ -154,6 +155,99 @@ class ServiceVerbs:
             is_dry_run=as_switch("dry_run", dry_run),
             is_only_planned=as_switch("schedule", schedule),
         )
+
+    def create_index(
+        self,
+        index: str,
+        column: str | None = None,
+        *,
+        name: str | None = None,
+        expr: str | None = None,
+        kind: str = "column_stats",
+        options: Options | None = None,
+        dry_run: bool = False,
+        schedule: bool = False,
+        spark: object = None,
+    ) -> IndexResult:
+        """Make an index in the metadata table, while writers go on; every write keeps it up to date from then on.
+
+        An index by an expression leaves out files whose values of a function of a column cannot match a filter that
+        names the function, a secondary index those that do not have a value of a column. Functions of time are in UTC.
+
+        Args:
+            index: `column_stats`, `partition_stats` or another index of which a table has one; `expression`; or
+                `secondary`, which rests on a record index.
+            column: of an expression or secondary index.
+            name: of an expression or secondary index; else it is named after function and column.
+            expr: the function, such as `lower`, `year`, `substring`, `date_format` or `from_unixtime`.
+            kind: what an expression index keeps: `column_stats`, bounds of each file, or `bloom_filters`.
+            options: arguments of the function, such as `{"format": "yyyy-MM-dd"}`, as Apache Hudi names them; and its
+                options by their keys, for this call.
+            dry_run: return which partition of the metadata table would be built, and change nothing.
+            schedule: only store the plan; `index()` of any process runs it, or Apache Hudi's indexer.
+            spark: a session that reads the files; else it is done in this process.
+
+        Example:
+            >>> trips.create_index("expression", "rider", expr="upper").partitions
+            ('expr_index_upper_rider',)
+
+        Raises: InvalidInput for an index that there is already, or that this table cannot have; NotBuilt for a table
+                without a metadata table; LockNotAcquired; StorageUnavailable: `index()` goes on.
+        """
+        said = {} if options is None else as_mapping("options", options)
+        own = {key: value for key, value in said.items() if "." in key}
+        request = IndexRequest(
+            kind=as_text("index", index).lower(),
+            column="" if column is None else as_text("column", column),
+            name="" if name is None else as_text("name", name),
+            expr="" if expr is None else as_text("expr", expr),
+            type=as_text("kind", kind).lower(),
+            options={key: str(value) for key, value in said.items() if key not in own},
+        )
+        done = create_index(
+            self._call_on(spark, own),
+            request,
+            is_dry_run=as_switch("dry_run", dry_run),
+            is_only_planned=as_switch("schedule", schedule),
+        )
+        self._fresh()
+        return done
+
+    def drop_index(self, name: str, *, options: Options | None = None, dry_run: bool = False) -> IndexResult:
+        """Take an index away, or its plan; reads and writes go on without it.
+
+        Args:
+            name: as it was created, or its partition of the metadata table.
+            options: options of Apache Hudi by their keys, for this call.
+            dry_run: return what would go, and change nothing.
+
+        Example:
+            >>> trips.drop_index("upper_rider").partitions
+            ('expr_index_upper_rider',)
+
+        Raises: InvalidInput for an index that there is not, or that others rest on; LockNotAcquired.
+        """
+        call = self._call_on(None, options)
+        done = drop_index(call, as_text("name", name), is_dry_run=as_switch("dry_run", dry_run))
+        self._fresh()
+        return done
+
+    def index(self, *, options: Options | None = None, spark: object = None) -> IndexResult:
+        """Build the indexes that are planned, also by Apache Hudi, and left by the process that planned them.
+
+        Args:
+            options: options of Apache Hudi by their keys, for this call.
+            spark: a session that reads the files; else it is done in this process.
+
+        Example:
+            >>> trips.index().partitions
+            ()
+
+        Raises: as `create_index`.
+        """
+        done = run_indexing(self._call_on(spark, options))
+        self._fresh()
+        return done
 
     def archive(self, *, options: Options | None = None, dry_run: bool = False) -> ArchiveResult:
         """Move the oldest instants from the active timeline to the history, as far as none is needed there.

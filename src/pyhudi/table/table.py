@@ -316,8 +316,6 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
     blame = unbuilt_method("blame")
     schema_history = unbuilt_method("schema_history")
     evolve = unbuilt_method("evolve")
-    create_index = unbuilt_method("create_index")
-    drop_index = unbuilt_method("drop_index")
     expire_partitions = unbuilt_method("expire_partitions")
     remove_orphans = unbuilt_method("remove_orphans")
     stage = unbuilt_method("stage")

@@ -10,16 +10,12 @@ from pyhudi.errors import NotBuilt
 
 __all__ = ["WAYS_ROUND", "import_table", "not_built", "unbuilt_method"]
 
-_INDEX: Final = "keys are found by key ranges and bloom filters, or, with hoodie.index.type=BUCKET, by their hash"
 _BY_HUDI: Final = "let Apache Hudi do it on this table"
 
 WAYS_ROUND: Final[Mapping[str, str]] = {
     "blame": "read table.scan(filter=..., as_of=instant, meta=True) at the instants of table.history()",
     "schema_history": "table.scan(as_of=instant).schema is what a commit saw, and table.history() lists commits",
     "evolve": "table.add_columns({...}) adds columns; to drop or rename one, write a new table",
-    "create_index": _INDEX,
-    "drop_index": _BY_HUDI,
-    "index": _INDEX,
     "expire_partitions": "table.delete_partitions([...]) deletes those that you name",
     "remove_orphans": "a rollback deletes the files of an unfinished write: table.rollback(instant)",
     "stage": "check the rows before they are written, or plan the write with dry_run=True",

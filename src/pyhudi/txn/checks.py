@@ -20,7 +20,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import read_commit_metadata, read_plan, restore_plan, rollback_target
 from pyhudi.timeline.codec import decode_plan
-from pyhudi.timeline.instant import FILE_SERVICES, PLANNED_SERVICES, Action, Instant, InstantTime
+from pyhudi.timeline.instant import FILE_SERVICES, Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import (
     Timeline,
@@ -201,11 +201,13 @@ def require_same_schema(
 def require_no_service(
     state: TableState, time: InstantTime, now: Timeline, ours: Footprint, rules: ConflictRules
 ) -> None:
-    """C3, C4: no compaction or clustering is planned of what we touch, and nothing that changes what a commit must do.
+    """C3, C4: no compaction or clustering is planned of what we touch.
+
+    An index that is being built is told of the commit by its delta commit of the metadata table.
 
     Raises: WriteConflict.
     """
-    services = [one for one in pending_instants(now) if one.action in PLANNED_SERVICES]
+    services = [one for one in pending_instants(now) if one.action in FILE_SERVICES]
     if rules.allows_clustered:
         services = [one for one in services if one.action is not Action.CLUSTERING]
     if not services:

@@ -108,12 +108,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "C3: planned compactions are not looked at",
         "compaction",
-        ((f"{CHECKS}.PLANNED_SERVICES", without(Action.COMPACTION)),),
+        ((f"{CHECKS}.FILE_SERVICES", without(Action.COMPACTION)),),
     ),
     Mutant(
         "C4: planned clusterings are not looked at",
         "clustering",
-        ((f"{CHECKS}.PLANNED_SERVICES", without(Action.CLUSTERING)),),
+        ((f"{CHECKS}.FILE_SERVICES", without(Action.CLUSTERING)),),
     ),
     Mutant("C7: the table's properties may change", "renamed", ((f"{COMMIT}.require_same_table", unchecked),)),
     Mutant(

@@ -4,23 +4,29 @@ Of some kinds a table has one partition, which is in `KINDS`; of others as many 
 each a kind of its own, made from its definition.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from pyhudi.errors import Unsupported
-from pyhudi.metadata.definitions import IndexDefinition, definitions_for
+from pyhudi.metadata.definitions import definitions_for
+from pyhudi.metadata.expressions import is_supported
+from pyhudi.metadata.names import EXPRESSION_PREFIX
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
+from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 
 __all__ = [
     "KINDS",
     "Definitions",
+    "built_by_others",
     "first_partitions",
     "kind_of",
     "kinds_for",
@@ -32,6 +38,11 @@ __all__ = [
 KINDS: Final[tuple[PartitionKind, ...]] = (FilesKind(), ColumnStatsKind(), PartitionStatsKind())
 """Of which a table has one partition at most, in the order in which they are built."""
 _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KINDS}
+
+_BY_DEFINITION: Final[Mapping[tuple[bool, str], Callable[[IndexDefinition], PartitionKind]]] = {
+    (True, "column_stats"): ExpressionStatsKind,
+}
+"""By whether it is an expression index, and the type that its definition says."""
 
 Definitions = Mapping[str, IndexDefinition]
 """By partition."""
@@ -67,7 +78,16 @@ def kinds_for(state: TableState) -> tuple[PartitionKind, ...]:
 
 def left_behind(state: TableState) -> list[str]:
     """Name the partitions that a write of ours would leave behind.   Cost: as `kinds_for`."""
-    names = state.config.partitions_kept_up
+    return _unknown(state, state.config.metadata_partitions)
+
+
+def built_by_others(state: TableState) -> list[str]:
+    """Name the partitions that are being built and that only Apache Hudi builds, or without `files`, all of them."""
+    building = state.config.partitions_being_built
+    return _unknown(state, building) if lists_files(state.config.metadata_partitions) else [*building]
+
+
+def _unknown(state: TableState, names: Sequence[str]) -> list[str]:
     defined = definitions_for(state, names)
     return [name for name in names if _kind(name, defined) is None]
 
@@ -83,4 +103,8 @@ def need_footers(partitions: Iterable[str]) -> bool:
 
 
 def _kind(partition: str, defined: Definitions) -> PartitionKind | None:
-    return _BY_NAME.get(partition)
+    definition = defined.get(partition)
+    if partition in _BY_NAME or definition is None:
+        return _BY_NAME.get(partition)
+    make = _BY_DEFINITION.get((partition.startswith(EXPRESSION_PREFIX), definition.type))
+    return make(definition) if make is not None and is_supported(definition) else None

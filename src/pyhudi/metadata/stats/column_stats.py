@@ -22,7 +22,7 @@ from pyhudi.metadata.stats.log_stats import log_stats
 from pyhudi.metadata.stats.values import NO_VALUE_TYPE, VALUE_TYPE, encode_values, stats_type, value_type
 from pyhudi.storage.api import Storage
 
-__all__ = ["column_stats_schema", "deleted_stats", "read_column_stats"]
+__all__ = ["column_stats_schema", "deleted_stats", "is_log", "read_column_stats", "stats_of_files"]
 
 _OfLog: TypeAlias = Callable[[Storage, str, Sequence[str], int], list[FileStats]]
 
@@ -58,15 +58,35 @@ def read_column_stats(
             logs their heads too, and rows that are not in parquet.
     Raises: CorruptData, naming the file; what storage raises.
     """
+
+    def read(path: str) -> list[FileStats]:
+        if is_log(path):
+            return of_log(storage, path, columns, table_version)
+        with storage.open_input(path) as source:
+            return list(parquet_stats(source, read_footer(source), columns, table_version))
+
+    return stats_of_files(files, read, table_version)
+
+
+def is_log(path: str) -> bool:
+    """Return whether a path is that of a log file."""
+    return path.rpartition("/")[2].startswith(".")
+
+
+def stats_of_files(
+    files: Sequence[tuple[PartitionPath, str]], read_path: Callable[[str], list[FileStats]], table_version: int
+) -> pa.Table:
+    """Read the statistics of files, several at once, by what reads those of one.
+
+    Shape:  `column_stats_schema`.
+    Raises: as `read_path`; CorruptData names the file.
+    """
     found: dict[pa.DataType, _Rows] = {}
 
     def read(file: tuple[PartitionPath, str]) -> list[FileStats]:
         path = "/".join(filter(None, file))
         with naming_file(path):
-            if file[1].startswith("."):
-                return of_log(storage, path, columns, table_version)
-            with storage.open_input(path) as source:
-                return list(parquet_stats(source, read_footer(source), columns, table_version))
+            return read_path(path)
 
     for (partition, name), stats in at_once(read, files).items():
         for column, kind, bounds, counts in stats:

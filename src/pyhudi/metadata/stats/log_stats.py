@@ -22,7 +22,7 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.api import Storage
 
-__all__ = ["footer_stats", "log_stats"]
+__all__ = ["LogRows", "footer_stats", "log_rows", "log_stats"]
 
 _ROWS: Final = frozenset({BlockKind.AVRO, BlockKind.PARQUET})
 
@@ -48,6 +48,30 @@ def log_stats(storage: Storage, path: str, columns: Sequence[str], table_version
     size = storage.head(path).size_bytes
     blocks = [one for one in read_blocks(partial(storage.get_range, path), size) if HeaderKey.SCHEMA in one.headers]
     return _of_blocks(blocks, columns, table_version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRows:
+    """Some columns of the rows of one block."""
+
+    rows: pa.Table
+    """In the types that they were written with; columns that the block lacks are not there."""
+    is_partial: bool
+    """Columns that are not there have their values in other files."""
+
+
+def log_rows(storage: Storage, path: str, names: Sequence[str]) -> list[LogRows] | None:
+    """Read some columns of the rows that the blocks of a log hold; None where rows are in HFiles.
+
+    Cost:   the heads of the blocks, and the columns.
+    Raises: CorruptData; what storage raises.
+    """
+    size = storage.head(path).size_bytes
+    blocks = [one for one in read_blocks(partial(storage.get_range, path), size) if HeaderKey.SCHEMA in one.headers]
+    if any(block.kind is BlockKind.HFILE for block in blocks):
+        return None
+    held = ((block, _rows(block, names)) for block in blocks if block.kind in _ROWS)
+    return [LogRows(rows=rows, is_partial=block.is_partial) for block, rows in held]
 
 
 def footer_stats(

@@ -33,7 +33,15 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["MetadataCommit", "RecordsOf", "find_logs", "publish_changes", "remove_instant", "remove_logs"]
+__all__ = [
+    "MetadataCommit",
+    "RecordsOf",
+    "find_logs",
+    "publish_changes",
+    "remove_instant",
+    "remove_instant_of",
+    "remove_logs",
+]
 
 RecordsOf = Callable[[TableState], Sequence[MetadataRecords]]
 
@@ -250,8 +258,17 @@ def _profile(
 
 def remove_instant(table: MetadataTable, time: InstantTime) -> None:
     """Take an instant of the metadata table off its timeline, pending or completed."""
-    for one in table.timeline.instants:
+    _remove(table.state, table.timeline, time)
+
+
+def remove_instant_of(own: TableState, time: InstantTime) -> None:
+    """Do so for a metadata table that was not opened.   Cost: a listing of its timeline."""
+    _remove(own, load_timeline(own), time)
+
+
+def _remove(own: TableState, timeline: Timeline, time: InstantTime) -> None:
+    for one in timeline.instants:
         if one.requested_time == time and one.action is Action.DELTACOMMIT:
             if one.is_completed:
-                table.state.storage.delete(f"{table.state.layout.timeline_path}/{one.file_name}")
-            remove_pending(table.state, replace(one, state=State.INFLIGHT, completion_time=None))
+                own.storage.delete(f"{own.layout.timeline_path}/{one.file_name}")
+            remove_pending(own, replace(one, state=State.INFLIGHT, completion_time=None))

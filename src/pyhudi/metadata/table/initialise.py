@@ -15,19 +15,16 @@ import pyarrow as pa
 
 from pyhudi.errors import FileMissing, InternalError
 from pyhudi.filegroup.file_index import storage_index
-from pyhudi.filegroup.listing import at_once, encode_partition_metadata
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
-from pyhudi.filegroup.names import PARTITION_METADATA, parse_file
-from pyhudi.formats.properties import java_date
+from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
-from pyhudi.metadata.partitions.api import PartitionKind, Stored, TaskRunner, file_group
+from pyhudi.metadata.partitions.api import PartitionKind, Stored, TaskRunner
 from pyhudi.metadata.partitions.changes import footers_of_files
 from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers
-from pyhudi.metadata.records import MetadataRecords, encode_records
+from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_properties, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
-from pyhudi.metadata.table.base_files import base_file, base_file_content
-from pyhudi.metadata.table.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
+from pyhudi.metadata.table.groups import first_records, write_base_files, write_empty_groups
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
@@ -37,10 +34,9 @@ from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.history import find_archived
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
-from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.view import Timeline, is_committed, latest_write
 
-__all__ = ["initialise", "stored_records", "stored_stats"]
+__all__ = ["bootstrap_time", "initialise", "stored_records", "stored_stats"]
 
 _BEFORE_ALL: Final = "0" * 14
 _FIRST_SUFFIX: Final = {1: 10, 2: 0}
@@ -69,7 +65,7 @@ def initialise(
     defined = definitions_for(state, [one.partition for one in records])
     for one in (as_defined(state, made) for made in records):
         own.storage.delete_tree(one.partition)
-        time = _bootstrap_time(own, timeline)
+        time = bootstrap_time(own, timeline)
         kind = kind_of(one.partition, defined)
         _build(state, own, kind, one, time=time, completion_time=completion_time, settings=settings)
     names = sorted({*state.config.metadata_partitions, *(one.partition for one in records)})
@@ -88,21 +84,21 @@ def stored_records(
     *,
     settings: Settings,
     run: TaskRunner,
+    partitions: Sequence[str],
     known: pa.Table | None = None,
 ) -> list[MetadataRecords]:
     """List the table: its partitions and the files that completed instants have written, and their statistics.
 
-    The records are in the order in which partitions are built. `schema` is the table's, in Avro; `known` are
-    statistics of `stored_stats`.
+    The records are those of some partitions of the metadata table, in the order in which these are built. `schema` is
+    the table's, in Avro; `known` are statistics of `stored_stats`.
 
     Cost: a listing of every directory; where statistics are kept, what they cost of each file of which none are known.
     """
-    partitions, sizes, measured = _stored(state, timeline)
-    kept = first_partitions(state.config, settings)
-    files = measured if need_footers(kept) else []
+    paths, sizes, measured = _stored(state, timeline)
+    files = measured if need_footers(partitions) else []
     footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
     stored = Stored(
-        partitions=partitions,
+        partitions=paths,
         sizes=sizes,
         footers=footers,
         table_version=state.config.table_version,
@@ -113,7 +109,7 @@ def stored_records(
         settings=settings,
         run=run,
     )
-    return [kind.build(stored) for kind in kinds_of(kept)]
+    return [kind.build(stored) for kind in kinds_of(partitions, definitions_for(state, partitions))]
 
 
 def stored_stats(
@@ -170,72 +166,13 @@ def _build(
     """Write one partition's file groups, by a delta commit."""
     instant = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
     instant = request_commit(own, instant, None)
-    partition, now_ms = PartitionPath(records.partition), state.env.now_ms()
-    header = encode_partition_metadata(partition, time, java_date(now_ms, state.env.zone()))
-    own.storage.put(f"{partition}/{PARTITION_METADATA}", header)
     groups_count = kind.groups(settings)
-    logs = [_empty_log(kind, group, time) for group in range(groups_count)]
-    at_once(lambda path: own.storage.put(path, empty_group_log(time)), [one.path for one in logs])
-    written = _write_base_files(own, kind, records, groups_count=groups_count, time=time, settings=settings)
-    operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.timeline_layout > 1 else WriteOperation.BULK_INSERT
-    stats = {records.partition: written} if written else {}
-    metadata = CommitMetadata(operation=operation, stats=stats)
-    complete_commit(own, instant, metadata, completion_time)
+    write_empty_groups(own, kind, groups_count, time, state.env)
+    written = write_base_files(own, kind, records, groups_count=groups_count, time=time, settings=settings)
+    complete_commit(own, instant, first_records(own, kind, written), completion_time)
 
 
-def _empty_log(kind: PartitionKind, group: int, time: InstantTime) -> LogFile:
-    return LogFile(
-        partition=PartitionPath(kind.name),
-        file_id=file_group(kind, group).file_id,
-        instant=time,
-        version=1,
-        write_token=EMPTY_GROUP,
-        suffix="",
-        size_bytes=0,
-    )
-
-
-def _write_base_files(
-    own: TableState,
-    kind: PartitionKind,
-    records: MetadataRecords,
-    *,
-    groups_count: int,
-    time: InstantTime,
-    settings: Settings,
-) -> tuple[WriteStat, ...]:
-    """Write a base file for each file group that has records."""
-    version = own.config.table_version
-    entries = encode_records(records, version)
-    places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
-    contents: dict[str, bytes] = {}
-    stats = []
-    for group in sorted(set(places.tolist())):
-        part = entries.filter(pa.array(places == group)).combine_chunks()
-        content = base_file_content(part, version, settings.get(BLOCK_BYTES))
-        file = base_file(file_group(kind, group), time, f"{group}-0-0", len(content))
-        contents[file.path] = content
-        stats.append(_base_stat(file, part.num_rows))
-    at_once(lambda path: own.storage.put(path, contents[path]), list(contents))
-    return tuple(stats)
-
-
-def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:
-    return WriteStat(
-        file_id=file.file_id,
-        path=file.path,
-        num_writes=rows_count,
-        num_inserts=rows_count,
-        total_write_bytes=file.size_bytes,
-        partition_path=file.partition,
-        file_size_in_bytes=file.size_bytes,
-        scan_time_ms=0,
-        upsert_time_ms=0,
-        create_time_ms=0,
-    )
-
-
-def _bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
+def bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
     """Return the first time that no partition was built at.   Spec: format/metadata-table 3.6."""
     layout, newest = own.layout.timeline_layout, latest_write(timeline)
     before = newest.requested_time if layout == 1 and newest is not None else _BEFORE_ALL

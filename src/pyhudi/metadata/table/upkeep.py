@@ -7,7 +7,7 @@ Spec: format/metadata-table 1.3.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
 from pyhudi.metadata.definitions import define_column_stats, drop_definitions
+from pyhudi.metadata.names import is_by_definition
 from pyhudi.metadata.partitions.api import TaskRunner
 from pyhudi.metadata.partitions.changes import stats_columns
-from pyhudi.metadata.partitions.kinds import kind_of, kinds_of, left_behind, need_footers
+from pyhudi.metadata.partitions.kinds import built_by_others, first_partitions, kinds_of, left_behind
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import has_other_layout, open_metadata
 from pyhudi.metadata.table.compaction import finish_compaction
@@ -27,6 +28,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, drop_metadata_table, lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
+from pyhudi.state.refusals import Refusal
 from pyhudi.timeline.active import load_timeline, remove_pending
 from pyhudi.timeline.columns import committed_schema
 from pyhudi.timeline.instant import Action, InstantTime
@@ -34,12 +36,15 @@ from pyhudi.timeline.view import Timeline, pending_instants
 
 __all__ = [
     "METADATA_TABLE",
+    "building_refusals",
+    "define_statistics",
     "has_upkeep",
     "known_stats",
     "prepare_metadata_table",
     "read_ahead",
     "rebuild_partitions",
     "records_to_build",
+    "stored_schema",
 ]
 
 METADATA_TABLE: Final = option(
@@ -66,6 +71,17 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     return settings.has(METADATA_TABLE)
 
 
+def building_refusals(state: TableState) -> list[Refusal]:
+    """Return what keeps a table from being written: partitions that are being built, and that only Apache Hudi builds.
+
+    Others are told of each write, also where Apache Hudi builds them.
+    """
+    found = built_by_others(state)
+    way_out = "pass hoodie.metadata.enable=false to this call, which drops the metadata table first"
+    feature = "a metadata table that is being built"
+    return [Refusal(feature=feature, way_out=way_out, found=", ".join(found))] if found else []
+
+
 def read_ahead(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
     """Read the statistics that building a metadata table needs, before the table lock is taken.
 
@@ -82,7 +98,7 @@ def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Ta
     timeline = load_timeline(state)
     if not timeline.completed:
         return None
-    return stored_stats(state, timeline, _schema(state, timeline), settings, run)
+    return stored_stats(state, timeline, stored_schema(state, timeline), settings, run)
 
 
 def prepare_metadata_table(
@@ -93,10 +109,11 @@ def prepare_metadata_table(
     settings: Settings,
     run: TaskRunner,
     known: pa.Table | None = None,
+    had: Collection[str] = (),
 ) -> TableState:
     """Drop the metadata table, or what of it is not kept up; or build it. Returns the table as it is then.
 
-    One of another layout is built anew, with what it had.
+    One of another layout is built anew, with what it had; `had` are indexes that are built, too, as they are defined.
 
     `known` are statistics that were read ahead.
 
@@ -111,10 +128,11 @@ def prepare_metadata_table(
         state = _without(state, behind, settings)
         if not has_other_layout(state):
             return state
-    schema, settings = _schema(state, timeline), _keeping_statistics(state, settings)
-    records = stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+    schema, settings = stored_schema(state, timeline), _keeping_statistics(state, settings)
+    wanted = (*first_partitions(state.config, settings), *filter(is_by_definition, had))
+    records = stored_records(state, timeline, schema, settings=settings, run=run, partitions=wanted, known=known)
     state = _of_same_layout(state)
-    _define(state, records, schema, settings)
+    define_statistics(state, map(_partition, records), schema, settings)
     return initialise(state, timeline, completion_time, records, settings)
 
 
@@ -147,8 +165,8 @@ def records_to_build(
     wanted: Collection[str],
 ) -> list[MetadataRecords]:
     """Return the records of partitions that are going to be built, from what is stored.   Cost: as `stored_records`."""
-    schema = _schema(state, timeline) if need_footers(wanted) else None
-    return stored_records(state, timeline, schema, settings=settings, run=run, known=known)
+    schema = stored_schema(state, timeline)
+    return stored_records(state, timeline, schema, settings=settings, run=run, partitions=tuple(wanted), known=known)
 
 
 def rebuild_partitions(
@@ -170,7 +188,7 @@ def rebuild_partitions(
     left = [] if lists_files(names) else [one for one in state.config.metadata_partitions if one not in names]
     update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(left)})
     _settle_compaction(state, timeline, completion_time, settings)
-    _define(state, records, _schema(state, timeline), settings)
+    define_statistics(state, map(_partition, records), stored_schema(state, timeline), settings)
     return initialise(state, timeline, completion_time, records, settings)
 
 
@@ -185,13 +203,18 @@ def _settle_compaction(state: TableState, timeline: Timeline, completion_time: I
                 remove_pending(table.state, one)
 
 
-def _define(state: TableState, records: Sequence[MetadataRecords], schema: str | None, settings: Settings) -> None:
-    """Write which columns have statistics, where those are built."""
-    if state.layout.has_completion_times and any(kind_of(one.partition).is_defined for one in records):
+def define_statistics(state: TableState, partitions: Iterable[str], schema: str | None, settings: Settings) -> None:
+    """Write which columns have statistics, where those are built.   Locks: the table lock is held."""
+    if state.layout.has_completion_times and any(one.is_defined for one in kinds_of(partitions)):
         define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
 
 
-def _schema(state: TableState, timeline: Timeline) -> str | None:
+def _partition(records: MetadataRecords) -> str:
+    return records.partition
+
+
+def stored_schema(state: TableState, timeline: Timeline) -> str | None:
+    """Return the schema of a table, in Avro; None where nothing says one."""
     return committed_schema(state, timeline)[0] or state.config.create_schema
 
 

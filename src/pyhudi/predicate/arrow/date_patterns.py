@@ -1,7 +1,7 @@
 """Moments as text and back, by the patterns of Java's `DateTimeFormatter` as far as tables use them.
 
 Pure, a column at a time. Letters that are not in `_WRITTEN`, or for reading in `_READ`, are refused by name. Start at
-`written` and `read`.
+`write_moments` and `read_moments`.
 """
 
 import re
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ExpressionError
 
-__all__ = ["read", "written"]
+__all__ = ["read_moments", "write_moments"]
 
 _PIECE: Final = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z']+)")
 _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -29,7 +29,7 @@ _DEFAULT: Final = {"year": "1970", "month": "01", "day": "01"}
 _Writer = Callable[[pa.Array, int], pa.Array]
 
 
-def written(moments: pa.Array, pattern: str) -> pa.Array:
+def write_moments(moments: pa.Array, pattern: str) -> pa.Array:
     """Write moments by a pattern.
 
     Shape:  n timestamps in microseconds without a zone -> n texts.
@@ -43,7 +43,7 @@ def written(moments: pa.Array, pattern: str) -> pa.Array:
     return pc.binary_join_element_wise(*parts, "") if parts else _constant(moments, "")
 
 
-def read(texts: pa.Array, pattern: str) -> pa.Array:
+def read_moments(texts: pa.Array, pattern: str) -> pa.Array:
     """Read moments by a pattern, whose fields have the widths that it says; what it lacks is of 1970-01-01 00:00.
 
     Shape:  n texts -> n timestamps in microseconds without a zone.
@@ -137,8 +137,8 @@ def _number(field: Callable[[pa.Array], pa.Array], most: int = 2) -> _Writer:
     return write
 
 
-def _named(names: Sequence[str], field: Callable[[pa.Array], pa.Array], moments: pa.Array, *, is_short: bool) -> pa.Array:
-    return pa.array([name[:3] if is_short else name for name in names], pa.string()).take(field(moments))
+def _named(names: Sequence[str], places: pa.Array, *, is_short: bool) -> pa.Array:
+    return pa.array([name[:3] if is_short else name for name in names], pa.string()).take(places)
 
 
 def _year(moments: pa.Array, count: int) -> pa.Array:
@@ -151,13 +151,13 @@ def _month(moments: pa.Array, count: int) -> pa.Array:
         return _number(pc.month)(moments, count)
     if count > 4:
         raise ExpressionError("a month has four letters at most", letters=count)
-    return _named(_MONTHS, lambda values: pc.subtract(pc.month(values), 1), moments, is_short=count == 3)
+    return _named(_MONTHS, pc.subtract(pc.month(moments), 1), is_short=count == 3)
 
 
 def _weekday(moments: pa.Array, count: int) -> pa.Array:
     if count > 4:
         raise ExpressionError("a day of the week has four letters at most", letters=count)
-    return _named(_DAYS, pc.day_of_week, moments, is_short=count <= 3)
+    return _named(_DAYS, pc.day_of_week(moments), is_short=count <= 3)
 
 
 def _fraction(moments: pa.Array, count: int) -> pa.Array:

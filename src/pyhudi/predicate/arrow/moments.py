@@ -12,7 +12,7 @@ import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.casting import cast
-from pyhudi.predicate.arrow.date_patterns import read, written
+from pyhudi.predicate.arrow.date_patterns import read_moments, write_moments
 from pyhudi.predicate.arrow.values import Value, is_integer
 
 __all__ = ["FUNCTIONS_OF_MOMENTS"]
@@ -38,33 +38,33 @@ def _moved(value: Value, days: Value, name: str, move: Callable[[Value, Value], 
 
 
 def _date_format(value: Value, pattern: pa.Scalar) -> Value:
-    return _by_pattern(cast(cast(value, _UTC), _PLAIN), pattern, "date_format", written, pa.string())
+    return _by_pattern(cast(cast(value, _UTC), _PLAIN), pattern, "date_format", write_moments, pa.string())
 
 
 def _from_unixtime(value: Value, pattern: pa.Scalar | None = None) -> Value:
     if not (is_integer(value.type) or pt.is_null(value.type)):
         raise ExpressionError("give whole seconds", function="from_unixtime", type=str(value.type))
     moments = cast(cast(cast(value, pa.int64()), _UTC), _PLAIN)
-    return _by_pattern(moments, pattern, "from_unixtime", written, pa.string())
+    return _by_pattern(moments, pattern, "from_unixtime", write_moments, pa.string())
 
 
 def _unix_timestamp(value: Value, pattern: pa.Scalar | None = None) -> Value:
     moments = value
     if pt.is_string(value.type):
-        moments = _by_pattern(value, pattern, "unix_timestamp", read, _PLAIN)
+        moments = _by_pattern(value, pattern, "unix_timestamp", read_moments, _PLAIN)
     return cast(cast(moments, _UTC), pa.int64())
 
 
 def _to_date(value: Value, pattern: pa.Scalar | None = None) -> Value:
     if pattern is None or not pt.is_string(value.type):
         return cast(value, pa.date32())
-    return cast(_by_pattern(value, pattern, "to_date", read, _PLAIN), pa.date32())
+    return cast(_by_pattern(value, pattern, "to_date", read_moments, _PLAIN), pa.date32())
 
 
 def _to_timestamp(value: Value, pattern: pa.Scalar | None = None) -> Value:
     if pattern is None or not pt.is_string(value.type):
         return cast(value, _UTC)
-    return cast(_by_pattern(value, pattern, "to_timestamp", read, _PLAIN), _UTC)
+    return cast(_by_pattern(value, pattern, "to_timestamp", read_moments, _PLAIN), _UTC)
 
 
 def _by_pattern(

@@ -60,7 +60,7 @@ def _reference(match: re.Match[str]) -> str:
 
 
 def _with_names(expression: str) -> tuple[str, int]:
-    """Give each group that captures a name, g1 and so on; returns how many there are."""
+    """Name each group that captures g1 and so on; returns how many there are."""
     count = 0
 
     def name(match: re.Match[str]) -> str:

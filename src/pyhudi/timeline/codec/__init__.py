@@ -19,6 +19,13 @@ from pyhudi.timeline.codec.clustering import (
 )
 from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit
 from pyhudi.timeline.codec.compaction import CompactionOperation, decode_compaction_plan, encode_compaction_plan
+from pyhudi.timeline.codec.indexing import (
+    IndexedPartition,
+    IndexingPlan,
+    decode_indexing_plan,
+    encode_indexing_metadata,
+    encode_indexing_plan,
+)
 from pyhudi.timeline.codec.plans import (
     decode_plan,
     decode_rollback_metadata,
@@ -43,11 +50,14 @@ __all__ = [
     "ClusteringPlan",
     "ClusteringSlice",
     "CompactionOperation",
+    "IndexedPartition",
+    "IndexingPlan",
     "decode_clean_metadata",
     "decode_clean_plan",
     "decode_clustering_plan",
     "decode_commit",
     "decode_compaction_plan",
+    "decode_indexing_plan",
     "decode_plan",
     "decode_restore_metadata",
     "decode_restore_plan",
@@ -59,6 +69,8 @@ __all__ = [
     "encode_clustering_plan",
     "encode_commit",
     "encode_compaction_plan",
+    "encode_indexing_metadata",
+    "encode_indexing_plan",
     "encode_requested_replace",
     "encode_restore_metadata",
     "encode_restore_plan",

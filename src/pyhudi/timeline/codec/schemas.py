@@ -12,6 +12,8 @@ __all__ = [
     "CLEAN_PLAN",
     "COMMIT_METADATA",
     "COMPACTION_PLAN",
+    "INDEX_COMMIT_METADATA",
+    "INDEX_PLAN",
     "REPLACE_COMMIT_METADATA",
     "REQUESTED_REPLACE_METADATA",
     "RESTORE_METADATA",
@@ -296,6 +298,27 @@ CLEAN_METADATA: Final = _root(
         _field("version", _VERSION, default=1),
         _maybe("bootstrapPartitionMetadata", {**_map("HoodieCleanPartitionMetadata"), "default": None}),
         _maybe("extraMetadata", {**_map(_TEXT), "default": None}),
+    )
+)
+
+_INDEXED: Final = _maybe(
+    "indexPartitionInfos",
+    _array(
+        _record(
+            "HoodieIndexPartitionInfo",
+            _field("version", _VERSION, default=1),
+            *(_maybe(name, _TEXT) for name in ("metadataPartitionPath", "indexUptoInstant")),
+            _maybe("extraMetadata", {**_map(_TEXT), "default": None}),
+        )
+    ),
+)
+INDEX_PLAN: Final = _root(_record("HoodieIndexPlan", _field("version", _VERSION, default=1), _INDEXED))
+INDEX_COMMIT_METADATA: Final = _root(
+    _record(
+        "HoodieIndexCommitMetadata",
+        _field("version", _VERSION, default=1),
+        _maybe("operationType", _TEXT),
+        _INDEXED,
     )
 )
 

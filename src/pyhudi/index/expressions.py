@@ -1,0 +1,74 @@
+"""Filters that name what an expression index has: its values take the place of a function in the filter.
+
+Pure. Start at `with_indexes`.
+
+Spec: format/metadata-table 8.8.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from pyhudi.errors import InvalidInput
+from pyhudi.metadata.expressions import expression_of, follows_zone, type_of
+from pyhudi.metadata.names import EXPRESSION_PREFIX
+from pyhudi.predicate import Call, Expression, column
+from pyhudi.predicate.model import rewrite, walk
+from pyhudi.state.index_definition import IndexDefinition
+
+__all__ = ["IndexedFilter", "calls_functions", "with_indexes"]
+
+_UTC: Final = "UTC"
+_COLUMN: Final = "index of {}"
+"""How the values of an index are called in a filter: no column of a table has a blank in its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedFilter:
+    """A filter over the values of indexes."""
+
+    expression: Expression
+    schema: pa.Schema
+    """The table's columns, and those of the indexes."""
+    indexes: Mapping[str, IndexDefinition]
+    """By the name that their values have in the filter."""
+
+
+def calls_functions(expression: Expression) -> bool:
+    """Return whether a filter may name what an expression index has."""
+    return any(isinstance(node, Call) for node in walk(expression))
+
+
+def with_indexes(
+    expression: Expression, schema: pa.Schema, defined: Mapping[str, IndexDefinition], kind: str
+) -> IndexedFilter | None:
+    """Put the values of expression indexes of one type into a filter; None where it names none.
+
+    An index whose values depend on a zone of time that is not known to be UTC, as this filter's, has no say.
+    """
+    found: dict[Expression, IndexDefinition] = {}
+    for definition in defined.values():
+        is_of_kind = definition.partition.startswith(EXPRESSION_PREFIX) and definition.type == kind
+        if is_of_kind and _holds(definition, schema):
+            found.setdefault(expression_of(definition), definition)
+    wanted: dict[Expression, IndexDefinition]
+    wanted = {node: found[node] for node in walk(expression) if isinstance(node, Call) and node in found}
+    if not wanted:
+        return None
+    names = {node: _COLUMN.format(one.partition) for node, one in wanted.items()}
+    fields = [pa.field(names[node], type_of(one, schema)) for node, one in wanted.items()]
+    return IndexedFilter(
+        expression=rewrite(expression, lambda node: column(names[node]) if node in names else node),
+        schema=pa.schema([*schema, *fields]),
+        indexes={names[node]: one for node, one in wanted.items()},
+    )
+
+
+def _holds(definition: IndexDefinition, schema: pa.Schema) -> bool:
+    try:
+        type_of(definition, schema)
+        return definition.zone == _UTC or not follows_zone(definition, schema)
+    except InvalidInput:
+        return False

@@ -1,0 +1,159 @@
+"""A partition `expr_index_<name>` of column statistics: bounds of what a function makes of a column.
+
+A record a file, and one a partition that encloses them. Start at `ExpressionStatsKind`.
+
+Spec: format/metadata-table 3.7, 5.6, 8.8.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.metadata.expressions import expression_of
+from pyhudi.metadata.keys import bounds_keys, stats_keys
+from pyhudi.metadata.names import RecordKind, group_of_keys
+from pyhudi.metadata.partitions.api import Clean, Commit, Comparison, FilesTold, Need, Stored, TaskRunner, asked_groups
+from pyhudi.metadata.reader import Entries
+from pyhudi.metadata.records import MetadataRecords, stats_records
+from pyhudi.metadata.state import MetadataTable
+from pyhudi.metadata.stats.column_stats import column_stats_schema, deleted_stats
+from pyhudi.metadata.stats.expression_stats import read_expression_stats
+from pyhudi.metadata.stats.folding import folded_stats
+from pyhudi.metadata.stats.merging import partition_stats
+from pyhudi.options import Settings, option
+from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.config import TableConfig
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.state.model import TableState
+
+__all__ = ["EXPRESSION_GROUPS", "ExpressionStatsKind", "in_tasks"]
+
+EXPRESSION_GROUPS: Final = option(
+    "hoodie.metadata.index.expression.file.group.count",
+    2,
+    "How many file groups an expression index gets when it is built.",
+)
+_FILES_A_TASK: Final = 16
+_CHANGE_LOG: Final = ".cdc"
+_KEY_OF_FILE: Final = 48
+"""Characters; those of partitions are shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionStatsKind:
+    """A record a file, and one a partition where the table has some."""
+
+    definition: IndexDefinition
+    needs: frozenset[Need] = frozenset()
+    enabled_by: None = None
+    is_defined: bool = False
+    is_of_newest: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return its directory's name."""
+        return self.definition.partition
+
+    @property
+    def file_id_prefix(self) -> str:
+        """Return how the ids of its file groups begin."""
+        return self.name.replace("_", "-")
+
+    def is_first(self, config: TableConfig, settings: Settings) -> bool:
+        """Return that it is only built when it is asked for."""
+        return False
+
+    def groups(self, settings: Settings) -> int:
+        """Return what the options say."""
+        return asked_groups(settings, EXPRESSION_GROUPS)
+
+    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
+        """Return in which file group each key is."""
+        return group_of_keys(keys, groups_count)
+
+    def records_of_commit(self, commit: Commit) -> MetadataRecords:
+        """Return the bounds of the files that were written, which widen those of their partitions."""
+        return self._of_files(commit.state, commit.written, commit.schema, commit.run)
+
+    def records_of_clean(self, clean: Clean) -> MetadataRecords:
+        """Return that the bounds of deleted files are gone."""
+        gone = [
+            (where, name) for where, names in clean.deleted.items() for name in names if not name.endswith(_CHANGE_LOG)
+        ]
+        return self._records(deleted_stats(gone, self.definition.fields, clean.table_version), None)
+
+    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
+        """Return nothing: a log that a rollback leaves adds no rows."""
+
+    def build(self, stored: Stored) -> MetadataRecords:
+        """Return the bounds of all files."""
+        return self._of_files(stored.state, stored.files, stored.schema, stored.run)
+
+    def fold(self, table: MetadataTable, entries: Entries) -> MetadataRecords:
+        """Merge the bounds of each file and of each partition."""
+        keys, stats = folded_stats(entries, table.state.config.table_version)
+        records = stats_records(self.name, RecordKind.COLUMN_STATS, keys, stats)
+        is_of_file = pc.greater_equal(pc.utf8_length(keys), _KEY_OF_FILE)
+        kinds = pc.if_else(is_of_file, RecordKind.COLUMN_STATS, RecordKind.PARTITION_STATS)
+        return replace(records, kinds=kinds.cast(pa.int32()))
+
+    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
+        """Return nothing: footers do not tell what a function makes of a column."""
+
+    def _of_files(
+        self, state: TableState, files: Sequence[tuple[PartitionPath, str]], schema: str | None, run: TaskRunner
+    ) -> MetadataRecords:
+        version, column = state.config.table_version, self.definition.fields[0]
+        nothing = column_stats_schema(version).empty_table()
+        columns = avro_to_arrow(schema) if schema else pa.schema([])
+        if column not in columns.names:  # dropped since, or nothing was written yet
+            return self._records(nothing, None)
+        read = partial(
+            read_expression_stats,
+            storage=state.storage,
+            expression=expression_of(self.definition),
+            source=columns.field(column),
+            table_version=version,
+        )
+        told = pa.concat_tables([nothing, *in_tasks(read, files, run)]).combine_chunks()
+        filled = told.filter(pc.greater(told.column("valueCount"), 0))
+        bounds = partition_stats(filled, version, is_all=False) if state.config.partition_fields else None
+        return self._records(told, bounds)
+
+    def _records(self, files: pa.Table, partitions: pa.Table | None) -> MetadataRecords:
+        names = ("columnName", "partition", "fileName")
+        of_files = stats_records(
+            self.name,
+            RecordKind.COLUMN_STATS,
+            stats_keys(*(files.column(name).combine_chunks() for name in names)),
+            files,
+        )
+        if partitions is None or not partitions.num_rows:
+            return of_files
+        of_partitions = stats_records(
+            self.name,
+            RecordKind.PARTITION_STATS,
+            bounds_keys(*(partitions.column(name).combine_chunks() for name in names[:2])),
+            partitions,
+        )
+        return replace(
+            of_files,
+            keys=pa.concat_arrays([of_files.keys, of_partitions.keys]),
+            kinds=pa.concat_arrays([of_files.kinds, of_partitions.kinds]),
+            values=pa.concat_arrays([of_files.values, of_partitions.values]),
+        )
+
+
+def in_tasks(
+    read: partial[pa.Table], files: Sequence[tuple[PartitionPath, str]], run: TaskRunner
+) -> Sequence[pa.Table]:
+    """Read files, in tasks where there are many."""
+    tasks = [tuple(files[at : at + _FILES_A_TASK]) for at in range(0, len(files), _FILES_A_TASK)]
+    return run(read, tasks) if len(tasks) > 1 else [read(task) for task in tasks]

@@ -1,0 +1,132 @@
+"""Build partitions of the metadata table beside writers at work, in three steps.
+
+`open_groups`, under the table lock, makes empty file groups and names the partition as one that is being built: every
+commit that is completed from then on tells it of its files. `fill_groups`, without a lock, writes what was committed
+by then as base files below the logs of these commits. `show_groups`, under the lock, completes the delta commit of the
+base files and names the partition as one that is there. What a process left that died on the way is deleted by the
+next `open_groups`.
+
+Spec: format/metadata-table 3.5, 3.6, 7.8.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from pyhudi.errors import WriteConflict
+from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
+from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
+from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.state import complete_commit, metadata_state, request_commit
+from pyhudi.metadata.stats.value_types import as_defined
+from pyhudi.metadata.table.commit import remove_instant_of
+from pyhudi.metadata.table.groups import first_records, write_base_files, write_empty_groups
+from pyhudi.metadata.table.initialise import bootstrap_time
+from pyhudi.options import Settings
+from pyhudi.state.config import TableConfig
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import update_properties
+from pyhudi.timeline.instant import Action, Instant, InstantTime, State
+from pyhudi.timeline.metadata import WriteStat
+from pyhudi.timeline.view import Timeline
+
+__all__ = ["FilledGroups", "close_groups", "fill_groups", "open_groups", "show_groups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledGroups:
+    """The base files of a partition that is being built."""
+
+    partition: str
+    written: tuple[WriteStat, ...]
+    records_count: int
+
+
+def open_groups(
+    state: TableState, timeline: Timeline, partitions: Sequence[str], completion_time: InstantTime, settings: Settings
+) -> TableState:
+    """Make empty file groups, and let writers know of them; returns the table as it is then.
+
+    Locks: the table lock is held; `timeline` was read under it.
+    """
+    own, defined = metadata_state(state), definitions_for(state, partitions)
+    state = _with(state, _others_ready(state, partitions), _others_building(state, partitions))
+    for kind in kinds_of(partitions, defined):
+        own.storage.delete_tree(kind.name)
+        time = bootstrap_time(own, timeline)
+        requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
+        started = request_commit(own, requested, None)
+        write_empty_groups(own, kind, kind.groups(settings), time, state.env)
+        complete_commit(own, started, first_records(own, kind, ()), completion_time)
+    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *partitions])
+
+
+def fill_groups(
+    state: TableState, records: Sequence[MetadataRecords], time: InstantTime, settings: Settings
+) -> list[FilledGroups]:
+    """Write the base files, which carry the time of the action that builds them.   Cost: writes what `records` hold."""
+    own, defined = metadata_state(state), definitions_for(state, [one.partition for one in records])
+    filled = []
+    for one in (as_defined(state, made) for made in records):
+        kind = kind_of(one.partition, defined)
+        written = write_base_files(own, kind, one, groups_count=kind.groups(settings), time=time, settings=settings)
+        filled.append(FilledGroups(partition=kind.name, written=written, records_count=len(one.keys)))
+    return filled
+
+
+def show_groups(
+    state: TableState, filled: Sequence[FilledGroups], time: InstantTime, completion_time: InstantTime
+) -> TableState:
+    """Complete the delta commit of the base files, and let readers know of them; returns the table as it is then.
+
+    Where another process built these partitions meanwhile, nothing is done.
+
+    Locks:  the table lock is held.
+    Raises: WriteConflict where the metadata table was dropped or built anew meanwhile.
+    """
+    names = [one.partition for one in filled]
+    if set(names) <= set(state.config.metadata_partitions):
+        return state
+    if not set(names) <= set(state.config.partitions_being_built):
+        text = "the metadata table was built anew while this index was built; build it again"
+        raise WriteConflict(text, partitions=names)
+    own = metadata_state(state)
+    remove_instant_of(own, time)
+    requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
+    defined = definitions_for(state, names)
+    kind = kind_of(names[0], defined)
+    metadata = replace(
+        first_records(own, kind, ()), stats={one.partition: one.written for one in filled if one.written}
+    )
+    complete_commit(own, request_commit(own, requested, None), metadata, completion_time)
+    ready = sorted({*state.config.metadata_partitions, *names})
+    return _with(state, ready, _others_building(state, names))
+
+
+def close_groups(state: TableState, partitions: Collection[str]) -> TableState:
+    """Take partitions away: first from the properties, so that no reader opens what is going to be deleted.
+
+    Returns the table as it is then.
+
+    Locks: the table lock is held.
+    """
+    state = _with(state, _others_ready(state, partitions), _others_building(state, partitions))
+    for name in partitions:
+        state.storage.delete_tree(f"{METADATA_TABLE_PATH}/{name}")
+    return state
+
+
+def _others_ready(state: TableState, partitions: Collection[str]) -> list[str]:
+    return [one for one in state.config.metadata_partitions if one not in partitions]
+
+
+def _others_building(state: TableState, partitions: Collection[str]) -> list[str]:
+    return [one for one in state.config.partitions_being_built if one not in partitions]
+
+
+def _with(state: TableState, ready: Sequence[str], building: Sequence[str]) -> TableState:
+    changes = dict(zip(METADATA_TABLE_KEYS, (",".join(ready), ",".join(sorted(set(building)))), strict=True))
+    if state.layout.has_completion_times:
+        changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
+    stored = update_properties(state.storage, state.env, changes)
+    return replace(state, config=TableConfig.of(stored))

@@ -1,0 +1,150 @@
+"""Indexing: build partitions of the metadata table while writers go on.
+
+A table service whose plan names the partitions. Two short moments of it hold the table lock: one in which writers come
+to know of the partitions, one in which readers do; see `metadata.table.building`. In between what was committed before
+is read, beside a pin that keeps its files. Start at `Indexing`.
+
+Spec: format/timeline 3.9, 10.7; format/metadata-table 7.8.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyhudi.errors import FileMissing, NotBuilt
+from pyhudi.metadata.definitions import definitions_for
+from pyhudi.metadata.partitions.kinds import KINDS, kinds_of
+from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
+from pyhudi.metadata.table.upkeep import define_statistics, records_to_build, stored_schema
+from pyhudi.options import Settings
+from pyhudi.services.service import ServiceCall
+from pyhudi.state.metadata_table import lists_files
+from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.codec import (
+    IndexedPartition,
+    IndexingPlan,
+    decode_indexing_plan,
+    encode_indexing_metadata,
+    encode_indexing_plan,
+)
+from pyhudi.timeline.instant import Action, Instant
+from pyhudi.timeline.pins import put_pin, remove_pin
+from pyhudi.timeline.view import Timeline, completed_writes, newest_time, pending_instants
+from pyhudi.txn.locks import require_lease
+
+__all__ = ["Indexed", "Indexing", "enabling"]
+
+_PIN_SECONDS: Final = 24 * 3600
+_TRIES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """What was built."""
+
+    filled: tuple[FilledGroups, ...]
+    up_to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexing:
+    """The service; see `services.service.Service`."""
+
+    partitions: tuple[str, ...] = ()
+    """Of the metadata table, for a plan that is made; plans of others name theirs."""
+    action: Action = Action.INDEXING
+    is_shareable: bool = False
+
+    def is_due(self, call: ServiceCall, timeline: Timeline) -> bool:
+        """Return whether a plan waits to be run of indexes that pyhudi builds."""
+        return any(one.action is self.action for one in pending_instants(timeline))
+
+    def plan(self, call: ServiceCall, timeline: Timeline) -> IndexingPlan | None:
+        """Plan the partitions that are not there yet; None where all are.
+
+        Raises: NotBuilt for a table without a metadata table.
+        """
+        state = open_state(call.state.storage, call.state.env)
+        if not lists_files(state.config.metadata_partitions):
+            raise NotBuilt("indexes are in the metadata table, which this table lacks; table.repair('files') builds it")
+        wanted = [one for one in self.partitions if one not in state.config.metadata_partitions]
+        up_to = _up_to(timeline)
+        made = tuple(IndexedPartition(partition=one, up_to=up_to) for one in wanted)
+        return IndexingPlan(partitions=made) if made else None
+
+    def encode_plan(self, call: ServiceCall, plan: IndexingPlan, nonce: bytes) -> bytes:
+        """Format the requested file."""
+        return encode_indexing_plan(plan, nonce)
+
+    def decode_plan(self, data: bytes, file_name: str) -> IndexingPlan:
+        """Read the requested file of any writer."""
+        return decode_indexing_plan(data, file_name)
+
+    def run(self, call: ServiceCall, instant: Instant, plan: IndexingPlan) -> Indexed:
+        """Let writers know of the partitions, then write what was committed before.
+
+        Locks:  takes the table lock for the former.
+        Cost:   as building costs, of the files that there are.
+        Raises: NotBuilt for a partition that pyhudi does not build; as reading files.
+        """
+        state = open_state(call.state.storage, call.state.env)
+        names = [one.partition for one in plan.partitions if one.partition not in state.config.metadata_partitions]
+        if not names:  # shown by a process that died before it completed the action
+            return Indexed(filled=(), up_to=_up_to(load_timeline(state)))
+        unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
+        if unknown:
+            raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
+        with call.hold() as lease:
+            require_lease(lease)
+            state, timeline = open_state(state.storage, state.env), load_timeline(state)
+            pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
+            state = open_groups(state, timeline, names, call.times.issue(newest_time(timeline)), call.settings)
+        try:
+            filled = _filled(call, state, timeline, instant, names)
+        finally:
+            remove_pin(state, pin)
+        return Indexed(filled=tuple(filled), up_to=_up_to(timeline))
+
+    def commit(
+        self, call: ServiceCall, instant: Instant, plan: IndexingPlan, done: Indexed
+    ) -> Callable[[bytes], bytes]:
+        """Let readers know of the partitions, and return what formats the completed file."""
+        state, timeline = open_state(call.state.storage, call.state.env), load_timeline(call.state)
+        if done.filled:
+            issued = call.times.issue(newest_time(timeline))
+            names, schema = [one.partition for one in done.filled], stored_schema(state, timeline)
+            define_statistics(state, names, schema, enabling(names).over(call.settings))
+            show_groups(state, done.filled, instant.requested_time, issued)
+        built = tuple(replace(one, up_to=done.up_to) for one in plan.partitions)
+        return lambda nonce: encode_indexing_metadata(IndexingPlan(partitions=built), nonce)
+
+    def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
+        """Leave what there is: the next run opens the partitions anew."""
+
+
+def enabling(partitions: Sequence[str]) -> Settings:
+    """Return options by which a metadata table has some partitions."""
+    options = [kind.enabled_by for kind in KINDS if kind.name in partitions]
+    return Settings({one.key: "true" for one in options if one is not None})
+
+
+def _filled(
+    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, names: Sequence[str]
+) -> list[FilledGroups]:
+    settings = enabling(names).over(call.settings)
+    for left in reversed(range(_TRIES)):
+        try:
+            records = records_to_build(
+                state, timeline, settings=settings, run=call.engine.run, known=None, wanted=names
+            )
+            return fill_groups(state, records, instant.requested_time, settings)
+        except FileMissing:  # an older file, which was cleaned since it was listed
+            if not left:
+                raise
+    return []
+
+
+def _up_to(timeline: Timeline) -> str:
+    return max((one.requested_time for one in completed_writes(timeline)), default="")

@@ -1,0 +1,48 @@
+"""Filters over the values of expression indexes."""
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.index.expressions import calls_functions, with_indexes
+from pyhudi.predicate import parse
+from pyhudi.state.index_definition import IndexDefinition
+
+SCHEMA = pa.schema([("c", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+
+
+def of(name, column, function, zone=""):
+    return IndexDefinition(
+        partition=f"expr_index_{name}", type="column_stats", function=function, fields=(column,), zone=zone
+    )
+
+
+def found(text, *definitions, kind="column_stats"):
+    return with_indexes(parse(text), SCHEMA, {one.partition: one for one in definitions}, kind)
+
+
+def test_a_function_becomes_a_column():
+    made = found("lower(c) = 'x' and c <> 'y' or lower(c) is null", of("low", "c", "lower"))
+    assert made.expression == parse("`index of expr_index_low` = 'x' and c <> 'y' or `index of expr_index_low` is null")
+    assert made.schema.field("index of expr_index_low").type == pa.string()
+    assert list(made.indexes) == ["index of expr_index_low"]
+
+
+@pytest.mark.parametrize("text", ["upper(c) = 'x'", "c = 'x'", "lower(upper(c)) = 'X'"])
+def test_a_filter_that_names_no_index_has_none(text):
+    assert found(text, of("low", "c", "lower")) is None
+
+
+def test_an_index_of_another_kind_or_column_has_no_say():
+    assert found("lower(c) = 'x'", of("low", "c", "lower"), kind="bloom_filters") is None
+    assert found("lower(c) = 'x'", of("low", "gone", "lower")) is None
+    assert found("lower(c) = 'x'", IndexDefinition(partition="column_stats", type="column_stats")) is None
+
+
+def test_moments_of_an_unknown_zone_have_no_say():
+    assert found("hour(at) = 3", of("h", "at", "hour")) is None
+    assert found("hour(at) = 3", of("h", "at", "hour", zone="UTC")) is not None
+
+
+def test_only_calls_may_name_an_index():
+    assert calls_functions(parse("not (a = 1 or lower(c) = 'x')"))
+    assert not calls_functions(parse("a = 1 and c like 'x%'"))

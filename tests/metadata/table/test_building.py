@@ -1,0 +1,61 @@
+"""Partitions that are built beside writers."""
+
+import pytest
+from tests.metadata.checking import new_table, rows
+
+from pyhudi.errors import WriteConflict
+from pyhudi.metadata.definitions import define_index
+from pyhudi.metadata.table.building import FilledGroups, close_groups, open_groups, show_groups
+from pyhudi.options import Settings
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.active import load_timeline
+
+X = "expr_index_x"
+LATE = "20990101000000000"
+
+
+def opened(table):
+    definition = IndexDefinition(partition=X, type="column_stats", fields=("uuid",), options={"expr": "upper"})
+    state = open_state(table.state.storage, table.state.env)
+    define_index(state, definition)
+    return open_groups(state, load_timeline(state), [X], LATE, Settings({}))
+
+
+def test_writers_tell_a_partition_that_is_being_built_of_their_files():
+    table = new_table()
+    state = opened(table)
+    assert (state.config.partitions_being_built, X in state.config.metadata_partitions) == ((X,), False)
+    table.upsert(rows("c"))
+    names = [one.path.rsplit("/", 1)[-1] for one in table.state.storage.list(f".hoodie/metadata/{X}")]
+    written = [name for name in names if ".log.1_" in name and not name.endswith("_0-0-0")]
+    assert len(written) >= 1
+    assert table.scan(filter="upper(uuid) = 'C'").count() == 1  # no reader asks it
+
+
+def test_what_was_opened_before_is_opened_anew():
+    table = new_table()
+    opened(table)
+    table.state.storage.put(f".hoodie/metadata/{X}/left", b"by a process that died")
+    state = opened(table)
+    names = [one.path.rsplit("/", 1)[-1] for one in table.state.storage.list(f".hoodie/metadata/{X}")]
+    assert "left" not in names
+    assert state.config.partitions_being_built == (X,)
+
+
+def test_a_partition_is_shown_once_and_only_after_it_was_opened():
+    table = new_table()
+    filled = [FilledGroups(partition=X, written=(), records_count=0)]
+    with pytest.raises(WriteConflict):
+        show_groups(table.state, filled, "20260101000000000", LATE)
+    state = opened(table)
+    shown = show_groups(state, filled, "20260101000000000", LATE)
+    assert X in shown.config.metadata_partitions
+    assert shown.config.partitions_being_built == ()
+    assert show_groups(shown, filled, "20260101000000000", LATE) == shown
+    closed = close_groups(shown, [X])
+    assert X not in open_state(table.state.storage, table.state.env).config.metadata_partitions
+    assert (X in closed.config.metadata_partitions, list(table.state.storage.list(f".hoodie/metadata/{X}"))) == (
+        False,
+        [],
+    )

@@ -1,0 +1,138 @@
+"""Indexes are built beside writers, and a process that dies on the way leaves a table that goes on."""
+
+import pytest
+from tests.amounts import amount
+from tests.building import trip
+from tests.simulation.test_crashes import CRASHES, died
+from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
+
+from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.table.building import close_groups
+from pyhudi.services.indexing import Indexing
+from pyhudi.state.properties_file import open_state
+from pyhudi.timeline.codec import (
+    IndexedPartition,
+    IndexingPlan,
+    decode_indexing_plan,
+    encode_indexing_metadata,
+    encode_indexing_plan,
+)
+
+STEPS = amount(15, 5, 1, everyday=40)
+"""Of so many operations one is died at."""
+X = "expr_index_x"
+
+
+@pytest.fixture(scope="module")
+def world():
+    made = World.new(9)
+    made.table().upsert([trip("k0", "a", ts=5)], options={**OPTIONS, "hoodie.metadata.enable": True})
+    return made
+
+
+def create(table):
+    table.create_index("expression", "uuid", expr="upper", name="x")
+
+
+def states(table):
+    return {row["name"]: row["state"] for row in table.inspect.indexes().to_pylist()}
+
+
+def finish(table):
+    """Do what a user does about an index that is not ready."""
+    if states(table).get("x") != "ready":
+        table.index()
+    if states(table).get("x") != "ready":
+        create(table)
+    table.index()
+
+
+def require_exact(table):
+    rows = table.scan(columns=["uuid"]).to_arrow()["uuid"].to_pylist()
+    for key in rows:
+        assert table.scan(filter=f"upper(uuid) = '{key.upper()}'").count() == rows.count(key)
+    scan = table.scan(filter="upper(uuid) = 'K9'")
+    assert ", 0 left out" not in str(scan.explain()).split("file groups")[1]
+
+
+def test_plans_are_written_and_read():
+    plan = IndexingPlan(partitions=(IndexedPartition(partition=X, up_to="20260101000000000"),))
+    for encode in (encode_indexing_plan, encode_indexing_metadata):
+        assert decode_indexing_plan(encode(plan, bytes(16)), "x.indexing.requested") == plan
+
+
+def test_a_process_that_dies_while_it_builds_an_index_leaves_it_to_the_next(world):
+    count = 0
+    for kind in CRASHES:
+        for at in range(1, 400, STEPS):
+            victim = died(world, create, at, kind)
+            if victim is None:
+                break
+            count += 1
+            table = victim.table()
+            table.upsert([trip("k5", "a", fare=5.0), trip("k9", "b", ts=9, fare=99.0)], options=OPTIONS)
+            assert table.scan(filter="upper(uuid) = 'K5'").count() == 1
+            later = victim.copy(DEAD_MS).table()
+            finish(later)
+            assert states(later)["x"] == "ready"
+            require_exact(later)
+            later.upsert([trip("k6", "c", fare=6.0)], options=OPTIONS)
+            require_exact(later)
+            require_clean(later)
+    assert count > 20 // STEPS
+
+
+def test_a_commit_that_began_before_the_index_is_in_it(world, monkeypatch):
+    table = world.copy().table()
+    begun = Indexing.commit
+
+    def write_between(self, call, instant, plan, done):
+        return begun(self, call, instant, plan, done)
+
+    ran = Indexing.run
+
+    def run(self, call, instant, plan):
+        done = ran(self, call, instant, plan)
+        table.upsert([trip("k7", "a", fare=7.0)], options=OPTIONS)  # after what was stored was read
+        return done
+
+    monkeypatch.setattr(Indexing, "run", run)
+    monkeypatch.setattr(Indexing, "commit", write_between)
+    create(table)
+    require_exact(table)
+    assert table.scan(filter="upper(uuid) = 'K7'").count() == 1
+
+
+def test_a_metadata_table_that_is_gone_meanwhile_is_a_conflict(world, monkeypatch):
+    table = world.copy().table()
+    ran = Indexing.run
+
+    def run(self, call, instant, plan):
+        done = ran(self, call, instant, plan)
+        close_groups(open_state(table.state.storage, table.state.env), [X])
+        return done
+
+    monkeypatch.setattr(Indexing, "run", run)
+    with pytest.raises(WriteConflict, match="built anew"):
+        create(table)
+    monkeypatch.undo()
+    finish(table)
+    require_exact(table)
+
+
+def test_a_plan_is_dropped_with_its_index(world):
+    table = world.copy().table()
+    table.create_index("expression", "uuid", expr="upper", name="x", schedule=True)
+    assert table.inspect.pending().num_rows == 1
+    with pytest.raises(InvalidInput, match="no such index"):
+        table.drop_index("y")
+    table.drop_index("x")
+    assert table.inspect.pending().num_rows == 0
+    assert states(table).keys() == {"column_stats", "partition_stats"}
+
+
+def test_without_a_metadata_table_there_is_no_index(world):
+    table = world.copy().table()
+    table.upsert([trip("k7", "a", fare=7.0)], options={**OPTIONS, "hoodie.metadata.enable": "false"})
+    with pytest.raises(NotBuilt, match="metadata table"):
+        create(table)
