@@ -15,7 +15,7 @@ from pyhudi.errors import FileMissing, NotBuilt
 from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.partitions.kinds import KINDS, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
-from pyhudi.metadata.table.upkeep import define_statistics, records_to_build, stored_schema
+from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
 from pyhudi.options import Settings
 from pyhudi.services.service import ServiceCall
 from pyhudi.state.metadata_table import lists_files
@@ -114,7 +114,7 @@ class Indexing:
         state, timeline = open_state(call.state.storage, call.state.env), load_timeline(call.state)
         if done.filled:
             issued = call.times.issue(newest_time(timeline))
-            names, schema = [one.partition for one in done.filled], stored_schema(state, timeline)
+            names, schema = [one.partition for one in done.filled], known_schema(state, timeline)
             define_statistics(state, names, schema, enabling(names).over(call.settings))
             show_groups(state, done.filled, instant.requested_time, issued)
         built = tuple(replace(one, up_to=done.up_to) for one in plan.partitions)

@@ -39,12 +39,12 @@ __all__ = [
     "building_refusals",
     "define_statistics",
     "has_upkeep",
+    "known_schema",
     "known_stats",
     "prepare_metadata_table",
     "read_ahead",
     "rebuild_partitions",
     "records_to_build",
-    "stored_schema",
 ]
 
 METADATA_TABLE: Final = option(
@@ -98,7 +98,7 @@ def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Ta
     timeline = load_timeline(state)
     if not timeline.completed:
         return None
-    return stored_stats(state, timeline, stored_schema(state, timeline), settings, run)
+    return stored_stats(state, timeline, known_schema(state, timeline), settings, run)
 
 
 def prepare_metadata_table(
@@ -128,7 +128,7 @@ def prepare_metadata_table(
         state = _without(state, behind, settings)
         if not has_other_layout(state):
             return state
-    schema, settings = stored_schema(state, timeline), _keeping_statistics(state, settings)
+    schema, settings = known_schema(state, timeline), _keeping_statistics(state, settings)
     wanted = (*first_partitions(state.config, settings), *filter(is_by_definition, had))
     records = stored_records(state, timeline, schema, settings=settings, run=run, partitions=wanted, known=known)
     state = _of_same_layout(state)
@@ -165,7 +165,7 @@ def records_to_build(
     wanted: Collection[str],
 ) -> list[MetadataRecords]:
     """Return the records of partitions that are going to be built, from what is stored.   Cost: as `stored_records`."""
-    schema = stored_schema(state, timeline)
+    schema = known_schema(state, timeline)
     return stored_records(state, timeline, schema, settings=settings, run=run, partitions=tuple(wanted), known=known)
 
 
@@ -188,7 +188,7 @@ def rebuild_partitions(
     left = [] if lists_files(names) else [one for one in state.config.metadata_partitions if one not in names]
     update_properties(state.storage, state.env, {METADATA_TABLE_KEYS[0]: ",".join(left)})
     _settle_compaction(state, timeline, completion_time, settings)
-    define_statistics(state, map(_partition, records), stored_schema(state, timeline), settings)
+    define_statistics(state, map(_partition, records), known_schema(state, timeline), settings)
     return initialise(state, timeline, completion_time, records, settings)
 
 
@@ -213,7 +213,7 @@ def _partition(records: MetadataRecords) -> str:
     return records.partition
 
 
-def stored_schema(state: TableState, timeline: Timeline) -> str | None:
+def known_schema(state: TableState, timeline: Timeline) -> str | None:
     """Return the schema of a table, in Avro; None where nothing says one."""
     return committed_schema(state, timeline)[0] or state.config.create_schema
 
