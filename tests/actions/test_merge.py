@@ -390,6 +390,12 @@ def test_a_dry_run_writes_nothing(engine):
     assert listing(table) == before
 
 
+def test_a_dry_run_names_the_partitions_that_clauses_without_a_source_row_change(engine):
+    table = filled(engine)
+    merge = merging(engine, table, trip("k0"), dry_run=True).when_not_matched_by_source_delete("t.city = 'oslo'")
+    assert merge.execute().partitions == ("oslo", "sf")
+
+
 def test_the_merge_is_one_commit_with_the_users_entries(engine, version):
     table = filled(engine, version=version)
     merge = merging(engine, table, trip("k0"), trip("n"), commit_metadata={"source": "crm"})

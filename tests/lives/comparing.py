@@ -25,8 +25,11 @@ def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None
     often = (
         require_filtered,
         require_projected,
+        require_limited,
         require_found,
+        require_found_then,
         require_past,
+        require_pinned,
         require_changed,
         require_read_optimized,
         require_checked,
@@ -86,6 +89,15 @@ def require_filtered(world: World, chance: Random) -> None:
         raise Wrong(f"scan(filter={where.sql()!r}).count() says {count}, and there are {len(wanted)}")
 
 
+def require_limited(world: World, chance: Random) -> None:
+    """Read some rows of all."""
+    limit, rows = chance.choice((0, 1, 3)), world.model.rows
+    found = Counter(map(values_of, rows_of(world.table.scan(limit=limit))))
+    more = found - Counter(values_of(one.row) for one in rows.values())
+    if more or found.total() != min(limit, len(rows)):
+        raise Wrong(f"scan(limit={limit}) of {len(rows)} rows shows {found.total()}, among them {[*more]}")
+
+
 def require_projected(world: World, chance: Random) -> None:
     """Read some columns, and Hudi's own of each row."""
     names = chance.sample(SCHEMA.names, 3)
@@ -125,6 +137,43 @@ def require_found(world: World, chance: Random) -> None:
     given = [(key,) if len(world.setting.key) == 1 else (key, chance.choice((1, 2))) for key in keys]
     wanted = [one.row for (_, key), one in world.model.rows.items() if key in given]
     require_same(world.table.lookup(world.keys(given)).to_pylist(), wanted, f"lookup({given})")
+
+
+def require_found_then(world: World, chance: Random) -> None:
+    """Look keys up as they were."""
+    moments = [one for one in world.model.moments if not one.is_unknown]
+    if not (moments and has_meta(world)):
+        return
+    moment = chance.choice(moments)
+    keys = sorted({key for _, key in moment.rows}, key=repr)
+    given = chance.sample(keys, min(2, len(keys)))
+    read = f"lookup({given}, as_of={moment.instant!r})"
+    try:
+        found = world.table.lookup(world.keys(given), as_of=moment.instant).to_pylist()
+    except Expired as error:
+        if not moment.may_be_expired:
+            raise Wrong(f"{read} is to be readable: {error}") from error
+        return
+    require_same(found, [one.row for (_, key), one in moment.rows.items() if key in given], read)
+
+
+def require_pinned(world: World, chance: Random) -> None:
+    """Read what was pinned: that moment, for as long as the pin was to last, or an error where it was taken back."""
+    moments = {one.instant: one for one in world.model.moments}
+    for pinned in world.pins:
+        moment, read = moments.get(pinned.table.instant), f"a pin of {pinned.table.instant} reads"
+        if moment is not None and moment.is_unknown:
+            continue
+        try:
+            found = rows_of(pinned.table.scan())
+        except Expired as error:
+            is_over = world.env.now_ms() >= pinned.until_ms
+            if moment is not None and not (is_over and moment.may_be_expired):
+                raise Wrong(f"{read} is to be readable: {error}") from error
+            continue
+        if moment is None:
+            raise Wrong(f"{read} {found}, and that commit was taken back")
+        require_same(found, [one.row for one in moment.rows.values()], read)
 
 
 def require_past(world: World, chance: Random, *, is_whole: bool = False) -> None:
@@ -187,10 +236,15 @@ def require_changed(world: World, chance: Random) -> None:
     if not has_meta(world) or world.setting.fills or any(one.is_unknown for one in world.model.moments):
         return
     begin, end = after.instant if after else None, until.instant if until else None
-    how = f"after={begin!r}, until={end!r}"
+    columns = list(until.columns if until else world.model.columns)
+    where = draw_where(chance) if chance.random() < 0.4 else None
+    chosen = chance.sample(columns, len(columns)) if chance.random() < 0.3 else None
+    how = f"after={begin!r}, until={end!r}, columns={chosen}, filter={where and where.sql()!r}"
     must, may = world.model.changes(after, until)
+    if where is not None:
+        must = {place: stored for place, stored in must.items() if where.holds(stored.row)}
     try:
-        scan = world.table.changes(begin, end)
+        scan = world.table.changes(begin, end, columns=chosen, filter=where and where.sql())
         found = rows_of(scan)
     except Expired as error:
         if not any(one.may_be_expired for one in world.model.moments):
@@ -201,7 +255,7 @@ def require_changed(world: World, chance: Random) -> None:
         if world.setting.version > 6 or not (world.has_dead_writer or world.may_have_plans):
             raise Wrong(f"changes({how}) is to be readable: {error}") from error
         return
-    require_columns(scan, until.columns if until else world.model.columns, f"changes({how})")
+    require_columns(scan, tuple(chosen or columns), f"changes({how})")
     rest = Counter(values_of(row) for row in found)
     missing = Counter(values_of(one.row) for one in must.values()) - rest
     rest -= Counter(values_of(one.row) for one in must.values())

@@ -309,8 +309,12 @@ class Model:
         self.is_compact = not self.setting.is_logged
 
     def expire(self, kept: int) -> None:
-        """Let all but the newest moments be gone, and but those that savepoints keep."""
-        for moment in self.moments[: max(0, len(self.moments) - kept)]:
+        """Let all but the newest moments be gone, and but those that savepoints keep.
+
+        Cleans go by completion, archiving by request: what was requested long before it was completed goes early.
+        """
+        old = max(0, len(self.moments) - kept)
+        for moment in [*self.moments[:old], *sorted(self.moments, key=lambda one: one.instant)[:old]]:
             moment.may_be_expired |= moment.instant not in self.savepoints
 
     def changes(self, after: Moment | None, until: Moment | None) -> tuple[dict[Place, Stored], set[Place]]:

@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (("pyhudi.actions.merge._null_safe", lambda _: lambda term: term),),
         has_nulls_beside_the_key,
     ),
-    Mutant("bounds of decimals are rounded", (("pyhudi.formats.parquet.statistics._decimal", rounded),)),
+    Mutant("bounds of decimals are rounded", (("pyhudi.formats.parquet.statistics._decimal", rounded),), seed=47),
     Mutant(
         "a key is not spelled as it is stored",
         (("pyhudi.queries.given_keys._spelled", unspelled),),

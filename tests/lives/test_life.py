@@ -34,12 +34,12 @@ def test_a_row_too_many_and_a_row_too_few_are_seen() -> None:
         world = World(Setting(table_type="cow", version=9))
         assert lived(world, Upsert(rows=(row("a"), row("b"))), is_whole=True) is None
         gone = world.model.rows.pop(("x", ("a",)))
-        error = lived(world, DeleteKeys(keys=(("c",),)), is_whole=False)
+        error = lived(world, DeleteKeys(keys=(("c",),)), is_whole=False, is_brief=True)
         assert "too many [('a'" in str(error)
         world.model.rows[("x", ("a",))] = gone
-        assert lived(world, DeleteKeys(keys=(("c",),)), is_whole=False) is None
+        assert lived(world, DeleteKeys(keys=(("c",),)), is_whole=False, is_brief=True) is None
         world.model.rows[("x", ("z",))] = gone
-        assert "missing [('a'" in str(lived(world, DeleteKeys(keys=(("c",),)), is_whole=False))
+        assert "missing [('a'" in str(lived(world, DeleteKeys(keys=(("c",),)), is_whole=False, is_brief=True))
 
 
 def test_a_count_that_is_not_true_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ Start at `World`.
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.fixed_env import FixedEnv
@@ -18,6 +19,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.storage.api import Storage, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import Table
+from pyhudi.table.pinned import PinnedTable
 from pyhudi.timeline.instant import WRITE_ACTIONS, Action
 
 METADATA_TABLE_PROPERTIES = f"{METADATA_TABLE_PATH}/.hoodie/hoodie.properties"
@@ -25,6 +27,16 @@ DEAD_S = 7_300
 """Longer than a heartbeat is believed, and than a write that never had one is left alone."""
 _names = itertools.count()
 _PASSING = (".hoodie/.heartbeat/", ".hoodie/.temp/", ".hoodie/.locks/", ".hoodie/.tmp/")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A moment that is read for some time."""
+
+    table: PinnedTable
+    until_ms: int
+    held: AbstractContextManager[PinnedTable]
+    """Ends when it is left, or with its process."""
 
 
 class Wrong(AssertionError):
@@ -64,6 +76,7 @@ class World:
         """The step at work is told to do without a metadata table."""
         self.has_plans = False
         """Plans of services may be pending."""
+        self.pins: list[Pin] = []
 
     def open(self, storage: Storage | None = None) -> Table:
         """Open the table as another process does."""

@@ -4,7 +4,7 @@
 the clauses to one file group after the other. Start at `MergeBuilder`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar, cast, get_args
@@ -24,9 +24,9 @@ from pyhudi.commit.tag import key_search, tag
 from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.view import as_file_slices
-from pyhudi.filegroup.writer import WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.index.choice import index_of
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import (
@@ -245,11 +245,14 @@ def _execute(
         looking = write if merge.knows_partition else _in_all_partitions(write)
         work = _work(write, looking, merge)
         if call.is_dry_run:
-            return planned(write, work)
+            reached = {(one.partition, one.file_id) for one in work.tasks}
+            rest = _unreached(write, work, reached, merge.clauses) if merge.clauses.has_by_source else work.files
+            return planned(write, replace(work, files=rest))
         start_write(write, work)
         statuses = run_work(write, work)
         if merge.clauses.has_by_source:
-            rest = _unreached(write, work, statuses, merge.clauses)
+            reached = {(one.partition, one.file_id) for one in statuses}
+            rest = _unreached(write, work, reached, merge.clauses)
             statuses += run_work(write, WriteWork(files=rest))
             work = replace(work, files=rest)
         return finish(looking, work, statuses)
@@ -295,13 +298,13 @@ def _key_prefix(call: WriteCall) -> InstantTime:
 
 
 def _unreached(
-    write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus], clauses: MergeClauses
+    write: WriteContext, work: WriteWork, reached: Collection[tuple[PartitionPath, FileId]], clauses: MergeClauses
 ) -> FilesWork:
     """Apply the clauses for rows without a source row to the file groups that no source row reached.
 
     Those are left out of which paths and statistics say that no clause changes a row.
     """
-    reached, first = {(status.partition, status.file_id) for status in statuses}, len(work.tasks)
+    first = len(work.tasks)
     chosen = choose_slices(write.files, with_meta_fields(write.schema), clauses.where_by_source)
     files = tuple(
         stored_task(write, one, first + number)

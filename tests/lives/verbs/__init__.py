@@ -6,14 +6,33 @@ A new capability adds a file here with its verbs, and a line for each to `VERBS`
 from typing import Final
 
 from tests.lives.verbs.meeting import Beside, ByOldHandle, Dying
-from tests.lives.verbs.recovery import DeleteSavepoint, Restore, Rollback, RollbackLate, Savepoint
+from tests.lives.verbs.recovery import (
+    DeleteSavepoint,
+    PinMoment,
+    Restore,
+    Rollback,
+    RollbackLate,
+    RollbackPending,
+    Savepoint,
+)
 from tests.lives.verbs.rewriting import Clause, Merge, Update
-from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, Repair, RunDueServices, Wait
+from tests.lives.verbs.services import (
+    Archive,
+    Clean,
+    Cluster,
+    Compact,
+    LogCompact,
+    Repair,
+    RunDueServices,
+    SetOption,
+    Wait,
+)
 from tests.lives.verbs.statements import SqlDelete, SqlInsert, SqlMerge, SqlUpdate
 from tests.lives.verbs.step import Step
 from tests.lives.verbs.writing import (
     AddColumn,
     BulkInsert,
+    DeclareColumn,
     DeleteKeys,
     DeletePartitions,
     DeleteRows,
@@ -28,6 +47,7 @@ __all__ = ["VERBS", "Clause", "Step"]
 VERBS: Final[dict[type[Step], int]] = {
     Upsert: 20,
     AddColumn: 2,
+    DeclareColumn: 1,
     Insert: 7,
     BulkInsert: 3,
     DeleteRows: 4,
@@ -49,8 +69,11 @@ VERBS: Final[dict[type[Step], int]] = {
     RunDueServices: 3,
     Repair: 1,
     Wait: 1,
+    SetOption: 1,
     Rollback: 4,
     RollbackLate: 2,
+    RollbackPending: 2,
+    PinMoment: 3,
     Savepoint: 2,
     DeleteSavepoint: 2,
     Restore: 3,

@@ -9,17 +9,26 @@ from typing import Any, Self
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.lives.comparing import shows
 from tests.lives.model import Model
-from tests.lives.verbs.recovery import Restore, Rollback
+from tests.lives.verbs.recovery import Restore, Rollback, Savepoint, instant_of
 from tests.lives.verbs.rewriting import Merge, Update
-from tests.lives.verbs.services import Clean, Compact, LogCompact
+from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, RunDueServices
 from tests.lives.verbs.step import Step, Write
-from tests.lives.verbs.writing import DeleteKeys, DeletePartitions, DeleteWhere, Insert, Overwrite, Upsert
+from tests.lives.verbs.writing import (
+    BulkInsert,
+    DeclareColumn,
+    DeleteKeys,
+    DeletePartitions,
+    DeleteWhere,
+    Insert,
+    Overwrite,
+    Upsert,
+)
 from tests.lives.world import DEAD_S, World, Wrong
 
 from pyhudi.errors import Conflict, HudiError
 from pyhudi.storage.api import Storage
 from pyhudi.table import Table
-from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.instant import Action, InstantTime
 
 MEET: tuple[type[Write], ...] = (
     Upsert,
@@ -32,17 +41,21 @@ MEET: tuple[type[Write], ...] = (
     Overwrite,
     DeletePartitions,
 )
+SERVE: tuple[type[Step], ...] = (Compact, LogCompact, Cluster, Clean, Archive)
 DIE: tuple[type[Step], ...] = (
     Upsert,
     Upsert,
     Insert,
+    BulkInsert,
     DeleteKeys,
+    DeleteWhere,
+    DeclareColumn,
     Update,
     Merge,
     Overwrite,
-    Compact,
-    LogCompact,
-    Clean,
+    *SERVE,
+    RunDueServices,
+    Savepoint,
     Restore,
     Rollback,
 )
@@ -120,8 +133,12 @@ class Dying(Step):
             follow(world, self.step)
         if isinstance(self.step, Rollback):
             self._find_out_rollback(world, before)
+        if isinstance(self.step, Savepoint) and (kept := instant_of(world, self.step.back)) in saved(world.table):
+            world.model.savepoints.add(kept)
         world.remember()
-        world.expire(is_cleaned=isinstance(self.step, Clean))
+        world.expire(is_cleaned=isinstance(self.step, Clean | RunDueServices))
+        if isinstance(self.step, Archive):
+            self.step.expect(world.model, None)
 
     def _find_out_rollback(self, world: World, before: Model) -> None:
         """The commit is gone, or its rollback goes on when it is called again; any writer would go on with it, too."""
@@ -153,16 +170,17 @@ class Dying(Step):
 
 @dataclass(frozen=True, slots=True)
 class Beside(Step):
-    """A write during which another writer begins and commits."""
+    """A write or a service during which another writer or service begins and commits."""
 
-    step: Write
-    other: Write
+    step: Step
+    other: Step
     at: int
     """The call of storage before which the other writes, or the next one without a lock."""
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
-        step, other = chance.choice(MEET).draw(chance, world), chance.choice(MEET).draw(chance, world)
+        kinds = chance.choice(((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET)))
+        step, other = (chance.choice(kind).draw(chance, world) for kind in kinds)
         at = chance.randrange(1, chance.choice((30, 60, 100)))
         return None if step is None or other is None else cls(step, other, at)
 
@@ -182,22 +200,25 @@ class Beside(Step):
             if not self._may_refuse(world, before, error):
                 raise
             return None
-        if not storage.was_over:
+        if storage.was_over:
+            world.remember()  # services may have run since
+        else:
             self._follow(world, before, result, is_met=storage.is_done)
         return result
 
     def _between(self, world: World, completed: set[InstantTime]) -> bool:
         """The other writer's whole life; return whether the first had committed before it."""
         new = set(world.table.timeline.completed) - completed
-        if new:
+        if new and isinstance(self.step, Write):
             follow(world, self.step)
             if not shows(world.open(), world.model):
                 raise Wrong("the first writer's rows are not there, though it has committed")
+        world.remember()
         if self.other.fits(world):
             self.other.do(world, world.open())
             if not shows(world.open(), world.model):
                 raise Wrong("the other writer's rows are not there")
-        return bool(new)
+        return bool(new) and isinstance(self.step, Write)
 
     def _may_refuse(self, world: World, before: Model, error: HudiError) -> bool:
         now, world.model = world.model, before
@@ -207,6 +228,9 @@ class Beside(Step):
 
     def _follow(self, world: World, before: Model, result: Any, *, is_met: bool) -> None:
         """Both are done: one after the other, or as if what depends on what it found had come first."""
+        if not isinstance(self.step, Write):
+            self._served(world, self.step)
+            return
         behind = world.model.copied()
         behind.begin()
         self.step.change(behind)
@@ -217,12 +241,23 @@ class Beside(Step):
         world.model.is_compact = False
         world.remember(overtaken=result.instant)
 
+    def _served(self, world: World, step: Step) -> None:
+        """A service is done: rows stay as they are, and what is old may be gone."""
+        world.has_plans = True
+        world.model.is_compact = False
+        world.remember()
+        world.expire(is_cleaned=isinstance(step, Clean))
+        if isinstance(step, Archive):
+            step.expect(world.model, None)
+
     def _first(self, now: Model, before: Model) -> Model:
         first = before.copied()
         first.number = now.number + 1
+        assert isinstance(self.step, Write)
         self.step.change(first)
         first.number = now.number
-        self.other.change(first)
+        if isinstance(self.other, Write):
+            self.other.change(first)
         first.number = now.number + 1
         first.moments = [*now.moments]
         first.savepoints = set(now.savepoints)
@@ -230,6 +265,11 @@ class Beside(Step):
 
     def call(self) -> str:
         return f"{self.step.call()}  # before its storage call {self.at} another process does {self.other.call()}"
+
+
+def saved(table: Table) -> set[InstantTime]:
+    """Return the commits that have a savepoint."""
+    return {one.requested_time for one in table.timeline.completed.values() if one.action is Action.SAVEPOINT}
 
 
 def follow(world: World, step: Write) -> None:

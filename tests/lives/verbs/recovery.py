@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from tests.lives.model import Model, Moment
 from tests.lives.verbs.step import Step
-from tests.lives.world import World, Wrong
+from tests.lives.world import Pin, World, Wrong
 
 from pyhudi.errors import Conflict, HudiError, InvalidInput, SnapshotExpired
 from pyhudi.table import Table
@@ -68,6 +68,60 @@ class RollbackLate(Step):
 
     def call(self) -> str:
         return "table.rollback(table.latest_instant)"
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPending(Step):
+    """Take back what died and is still pending, by its name."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        return cls() if world.has_dead_writer else None
+
+    def apply(self, table: Table, world: World) -> Any:
+        writes = [name for name, action in pending_of(table) if action in {"commit", "deltacommit"}]
+        for instant in writes[:1]:
+            table.rollback(instant, options=world.setting.options)
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """Its process may live, for all that is known; or it was a plan."""
+        return (InvalidInput, Conflict)
+
+    def call(self) -> str:
+        return "table.rollback(table.inspect.pending()['instant'][0].as_py())"
+
+
+@dataclass(frozen=True, slots=True)
+class PinMoment(Step):
+    """Pin a moment, and go on reading it; or let the oldest pin go."""
+
+    back: int = 0
+    seconds: int = 3_600
+    lets_go: bool = False
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        back, seconds = chance.choice((0, 0, 1, 2)), chance.choice((60, 3_600, 100_000))
+        return cls(back, seconds, chance.random() < 0.2) if world.model.moments else None
+
+    def fits(self, world: World) -> bool:
+        return bool(world.pins) if self.lets_go else world.moment(self.back) is not None
+
+    def apply(self, table: Table, world: World) -> Any:
+        if self.lets_go:
+            world.pins.pop(0).held.__exit__(None, None, None)
+            return
+        until_ms = world.env.now_ms() + self.seconds * 1000
+        moment = None if self.back == 0 else instant_of(world, self.back)
+        held = table.pin(moment, expires_in_s=self.seconds, options=world.setting.options)
+        world.pins.append(Pin(held.__enter__(), until_ms, held))
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        moment = world.moment(self.back)
+        return gone_errors() if moment and moment.may_be_expired else ()
+
+    def call(self) -> str:
+        return f"pinned = table.pin(<the commit {self.back} back>, expires_in_s={self.seconds}).__enter__()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +210,12 @@ class Restore(Step):
 
     def call(self) -> str:
         return f"table.restore(<the commit {self.back} back>)"
+
+
+def pending_of(table: Table) -> list[tuple[str, str]]:
+    """Return what is pending: instants, and what each does."""
+    pending = table.inspect.pending()
+    return list(zip(pending["instant"].to_pylist(), pending["action"].to_pylist(), strict=True))
 
 
 def roll_back(table: Table, instant: str, world: World) -> Any:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from tests.lives.model import Model
 from tests.lives.verbs.step import Step
@@ -11,6 +11,14 @@ from tests.lives.world import World, Wrong
 
 from pyhudi.errors import HudiError, NotBuilt, WriteConflict
 from pyhudi.table import Table
+
+KEPT: Final[tuple[tuple[str, tuple[object, ...]], ...]] = (
+    ("hoodie.parquet.compression.codec", ("zstd", "snappy")),
+    ("hoodie.parquet.small.file.limit", (0, 2_000)),
+    ("hoodie.parquet.max.file.size", (4_000, 20_000)),
+    ("hoodie.logfile.data.block.format", ("avro", "parquet")),
+)
+"""Options that change files and no rows, and values of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +173,28 @@ class Repair(Step):
 
     def call(self) -> str:
         return f"table.repair({self.partition!r}, options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption(Step):
+    """Let the table keep an option, or keep it no longer, for the writes that do not say it."""
+
+    key: str = ""
+    value: object = None
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        key, values = chance.choice(KEPT)
+        return cls(key, chance.choice((None, *values)))
+
+    def apply(self, table: Table, world: World) -> Any:
+        table.set_options({self.key: self.value}, options=world.setting.options)
+        kept = {one["key"]: one["value"] for one in table.options().to_pylist()}
+        if self.value is not None and kept.get(self.key) != str(self.value):
+            raise Wrong(f"the table keeps {kept}, and {self.key} was set to {self.value}")
+
+    def call(self) -> str:
+        return f"table.set_options({{{self.key!r}: {self.value!r}}})"
 
 
 @dataclass(frozen=True, slots=True)

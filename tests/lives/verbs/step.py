@@ -51,7 +51,8 @@ class Step:
     def do(self, world: World, table: Table | None = None) -> Any:
         """Do it to the table and to the model."""
         table = table or world.table
-        world.may_drop_metadata = ("hoodie.metadata.enable", False) in getattr(self, "more", ())
+        options = {**world.setting.options, **dict(getattr(self, "more", ()))}
+        world.may_drop_metadata = not options.get("hoodie.metadata.enable", True)
         result = world.take(lambda given: self.apply(given, world), self.expect, self.refusals(world), table)
         world.remember()
         return result

@@ -68,6 +68,32 @@ class AddColumn(RowsWrite):
 
 
 @dataclass(frozen=True, slots=True)
+class DeclareColumn(Write):
+    """Add a column to the table by a commit without rows."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        more = draw_more(chance, world)
+        return None if ADDED.name in world.model.columns else cls(more)
+
+    def fits(self, world: World) -> bool:
+        return ADDED.name not in world.model.columns
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.add_columns({ADDED.name: ADDED.type}, options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.add_columns({ADDED.name: ADDED.type}, options=self.options(world), dry_run=True)
+
+    def change(self, model: Model) -> Counts:
+        model.columns = COLUMNS
+        return Counts(inserted=0, updated=0, deleted=0)
+
+    def call(self) -> str:
+        return f"table.add_columns({{'x': pa.int64()}}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(RowsWrite):
     """Insert rows; without a policy only keys that are not stored, as others would be there twice."""
 
