@@ -6,7 +6,8 @@ import tomllib
 import pytest
 from tests.architecture.source import ROOT
 
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "ETHOS.md"])
+NAMES = ("README.md", "ETHOS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/golden/README.md")
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in NAMES)])
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 PLACE = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)#([^)]+)\)")
 TARGET = re.compile(r"`make ([a-z-]+)")
