@@ -10,7 +10,15 @@ from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, WriteCon
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline, request, rollback_target
-from pyhudi.timeline.codec import encode_restore_plan
+from pyhudi.timeline.codec import (
+    ClusteringGroup,
+    ClusteringPlan,
+    ClusteringSlice,
+    CompactionOperation,
+    encode_clustering_plan,
+    encode_compaction_plan,
+    encode_restore_plan,
+)
 from pyhudi.timeline.instant import Action, Instant, State
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.timeline.restore import RestorePlan
@@ -112,43 +120,32 @@ def planned(state, action, plan=b"", time="20260101000000005"):
 
 
 OURS = footprint(metadata_of(path_of("20260101000000001")))
-CLUSTERING_OF = {
-    "operationType": "CLUSTER",
-    "clusteringPlan": {"inputGroups": [{"slices": [{"partitionPath": "sf", "fileId": "g"}]}]},
-}
 
 
 def no_service(state, resolution=Resolution.SIMPLE, ours=OURS):
     require_no_service(state, "20260101000000001", load_timeline(state), ours, ConflictRules(resolution=resolution))
 
 
-@pytest.fixture
-def plans(monkeypatch):
-    """Let plans be what a test says: their bytes are the codec's business."""
-    found = {}
-    monkeypatch.setattr("pyhudi.txn.checks.decode_plan", lambda data, name: found[data])
-    return found
+def plan_of(action):
+    """Return the bytes of a plan that touches one file group."""
+    if action is Action.CLUSTERING:
+        slices = (ClusteringSlice(partition="sf", file_id="g", base=None),)
+        plan = ClusteringPlan(groups=(ClusteringGroup(slices=slices),), strategy="")
+        return encode_clustering_plan(plan, {"sf": "file:/t/sf"}, bytes(16))
+    touched = CompactionOperation(partition="sf", file_id="g", base_instant="", base=None, logs=())
+    return encode_compaction_plan([touched], bytes(16), is_log_compaction=action is Action.LOGCOMPACTION)
 
 
-@pytest.mark.parametrize(
-    ("action", "plan"),
-    [
-        (Action.CLUSTERING, CLUSTERING_OF),
-        (Action.COMPACTION, {"operations": [{"partitionPath": "sf", "fileId": "g"}]}),
-        (Action.LOGCOMPACTION, {"operations": [{"partitionPath": "sf", "fileId": "g"}]}),
-    ],
-)
-def test_a_service_that_is_planned_on_our_file_groups_is_a_conflict(state, plans, action, plan):
-    plans[b"plan"] = plan
-    planned(state, action, b"plan")
+@pytest.mark.parametrize("action", [Action.CLUSTERING, Action.COMPACTION, Action.LOGCOMPACTION])
+def test_a_service_that_is_planned_on_our_file_groups_is_a_conflict(state, action):
+    planned(state, action, plan_of(action))
     with pytest.raises(WriteConflict, match="sf/g"):
         no_service(state)
     no_service(state, ours=footprint(metadata_of(path_of("20260101000000001", "other"))))
 
 
-def test_a_writer_that_is_preferred_lets_services_give_way(state, plans):
-    plans[b"plan"] = CLUSTERING_OF
-    planned(state, Action.CLUSTERING, b"plan")
+def test_a_writer_that_is_preferred_lets_services_give_way(state):
+    planned(state, Action.CLUSTERING, plan_of(Action.CLUSTERING))
     no_service(state, Resolution.PREFER_WRITER)
 
 

@@ -4,6 +4,7 @@ from tests.new_states import new_state
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.options import Settings
+from pyhudi.timeline.codec import ClusteringSlice, CompactionOperation
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.conflicts import (
@@ -208,21 +209,22 @@ def test_a_clustering_takes_log_files_away():
 
 
 def test_a_compactions_plan_names_what_it_touches():
-    plan = {"operations": [{"partitionPath": "a", "fileId": "1"}, {"partitionPath": None, "fileId": "2"}]}
+    named = (("a", "1"), ("", "2"))
+    plan = [CompactionOperation(partition=at, file_id=one, base_instant="", base=None, logs=()) for at, one in named]
     found = plan_footprint(Action.COMPACTION, plan)
     assert found.groups == {group("a", "1"), group("", "2")}
     assert find_conflict(touching(a="1", is_log=True), {"10": found}) is None
 
 
 def test_a_clusterings_plan_names_what_it_touches():
-    slices = [{"slices": [{"partitionPath": "a", "fileId": "1"}]}, {"slices": [{"partitionPath": "b", "fileId": "2"}]}]
-    found = plan_footprint(Action.CLUSTERING, {"clusteringPlan": {"inputGroups": slices}})
+    slices = [ClusteringSlice(partition=where, file_id=name, base=None) for where, name in (("a", "1"), ("b", "2"))]
+    found = plan_footprint(Action.CLUSTERING, slices)
     assert found.replaced == found.groups == {group("a", "1"), group("b", "2")}
 
 
 @pytest.mark.parametrize("action", [Action.CLUSTERING, Action.COMPACTION])
 def test_an_empty_plan_touches_nothing(action):
-    assert plan_footprint(action, {}).groups == frozenset()
+    assert plan_footprint(action, ()).groups == frozenset()
 
 
 # what can be written again

@@ -19,7 +19,7 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import read_commit_metadata, read_plan, restore_plan, rollback_target
-from pyhudi.timeline.codec import decode_plan
+from pyhudi.timeline.codec import decode_clustering_plan, decode_compaction_plan
 from pyhudi.timeline.instant import FILE_SERVICES, Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import (
@@ -349,7 +349,11 @@ def _planned(state: TableState, service: Instant) -> Footprint | None:
         data = read_plan(state, service)
     except FileMissing:
         return None
-    return plan_footprint(service.action, decode_plan(data, service.file_name)) if data else None
+    if not data:
+        return None
+    if service.action is Action.CLUSTERING:
+        return plan_footprint(service.action, decode_clustering_plan(data, service.file_name).slices)
+    return plan_footprint(service.action, decode_compaction_plan(data, service.file_name))
 
 
 @lru_cache(maxsize=64)

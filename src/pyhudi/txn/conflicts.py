@@ -10,7 +10,7 @@ Spec: Writer Expectations 3.2, 3.3; format/timeline 8.2.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.names import parse_base_file
@@ -19,6 +19,7 @@ from pyhudi.options import Settings, one_of, option
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
+from pyhudi.timeline.codec import ClusteringSlice, CompactionOperation
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 from pyhudi.txn.concurrency_mode import is_non_blocking
@@ -193,13 +194,9 @@ def footprints(written: Mapping[InstantTime, CommitMetadata]) -> dict[InstantTim
     return {instant: footprint(metadata) for instant, metadata in written.items()}
 
 
-def plan_footprint(action: Action, plan: Mapping[str, Any]) -> Footprint:
+def plan_footprint(action: Action, planned: Iterable[ClusteringSlice | CompactionOperation]) -> Footprint:
     """Take what a compaction or clustering is going to touch from its plan.   Spec: format/timeline 3.4, 3.5."""
-    named = list(plan.get("operations") or ())
-    if action is Action.CLUSTERING:
-        inputs = (plan.get("clusteringPlan") or {}).get("inputGroups") or ()
-        named = [one for group in inputs for one in group.get("slices") or ()]
-    groups = frozenset(_group(one.get("partitionPath") or "", one.get("fileId") or "") for one in named)
+    groups = frozenset(_group(one.partition, one.file_id) for one in planned)
     return Footprint(
         groups=groups,
         replaced=groups if action is Action.CLUSTERING else frozenset(),
