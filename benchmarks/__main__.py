@@ -1,6 +1,6 @@
 """`make bench`: run workloads, print tables, leave JSON and markdown in `.bench/`.
 
-`make bench ONLY=upsert_local,snapshot_local SIZE=S REPEATS=3`; sizes are 1 (S), 5 (M) and 10 million rows (L).
+`make bench ONLY=upsert_local,snapshot_local SIZE=S REPEATS=3`; sizes are 1 (S), 5 (M), 10 (L) and 20 million rows (XL).
 """
 
 import argparse
@@ -16,7 +16,7 @@ from benchmarks.measure import Runs, compare
 from benchmarks.model import Place, Target, Workload
 from benchmarks.registry import WORKLOADS
 
-_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000}
+_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000, "XL": 20_000_000}
 _PACKAGES = ("pyhudi", "pyarrow", "numpy", "deltalake", "hudi", "pyspark")
 
 

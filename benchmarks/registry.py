@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from benchmarks import clustering, formats, hudi, local, merge_on_read, metadata, spark, stream
+from benchmarks import clustering, formats, growing, hudi, local, merge_on_read, metadata, spark, stream
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -9,6 +9,7 @@ WORKLOADS: dict[str, Workload] = {
     **metadata.WORKLOADS,
     **clustering.WORKLOADS,
     **formats.WORKLOADS,
+    **growing.WORKLOADS,
     **spark.WORKLOADS,
     **stream.WORKLOADS,
     **hudi.WORKLOADS,

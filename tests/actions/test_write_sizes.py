@@ -116,3 +116,34 @@ def test_bulk_insert_puts_a_second_row_beside_a_stored_key_and_never_grows_a_fil
     assert table.inspect.file_slices().num_rows == 2
     assert counts(table.upsert(engine.rows(trips(trip("a", ts=2, fare=5.0))))) == (0, 2, 0)
     assert engine.rows_of(table, "fare") == [(5.0,), (5.0,)]
+
+
+@pytest.mark.parametrize("verb", ["insert", "bulk_insert", "upsert", "insert_overwrite"])
+def test_rows_go_into_files_in_the_order_in_which_they_come(engine, verb):
+    if engine.name != "local" and verb != "bulk_insert":
+        pytest.skip("Spark places rows by their keys, but for bulk_insert")
+    table = engine.create(partition_by=[])
+    rows = [trip(f"k{i * 7919 % 100:03}", ts=i) for i in range(60)]
+    getattr(table, verb)(engine.rows(trips(*rows)), options=OPTIONS)
+    files = table.inspect.file_slices()["base_file"].to_pylist()
+    assert len(files) >= 5
+    spans = []
+    for file in files:
+        stamps = table.scan(["ts"], filter=f"_hoodie_file_name = '{file.rsplit('/', 1)[-1]}'").to_arrow()["ts"]
+        spans.append((min(stamps.to_pylist()), max(stamps.to_pylist())))
+        assert stamps.to_pylist() == sorted(stamps.to_pylist())
+    assert all(before[1] < after[0] for before, after in zip(sorted(spans), sorted(spans)[1:], strict=False))
+
+
+def test_sort_columns_alone_sort_all_rows(engine):
+    table = engine.create(partition_by=[])
+    rows = [trip(f"k{i:03}", ts=i * 7919 % 60) for i in range(60)]
+    sorts = {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": "ts"}
+    table.bulk_insert(engine.rows(trips(*rows)), options={**OPTIONS, **sorts})
+    files = table.inspect.file_slices()["base_file"].to_pylist()
+    found = [
+        table.scan(["ts"], filter=f"_hoodie_file_name = '{file.rsplit('/', 1)[-1]}'").to_arrow()["ts"].to_pylist()
+        for file in files
+    ]
+    assert len(found) >= 5
+    assert [stamp for stamps in sorted(found) for stamp in stamps] == list(range(60))

@@ -154,6 +154,16 @@ def test_updates_alone_write_no_small_file_anew():
     assert [made.files[bucket].base for bucket in slots(made, "p")] == [None]
 
 
+@pytest.mark.parametrize(("rows", "is_grown"), [(10, True), (9, False)])
+def test_a_small_file_is_not_written_anew_for_far_fewer_rows(rows, is_grown):
+    small = file_slice("p", 0, 200)
+    demand = Demand(new_rows={"p": rows}, located_rows={}, slices=[small])
+    said = {"instant": INSTANT, "demand": demand, "slices": [small], "sole": {}, "slots_count": 1}
+    made = plan_write(sizing=replace(SIZING, growth=2.0), appends=Appends.CHANGES, **said)
+    assert [file.base is not None for file in made.files] == [is_grown]
+    assert plan_write(sizing=replace(SIZING, growth=2.0), **said).files[0].base is not None
+
+
 def test_a_plan_writes_as_few_small_files_anew_as_it_is_told():
     slices = [file_slice("p", number, 790) for number in range(4)]
     demand = Demand(new_rows={"p": 60}, located_rows={}, slices=slices)

@@ -26,6 +26,7 @@ from pyhudi.engine.api import (
     Engine,
     KeyedRows,
     Moves,
+    Placing,
     Routes,
     ScanFile,
 )
@@ -451,6 +452,40 @@ class EngineTests:
             assert task == (0, 0, 1, 1, 1, 0, 2)[bucket]
             assert homes.setdefault((key, partition), bucket) == bucket
         assert set(homes.values()) == {3, 4, 5, 6}
+
+    @pytest.mark.parametrize("placing", Placing)
+    def test_new_rows_are_shared_among_the_slots_of_their_partition(self, engine, placing):
+        rows = [(f"k{number}", ["rome", "oslo"][number % 2], number) for number in range(100)]
+        plan = {"first_slot": (0, 4), "slots_count": (4, 1), "bucket_of_slot": (0, 0, 1, 2, 3), "placing": placing}
+        routed = engine.route(self._keyed(engine, *rows), None, route_plan(bucket_of_file=(), **plan))
+        found = rows_of(engine, routed, BUCKET, "fare", PARTITION)
+        assert len(found) == 100
+        assert {(bucket, partition) for bucket, _, partition in found} == {
+            (0, "rome"),
+            (1, "rome"),
+            (2, "rome"),
+            (3, "oslo"),
+        }
+
+    def test_few_rows_in_order_of_their_keys_go_one_after_the_other(self, engine):
+        rows = [(f"k{number % 40}", "rome", number) for number in range(80)]
+        plan = {"slots_count": (4, 1), "first_slot": (0, 4), "bucket_of_slot": (0, 1, 2, 3, 4)}
+        keyed = engine.fetch_keys(self._keyed(engine, *rows))
+        routes = route_plan(bucket_of_file=(), task_of_bucket=(0,) * 5, placing=Placing.IN_ORDER_OF_KEYS, **plan)
+        found = rows_of(engine, engine.route(keyed, None, routes), "id", BUCKET)
+        homes = dict(found)
+        assert set(found) == set(homes.items())
+        assert len(found) == 80
+        if engine.name == "local":
+            assert [homes[f"k{number}"] for number in range(40)] == [number * 2 * 4 // 80 // 2 for number in range(40)]
+
+    def test_a_sample_has_whole_rows(self, engine):
+        rows = [(f"k{number}", "rome", number) for number in range(1000)]
+        frame = engine.frame(trips(*rows))
+        some = engine.sample(frame, 64)
+        assert 0 < some.num_rows <= 64
+        assert set(zip(*(some[name].to_pylist() for name in TRIPS.names), strict=True)) <= set(rows)
+        assert engine.sample(frame, 5000).num_rows == 1000
 
     def test_route_without_an_index_inserts_everything(self, engine):
         frame = self._keyed(engine, ("a", "rome", 1), ("a", "oslo", 2))

@@ -3,7 +3,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
+from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Placing, Routes
 from pyhudi.engine.routing import match, route
 from pyhudi.kernels.merge import MergeSpec
 
@@ -74,3 +74,36 @@ def _expected(rows, stored, moves, losers, places):
         yield from ((i, partition, j, False) for j, _ in own)
         if not own:
             yield (i, partition, 100 + places.index(partition), False)
+
+
+PLACED = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("pq")), min_size=1, max_size=30)
+
+
+@given(rows=PLACED, slots=st.tuples(st.integers(1, 4), st.integers(1, 4)), placing=st.sampled_from(Placing))
+def test_new_rows_are_placed_as_a_row_loop_places_them(rows, slots, placing):
+    plan = Routes(
+        bucket_of_file=(),
+        partitions=("p", "q"),
+        first_slot=(0, slots[0]),
+        slots_count=slots,
+        bucket_of_slot=tuple(range(sum(slots))),
+        task_of_bucket=tuple(range(sum(slots))),
+        placing=placing,
+    )
+    routed = route(_table(rows), _located([]), plan, lambda *_: np.zeros(0, np.bool_))
+    buckets = routed.columns[BUCKET].to_pylist()
+    assert routed.rows.tolist() == list(range(len(rows)))
+    if placing is Placing.IN_ORDER:
+        assert buckets == [_place(rows, number, slots) for number in range(len(rows))]
+    else:
+        homes = {}
+        assert all(homes.setdefault(row, bucket) == bucket for row, bucket in zip(rows, buckets, strict=True))
+    if placing is Placing.IN_ORDER_OF_KEYS and len({key for key, _ in rows}) == len(rows):
+        assert buckets == [_place(rows, number, slots) for number in range(len(rows))]
+
+
+def _place(rows, number, slots):
+    partition = rows[number][1]
+    before = sum(place == partition for _, place in rows[:number])
+    count = slots["pq".index(partition)]
+    return (0, slots[0])["pq".index(partition)] + before * count // sum(place == partition for _, place in rows)

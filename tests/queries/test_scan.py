@@ -71,6 +71,29 @@ def test_batches_come_one_file_after_the_other(table):
     assert sorted(batch.column(0).to_pylist() for batch in batches) == [["oslo"], ["sf"]]
 
 
+def test_counting_all_rows_reads_no_column_where_no_log_changes_them(engine, monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("a column was read")
+
+    table = engine.create()
+    table.bulk_insert(engine.rows(trips(*(trip(f"k{number}", ["sf", "oslo"][number % 2]) for number in range(20)))))
+    with monkeypatch.context() as patched:
+        patched.setattr("pyhudi.engine.scanning.iter_batches", fail)
+        assert table.count() == len(table.scan()) == 20
+        assert table.scan(filter="city = 'sf'", limit=5).explain()
+    table.upsert(engine.rows(trips(trip("k0", ts=2), trip("new"))))
+    table.delete(keys=["k2"])
+    assert table.count() == 20
+
+
+def test_counting_names_a_file_that_is_damaged(table):
+    path = table.inspect.file_slices()["base_file"][0].as_py()
+    content = table.state.storage.get(path)
+    table.state.storage.put(path, content[:-9])
+    with pytest.raises(CorruptData, match=r"\.parquet"):
+        table.count()
+
+
 def test_counting_reads_the_columns_the_filter_needs(table):
     assert table.scan().count() == 2
     assert table.scan(filter="fare > 1 or city = 'sf'").count() == 2

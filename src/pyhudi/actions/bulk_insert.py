@@ -3,7 +3,7 @@
 Start at `bulk_insert`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -14,23 +14,24 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.write import insert
 from pyhudi.commit.begin import WriteContext, begin_write
-from pyhudi.commit.call import WriteCall, WriteResult, sizing_of
+from pyhudi.commit.call import WriteCall, WriteResult
 from pyhudi.commit.finish import finish
 from pyhudi.commit.kept_index import unkept_index, with_index
 from pyhudi.commit.planned import PlannedWrite, planned
 from pyhudi.commit.restart import restarting
+from pyhudi.commit.sizing import known_row_bytes, sizing_of
 from pyhudi.commit.tag import untagged
 from pyhudi.commit.work import RowsWork, WriteWork, start_write
-from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
-from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame
+from pyhudi.commit.write_plan import RECORD_SIZE, Demand, WritePlan, plan_write
+from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame, Placing
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
 from pyhudi.index.api import Recheck
 from pyhudi.index.choice import index_of
-from pyhudi.kernels.order import sort_rows
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
-from pyhudi.tasks.new_files import new_file_id
+from pyhudi.tasks.new_files import MAX_FILE_SIZE, new_file_id
+from pyhudi.tasks.row_size import stored_row_bytes
 from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
@@ -49,23 +50,37 @@ class SortMode(StrEnum):
 
 
 SORT_MODE: Final = option(
-    "hoodie.bulkinsert.sort.mode", "NONE", "How bulk_insert orders and distributes rows.", parse=one_of(*SortMode)
+    "hoodie.bulkinsert.sort.mode",
+    "NONE",
+    "bulk_insert: NONE writes rows in the order in which they come. GLOBAL_SORT sorts all rows, PARTITION_SORT those of"
+    " each task of Spark, by partition path and record key. PARTITION_PATH_REPARTITION brings the rows of a partition"
+    " together, with _AND_SORT sorted.",
+    parse=one_of(*SortMode),
 )
 SORT_COLUMNS: Final = option(
     "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
     "",
-    "bulk_insert: columns to sort by instead of partition path and record key.",
+    "bulk_insert: columns to sort by within partitions, in place of the record key. Without a sort mode all rows are"
+    " sorted by them.",
 )
-_SORTS: Final = frozenset({SortMode.PARTITION_SORT, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
+_REPARTITIONS: Final = frozenset({SortMode.PARTITION_PATH_REPARTITION, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
+_SORTS: Final = frozenset({SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT, SortMode.PARTITION_PATH_REPARTITION_AND_SORT})
 _FILES_A_TASK: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sorting:
-    columns: tuple[str, ...]
-    """Empty: rows stay in the order they come."""
-    max_rows: int
-    """A file is closed when it has this many."""
+class _Filling:
+    """How full a file gets. Units: bytes."""
+
+    max_bytes: int
+    """A file is closed when it has about so many."""
+    row_bytes: float
+    """What a row takes; 0: each task learns it from its first rows."""
+
+    def max_rows(self, first: pa.Table, spec: WriteSpec) -> int:
+        """Return how many rows a file has at most, given the first ones."""
+        row_bytes = self.row_bytes or stored_row_bytes(first, spec) or float(RECORD_SIZE.default)
+        return max(1, int(self.max_bytes / row_bytes))
 
 
 def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
@@ -80,11 +95,11 @@ def bulk_insert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
 def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
     """Write rows as new file groups.
 
-    With sort mode NONE an engine whose rows lie in tasks writes each task's rows as they are; else they are brought to
-    one file group after the other of each partition.
+    Without sorting over tasks an engine whose rows lie in tasks writes each task's rows there; else they are brought to
+    one file group after the other of each partition, in their order.
     """
-    mode = SortMode(call.settings.get(SORT_MODE))
-    in_one_pass = mode is SortMode.NONE and call.engine.has_placed_rows
+    mode = _sort_mode(call)
+    in_one_pass = mode in {SortMode.NONE, SortMode.PARTITION_SORT} and call.engine.has_placed_rows
     is_counted = call.is_dry_run or not in_one_pass
     with begin_write(call, records, WriteOperation.BULK_INSERT, is_counted=is_counted) as write:
         if call.is_dry_run:
@@ -93,8 +108,8 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
         start_write(write, work)
         spec = call.spec(write.time, write.schema)
         with write.phases.step("write files"):
-            as_they_come = in_one_pass or mode in {SortMode.GLOBAL_SORT, SortMode.PARTITION_SORT}
-            frame = _as_they_come(write, spec, mode) if as_they_come else _by_partition(write, spec, mode)
+            is_placed = call.engine.has_placed_rows and mode not in _REPARTITIONS
+            frame = _as_they_come(write, spec, mode) if is_placed else _by_partition(write, spec, mode)
             statuses = to_statuses(call.engine.collect(frame))
         return finish(write, work, statuses)
 
@@ -106,7 +121,7 @@ def _planned(write: WriteContext) -> PlannedWrite:
 
 
 def _plan(write: WriteContext) -> WritePlan:
-    sizing = replace(sizing_of(write.call, write.snapshot), small_file_bytes=0)
+    sizing = replace(sizing_of(write), small_file_bytes=0)
     rows = {partition: count for partition, count in write.rows_by_partition.items() if count}
     return plan_write(
         instant=write.time,
@@ -115,48 +130,62 @@ def _plan(write: WriteContext) -> WritePlan:
         sole={},
         sizing=sizing,
         slots_count=write.call.engine.parallelism_tasks,
+        placing=Placing.IN_ORDER,
     )
 
 
 def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
-    engine, plan = write.call.engine, _plan(write)
-    routed = engine.exchange(engine.route(write.rows, None, plan.routes), plan.tasks_count)
+    """Bring rows to the file groups of their partitions, sorted before if the mode asks for it."""
+    engine, plan, rows = write.call.engine, _plan(write), write.rows
+    columns = _sort_columns(write.call) if mode in _SORTS else ()
+    if columns and not engine.has_placed_rows:
+        rows = replace(rows, frame=engine.range_sort(rows.frame, columns), keys=None)
+    routed = engine.exchange(engine.route(rows, None, plan.routes), plan.tasks_count)
     task = partial(
         write_buckets,
         storage=write.call.state.storage,
         spec=spec,
         files=plan.files,
         kind=RowsKind.INSERT,
-        sort_columns=_sort_columns(write.call) if mode in _SORTS else (),
+        sort_columns=columns,
     )
     return engine.map(routed, task, WRITE_STATUS)
 
 
 def _as_they_come(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
-    call, engine = write.call, write.call.engine
-    rows = write.rows.frame
+    """Write rows in the tasks in which they are, or in which sorting puts them."""
+    call, engine, rows = write.call, write.call.engine, write.rows.frame
     if mode is SortMode.GLOBAL_SORT:
         rows = engine.range_sort(rows, _sort_columns(call), max(engine.parallelism_tasks, 1))
-    columns = _sort_columns(call) if mode is SortMode.PARTITION_SORT else ()
-    sorting = _Sorting(columns=columns, max_rows=max(1, sizing_of(call, write.snapshot).rows_that_fit(0)))
-    task = partial(write_as_they_come, storage=call.state.storage, spec=spec, sorting=sorting)
+    if mode is SortMode.PARTITION_SORT:
+        rows = engine.range_sort(rows, _sort_columns(call))
+    filling = _Filling(max_bytes=call.settings.get(MAX_FILE_SIZE), row_bytes=known_row_bytes(write))
+    task = partial(write_as_they_come, storage=call.state.storage, spec=spec, filling=filling)
     return engine.map(rows, task, WRITE_STATUS)
 
 
+def _sort_mode(call: WriteCall) -> SortMode:
+    """Return how rows are sorted: sort columns alone ask for it, too."""
+    if call.settings.get(SORT_COLUMNS) and not call.settings.has(SORT_MODE):
+        return SortMode.GLOBAL_SORT
+    return SortMode(call.settings.get(SORT_MODE))
+
+
 def _sort_columns(call: WriteCall) -> tuple[str, ...]:
+    """Return what rows are sorted by: partition first, so that a file's neighbours are of its partition."""
     given = tuple(name.strip() for name in call.settings.get(SORT_COLUMNS).split(",") if name.strip())
-    return given or (PARTITION, KEY)
+    return (PARTITION, *(given or (KEY,)))
 
 
 def write_as_they_come(
-    attempt: Attempt, batches: Iterator[pa.RecordBatch], *, storage: Storage, spec: WriteSpec, sorting: _Sorting
+    attempt: Attempt, batches: Iterator[pa.RecordBatch], *, storage: Storage, spec: WriteSpec, filling: _Filling
 ) -> Iterator[pa.RecordBatch]:
     """Write one task's rows to new file groups of their partitions; a file is closed when it is full.
 
     Cost: the rows that are not yet in a closed file, in memory.
     """
     spec = spec.with_threads(attempt.threads)
-    for number, (partition, rows) in enumerate(_files(batches, sorting.max_rows)):
+    for number, (partition, rows) in enumerate(_files(batches, partial(filling.max_rows, spec=spec))):
         unique = attempt.task * _FILES_A_TASK + number
         file = FileTask(
             partition=PartitionPath(partition),
@@ -164,14 +193,18 @@ def write_as_they_come(
             write_token=f"{attempt.task}-0-0",
             number=unique,
         )
-        ordered = sort_rows(rows, sorting.columns) if sorting.columns else rows
-        yield status_batch(create_base_file(storage, spec, file, ordered))
+        yield status_batch(create_base_file(storage, spec, file, rows))
 
 
-def _files(batches: Iterator[pa.RecordBatch], max_rows: int) -> Iterator[tuple[str, pa.Table]]:
-    """Gather each partition's rows until a file is full; what is left over comes last."""
+def _files(batches: Iterator[pa.RecordBatch], count: Callable[[pa.Table], int]) -> Iterator[tuple[str, pa.Table]]:
+    """Gather each partition's rows until a file is full; what is left over comes last.
+
+    `count` says of the first rows how many fill a file.
+    """
     held: dict[str, pa.Table] = {}
+    max_rows = 0
     for batch in batches:
+        max_rows = max_rows or (count(pa.Table.from_batches([batch])) if batch.num_rows else 0)
         for partition, rows in _split(batch):
             together = pa.concat_tables([held[partition], rows]) if partition in held else rows
             while together.num_rows >= max_rows:

@@ -6,6 +6,7 @@ Start at `take_records`.
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
@@ -14,7 +15,10 @@ from pyhudi.arguments import as_text
 from pyhudi.commit.call import WriteCall
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
 from pyhudi.engine.frames import arrow_table
+from pyhudi.engine.memory import RowsMemory
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch
+from pyhudi.filegroup.merge_memory import SPILL_DIRECTORY
+from pyhudi.options import between, option
 from pyhudi.predicate import column
 from pyhudi.queries.given_keys import keys_as_stored
 from pyhudi.queries.key_encoding import stored_key_encoding
@@ -28,6 +32,15 @@ from pyhudi.timeline.instant import InstantTime
 
 __all__ = ["columns_of_new_table", "key_rows", "keyed_rows", "rows_for_new_table", "rows_of_dicts", "take_records"]
 
+WRITE_MEMORY: Final = option(
+    "pyhudi.memory.bytes",
+    1 << 30,
+    "Bytes of memory in which the rows of a write are held in this process: of a stream (a reader, a dataset, a"
+    " generator of batches) that is larger, rows wait on a local disk.",
+    parse=between(1, (1 << 63) - 1),
+    is_kept=False,
+)
+
 _NO_INSTANT: Final = InstantTime("0")
 """A generated key that starts with it is no row's."""
 _log = logging.getLogger("pyhudi.actions")
@@ -37,16 +50,21 @@ def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) ->
     """Make a frame of Arrow data, a DataFrame of any library, or a list or generator of batches or of dicts.
 
     Dicts get the types of the table's columns, an empty list all of them; `is_as_it_is` (a merge's source) leaves them
-    what they look like. A generator is read to its end.
+    what they look like. A generator of dicts is read to its end, one of batches as far as memory is for its rows.
 
     Raises: InvalidInput for anything else; SchemaMismatch for values that do not fit.
     """
-    given = _listed(records)
+    memory = RowsMemory(max_bytes=call.settings.get(WRITE_MEMORY), spill_directory=call.settings.get(SPILL_DIRECTORY))
+    given = _begun(records)
+    if isinstance(given, _Batches) and not is_as_it_is:
+        return call.engine.frame(given.reader(), memory)
+    given = _listed(given)
     if _are_dicts(given):
         known = pa.schema([]) if is_as_it_is else table_schema(call.state, load_timeline(call.state))
         rows = rows_of_dicts(given, known, may_widen=call.settings.get(RECONCILE)) if given else known.empty_table()
         return call.engine.frame(rows)
-    return call.engine.frame(_arrow_rows(given, None if is_as_it_is else lambda: _stored_names(call)))
+    rows = _arrow_rows(given, None if is_as_it_is else lambda: _stored_names(call))
+    return call.engine.frame(rows, None if is_as_it_is else memory)
 
 
 def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str]) -> Frame:  # noqa: ANN401 - anything Arrow
@@ -69,6 +87,48 @@ def columns_of_new_table(schema: pa.Schema, record_key: Collection[str]) -> pa.S
     return pa.schema([one if one.name in record_key else wide.field(one.name) for one in kept])
 
 
+class _Batches:
+    """A generator of Arrow batches, of which the first was read."""
+
+    def __init__(self, first: pa.RecordBatch | pa.Table, rest: Iterator[Any]) -> None:
+        self._parts = chain([first], rest)
+        self._schema = first.schema
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._parts
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the batches, which have the columns of the first one."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(self._parts):
+            rows = _part(part, number, None)
+            if not rows.schema.equals(self._schema):
+                raise InvalidInput(
+                    "the batches of a write have the same columns", batch=number, columns=rows.schema.names
+                )
+            yield from rows.to_batches()
+
+
+def _begun(records: Any) -> Any:  # noqa: ANN401 - anything Arrow
+    """Read the first part of a generator: batches are not listed.
+
+    Raises: InvalidInput where the caller's own code fails.
+    """
+    if not isinstance(records, Iterator) or hasattr(records, "__arrow_c_stream__"):
+        return records
+    try:
+        first = next(records, None)
+    except (HudiError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidInput(f"these rows cannot be read: {error}", type=type(records).__name__) from error
+    if isinstance(first, pa.RecordBatch | pa.Table):
+        return _Batches(first, records)
+    return records if first is None else chain([first], records)
+
+
 def _listed(records: Any) -> Any:  # noqa: ANN401 - anything Arrow
     """Return what a generator, or another iterator, has as a list; all else as it is.
 
@@ -76,7 +136,7 @@ def _listed(records: Any) -> Any:  # noqa: ANN401 - anything Arrow
     """
     if isinstance(records, list) or hasattr(records, "__arrow_c_stream__"):
         return records
-    if not isinstance(records, tuple | Iterator):
+    if not isinstance(records, tuple | Iterator | _Batches):
         return records
     try:
         return list(records)

@@ -16,16 +16,17 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_texts
 from pyhudi.commit.begin import WriteContext, begin_write
-from pyhudi.commit.call import WriteCall, WriteResult, sizing_of
+from pyhudi.commit.call import WriteCall, WriteResult
 from pyhudi.commit.few_rows import bring_few_rows
 from pyhudi.commit.finish import finish
 from pyhudi.commit.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, tag, untagged
 from pyhudi.commit.work import RowsWork, WriteWork, run_work, start_write
 from pyhudi.commit.write_plan import Demand, WritePlan, plan_write
-from pyhudi.engine.api import KEY, Frame, Moves
+from pyhudi.engine.api import KEY, Frame, Moves, Placing
 from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.api import Recheck
@@ -89,8 +90,9 @@ def insert(
         if policy == "fail" and rejected_count:
             raise DuplicateKeys("keys are stored already; use upsert, or drop duplicates", keys_count=rejected_count)
         found_elsewhere_too = policy != "none" and tagged.index.is_global
-        plan = plan_for(write, replace(tagged, rows_by_slice=placed), is_anywhere=found_elsewhere_too)
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) or policy != "none" else RowsKind.INSERT
+        placed_rows = replace(tagged, rows_by_slice=placed)
+        plan = plan_for(write, placed_rows, is_anywhere=found_elsewhere_too, placing=_placing_of(kind))
         rows = _rows_work(write, tagged, plan, kind)
         if policy == "none":
             work = WriteWork(rows=replace(rows, recheck=Recheck.NOTHING))
@@ -140,8 +142,8 @@ def insert_overwrite(
         write = bring_few_rows(begun, ())
         named = {*write.rows_by_partition, *map(PartitionPath, partitions)}
         stored = visible_slices(write.files, None if is_whole_table else named)
-        plan = plan_for(replace(write, slices=[]), untagged(write))
         kind = RowsKind.INSERT_ONE if call.settings.get(COMBINE_BEFORE_INSERT) else RowsKind.INSERT
+        plan = plan_for(replace(write, slices=[]), untagged(write), placing=_placing_of(kind))
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))
         if call.is_dry_run:
             return planned(write, work, inserts=_rows_count(write), updates=0)
@@ -175,6 +177,11 @@ def delete_partitions(call: WriteCall, patterns: Sequence[str]) -> WriteResult |
             return planned(write, work, inserts=0, updates=0)
         start_write(write, work)
         return finish(write, work, [])
+
+
+def _placing_of(kind: RowsKind) -> Placing:
+    """Return how new rows are placed: rows of one key meet wherever one of them is chosen."""
+    return Placing.IN_ORDER if kind is RowsKind.INSERT else Placing.IN_ORDER_OF_KEYS
 
 
 def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: RowsKind) -> RowsWork:
@@ -223,7 +230,12 @@ def _one_row_a_key(write: WriteContext) -> WriteContext:
 
 
 def plan_for(
-    write: WriteContext, tagged: TaggedRows, *, has_inserts: bool = True, is_anywhere: bool = False
+    write: WriteContext,
+    tagged: TaggedRows,
+    *,
+    has_inserts: bool = True,
+    is_anywhere: bool = False,
+    placing: Placing = Placing.IN_ORDER_OF_KEYS,
 ) -> WritePlan:
     """Decide buckets and tasks; a partition always has room for rows that turn out to be new."""
     call = write.call
@@ -240,9 +252,10 @@ def plan_for(
             demand=Demand(new_rows=new_rows, located_rows=tagged.rows_by_slice, slices=tagged.slices),
             slices=write.slices,
             sole=tagged.sole,
-            sizing=sizing_of(call, write.snapshot),
+            sizing=sizing_of(write),
             slots_count=call.engine.parallelism_tasks,
             moves=moves,
+            placing=placing,
             beaten_by=_beaten_by(call, moves),
             has_inserts=has_inserts,
             hashing=None if write.has_unknown_partitions else tagged.index.hashing,

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyhudi.commit.call import Phases, WriteCall
 from pyhudi.commit.kept_index import remember_index, unkept_index, with_index
 from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows
+from pyhudi.engine.streams import is_read_once
 from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
@@ -278,10 +279,13 @@ class _Given:
 def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[Frame], Frame]) -> KeyedRows | None:
     """Make the keys before the instant is there, so that a wrong one is found; only generated keys need its time.
 
+    Rows of a stream, for which keys are generated, are looked at as they are written.
+
     Cost: of a first write the key columns are computed once more where the keys are not made here.
     """
     early = _make_keys(call, given, phases, keep, None) if call.state.config.record_key else None
-    if call.state.is_planned and given.records is not None and (early is None or not given.is_counted):
+    is_made = early is not None and given.is_counted
+    if call.state.is_planned and given.records is not None and not is_made and not is_read_once(given.records):
         rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).frame
         sizes = {name: parse(f"length(`{name}`) < 0") for name in (KEY, PARTITION)}
         call.engine.count(call.engine.select(rows, sizes), list(sizes))

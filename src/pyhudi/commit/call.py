@@ -11,7 +11,6 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.arguments import as_mapping, as_text
-from pyhudi.commit.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.file_index import FileIndex
@@ -22,11 +21,9 @@ from pyhudi.options import Settings, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState
-from pyhudi.tasks.new_files import MAX_FILE_SIZE
 from pyhudi.tasks.specs import keys_of, write_spec
-from pyhudi.timeline.active import read_commit_metadata
-from pyhudi.timeline.instant import Action, InstantTime
-from pyhudi.timeline.view import Timeline, completed_writes
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.view import Timeline
 from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = [
@@ -37,7 +34,6 @@ __all__ = [
     "WriteCall",
     "WriteResult",
     "require_operation",
-    "sizing_of",
     "with_argument",
 ]
 
@@ -72,8 +68,6 @@ OPERATION: Final = option(
     ),
     is_kept=False,
 )
-
-_HISTORY: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,37 +163,6 @@ class Phases:
                 yield
             finally:
                 self.seconds[name] = self.seconds.get(name, 0.0) + clock() - started
-
-
-def sizing_of(call: WriteCall, timeline: Timeline) -> Sizing:
-    """Learn how large this table's records are: from its newest commits, else from the estimate.
-
-    Units: bytes.
-    """
-    settings = call.settings
-    return Sizing(
-        max_file_bytes=settings.get(MAX_FILE_SIZE),
-        small_file_bytes=settings.get(SMALL_FILE_LIMIT),
-        small_files_count=settings.get(SMALL_FILES_COUNT),
-        record_bytes=_record_bytes(call, timeline) or float(settings.get(RECORD_SIZE)),
-    )
-
-
-def _record_bytes(call: WriteCall, timeline: Timeline) -> float:
-    """Return what a row of base files takes, by a commit that wrote some; 0 where none is known.
-
-    Many delta commits write logs only, but a compaction, or the first commit, wrote what is below them.
-    """
-    newest = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
-    merged = [one for one in newest if one.action is Action.COMMIT]
-    for instant in dict.fromkeys([*newest[:_HISTORY], *merged[:1], *newest[-1:]]):
-        found = [stat for stats in read_commit_metadata(call.state, instant).stats.values() for stat in stats]
-        stats = [stat for stat in found if not stat.is_log]
-        rows = sum(stat.num_writes or 0 for stat in stats)
-        size_bytes = sum(stat.file_size_in_bytes or 0 for stat in stats)
-        if rows and size_bytes:
-            return size_bytes / rows
-    return 0.0
 
 
 def require_operation(options: Mapping[str, object] | None, operation: str) -> None:

@@ -7,11 +7,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from pyhudi.commit.begin import FILL_MISSING, WriteContext
 from pyhudi.commit.call import RETRIES, WriteResult
 from pyhudi.commit.retry import work_again
 from pyhudi.commit.work import WriteWork, run_work
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
@@ -29,6 +31,7 @@ from pyhudi.txn.commit import Committed
 
 __all__ = ["finish"]
 
+_WAITING_THREADS: Final = 8
 _log = logging.getLogger("pyhudi.actions")
 
 
@@ -39,8 +42,7 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
     """
     written = [status for status in statuses if status.path]
     _require_one_base_file_a_group(written)
-    for partition in sorted({status.partition for status in written if status.is_new_group}):
-        ensure_partition_metadata(write.call.state, PartitionPath(partition), write.time)
+    _make_partitions(write, sorted({PartitionPath(status.partition) for status in written if status.is_new_group}))
     left = write.call.settings.get(RETRIES)
     while True:
         with write.phases.step("commit"):
@@ -61,6 +63,14 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
             raise outcome.conflict
         written = _with(written, fresh)
         left -= 1
+
+
+def _make_partitions(write: WriteContext, partitions: Sequence[PartitionPath]) -> None:
+    """Write the partition metadata of new directories, several at once: they wait for the disk, not a processor."""
+    state = write.call.state
+    make = partial(ensure_partition_metadata, state, instant=write.time)
+    threads = _WAITING_THREADS if len(partitions) > _WAITING_THREADS else 1
+    LocalEngine(state.storage, threads=threads).run(make, partitions)
 
 
 def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> Proposal:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from pyhudi.commit.begin import WriteContext
-from pyhudi.commit.call import sizing_of
+from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.tag import tag
 from pyhudi.commit.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
@@ -70,7 +70,7 @@ def planned(
     """Return what a write would do; the counts are those that the verb knows."""
     replaced = [one.base for one in work.replaced or () if one.base is not None]
     rewritten = [one.base for one in work.tasks if one.base is not None and one.sink is Sink.BASE]
-    record_bytes = sizing_of(write.call, write.snapshot).record_bytes
+    record_bytes = sizing_of(write).record_bytes
     return PlannedWrite(
         operation=write.operation.lower(),
         inserts=inserts,

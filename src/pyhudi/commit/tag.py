@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.commit.begin import WriteContext
-from pyhudi.commit.call import sizing_of
 from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
 from pyhudi.filegroup.log_spec import has_positions
@@ -71,10 +71,10 @@ def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool =
     if index.is_computed and not (write.has_unknown_partitions or looks_in_all):
         return untagged(write)
     with write.phases.step("find keys"):
-        sizing = sizing_of(call, write.snapshot)
         can_skip = not (index.is_global or looks_in_all or write.has_unknown_partitions)
         can_skip = can_skip and appends_of(write) is Appends.NOTHING
-        sole = sole_files(write.slices, write.rows_by_partition, sizing, write.closed) if can_skip else {}
+        can_skip = can_skip and bool(write.slices)
+        sole = sole_files(write.slices, write.rows_by_partition, sizing_of(write), write.closed) if can_skip else {}
         slices = [one for one in write.slices if one.group.partition not in sole]
         if not slices:
             return replace(untagged(write), sole=sole)

@@ -1,7 +1,6 @@
 """Decide which file groups a write touches, which rows go where, and which task writes what.
 
-Pure: counts and file slices in, a frozen plan out. A plan never splits a key over two file groups. Start at
-`plan_write`.
+Pure: counts and file slices in, a frozen plan out. Start at `plan_write`.
 """
 
 import math
@@ -13,7 +12,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
-from pyhudi.engine.api import Moves, Routes
+from pyhudi.engine.api import Moves, Placing, Routes
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.writer import FileTask, Sink
@@ -46,13 +45,14 @@ SMALL_FILE_LIMIT: Final = option(
 SMALL_FILES_COUNT: Final = option(
     "hoodie.merge.small.file.group.candidates.limit",
     1,
-    "Merge-on-read: how many small base files of a partition, without logs, are written anew to take new rows.",
+    "Merge-on-read: how many small base files of a partition, without logs, are written anew to take new rows. Where it"
+    " is not given, it is one at most, and none that is more than twice as large as the rows that it would take.",
     parse=between(0, MOST),
 )
 RECORD_SIZE: Final = option(
     "hoodie.copyonwrite.record.size.estimate",
     1024,
-    "Bytes a record takes, until the table has files to learn it from.",
+    "Bytes a record takes, until the table has files to learn it from. By default it is learned from some of the rows.",
     parse=between(1, MOST),
 )
 
@@ -83,6 +83,8 @@ class Sizing:
     """Small files of a partition that new rows go to, at most, where updates go to logs."""
     record_bytes: float
     """What one record takes on average in this table."""
+    growth: float = math.inf
+    """How many times as large as the new rows a small file may be that is written anew for them alone."""
 
     def rows_that_fit(self, used_bytes: int) -> int:
         """Return how many more rows a file of this size may take."""
@@ -161,6 +163,7 @@ def plan_write(
     sizing: Sizing,
     slots_count: int,
     moves: Moves = Moves.IMPOSSIBLE,
+    placing: Placing = Placing.IN_ORDER_OF_KEYS,
     beaten_by: MergeSpec | None = None,
     has_inserts: bool = True,
     hashing: Hashing | None = None,
@@ -170,7 +173,8 @@ def plan_write(
     """Assign a bucket to every file group that rows go to, and a task to every bucket.
 
     Updates go to the slice that holds the key. New rows fill the partition's small files first, then new file groups;
-    those that a table service is going to rewrite are `closed` to them. `appends` says what goes to logs.
+    those that a table service is going to rewrite are `closed` to them. `appends` says what goes to logs. Rows of one
+    key go to one file group, but where they are placed IN_ORDER.
     """
     plan = _Buckets(instant, appends, closed)
     bucket_of_file = tuple(
@@ -184,6 +188,7 @@ def plan_write(
         for partition, rows in demand.new_rows.items():
             if partition not in sole:
                 growing = small.get(partition, ()) if rows or appends is Appends.NOTHING else ()
+                growing = growing if appends is Appends.NOTHING else _worth_growing(growing, rows, sizing)
                 slots[partition] = plan.for_inserts(partition, max(1, rows), growing, sizing)
     weights = _weights(plan.files, demand, bucket_of_file, slots, sizing)
     tasks_count, task_of_bucket = _pack(weights, slots_count)
@@ -196,6 +201,7 @@ def plan_write(
         bucket_of_slot=tuple(bucket for found in slots.values() for bucket in found),
         task_of_bucket=task_of_bucket,
         moves=moves,
+        placing=placing,
         beaten_by=beaten_by,
         hash_index_fields=hashing.hash_fields if hashing else None,
         key_fields=hashing.key_fields if hashing else (),
@@ -229,7 +235,7 @@ class _Buckets:
         return self._of_group[one.group]
 
     def for_inserts(self, partition: PartitionPath, rows: int, small: Sequence[FileSlice], sizing: Sizing) -> list[int]:
-        """Share rows between small files and new ones: each slot takes an equal part of the key hashes."""
+        """Share rows between small files and new ones: each slot takes an equal part of the partition's new rows."""
         shares: list[tuple[int, int]] = []
         left = rows
         for one in small:
@@ -343,6 +349,16 @@ def _small_files(
         partition: sorted(found, key=lambda one: (_base_bytes(one), one.group.file_id))[:most]
         for partition, found in small.items()
     }
+
+
+def _worth_growing(small: Sequence[FileSlice], rows: int, sizing: Sizing) -> list[FileSlice]:
+    """Choose small files whose rewriting costs about as much as the rows that they take.
+
+    The others stay, beside a new file that the next rows find: what is written is in proportion to what comes, and the
+    files of a partition differ in size, so that they are few.
+    """
+    most_bytes = rows * sizing.record_bytes * sizing.growth
+    return [one for one in small if _base_bytes(one) <= most_bytes]
 
 
 def _base_bytes(one: FileSlice) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import Progress
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
@@ -37,6 +38,7 @@ __all__ = [
     "Frame",
     "KeyedRows",
     "Moves",
+    "Placing",
     "Result",
     "Routes",
     "ScanFile",
@@ -121,6 +123,17 @@ class Moves(StrEnum):
     """The new row goes to the partition where the record is."""
 
 
+class Placing(StrEnum):
+    """How rows that are in no file are shared among the slots of their partition."""
+
+    BY_KEY = "by_key"
+    """By a hash of the key: rows of one key meet."""
+    IN_ORDER = "in_order"
+    """The first rows of a partition go to its first slot, and so on; rows of one key need not meet."""
+    IN_ORDER_OF_KEYS = "in_order_of_keys"
+    """In the order in which keys come first; rows of one key meet. An engine may do as BY_KEY instead."""
+
+
 class Engine(Protocol):
     """Runs module-level functions over tasks and frames."""
 
@@ -172,10 +185,10 @@ class Engine(Protocol):
         """Put frames with the same columns together. Shape: all rows of each; at least one frame."""
         ...
 
-    def frame(self, rows: Any) -> Frame:  # noqa: ANN401 - whatever speaks Arrow
+    def frame(self, rows: Any, memory: RowsMemory | None = None) -> Frame:  # noqa: ANN401 - whatever speaks Arrow
         """Take rows in: an Arrow table or batch, a reader, anything with `__arrow_c_stream__`, this engine's frame.
 
-        A reader that can be read once is read now.
+        A reader that can be read once is read now, or, given `memory`, as far as that is for its rows.
         """
         ...
 
@@ -254,8 +267,8 @@ class Engine(Protocol):
         """Route every row to its TASK; inside a task rows come ordered by BUCKET, then ORDER."""
         ...
 
-    def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int) -> Frame:
-        """Sort rows over tasks and inside each. Nulls: first."""
+    def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int | None = None) -> Frame:
+        """Sort rows over tasks and inside each; None: in the tasks in which they are, if in any. Nulls: first."""
         ...
 
     def map(
@@ -275,6 +288,10 @@ class Engine(Protocol):
         """Compute a frame once for several uses; released on exit."""
         ...
 
+    def sample(self, frame: Frame, rows_count: int) -> pa.Table:
+        """Return some rows of a frame in this process, about so many, those of neighbours in their order."""
+        ...
+
     def collect(self, frame: Frame) -> pa.Table:
         """Return a frame's rows in this process."""
         ...
@@ -285,8 +302,8 @@ class Routes:
     """Which bucket a row goes to: what the plan decided, as three small tables.
 
     A row whose key was located in file i goes to `bucket_of_file[i]`, and to each such bucket if several files hold
-    it. Any other row goes to the bucket in one of its partition's slots, `first_slot + hash(key) mod slots_count`, so
-    that all rows of one key meet. A row without a bucket (-1, or a partition that is not listed) is dropped.
+    it. Any other row goes to the bucket in one of its partition's slots, from `first_slot` on, as `placing` says:
+    BY_KEY to `hash(key) mod slots_count`. A row without a bucket (-1, or a partition that is not listed) is dropped.
     `task_of_bucket[b]` runs bucket b.
 
     With DELETE_AND_INSERT a row found in another partition gives two: one with IS_MOVED and the stored PARTITION for
@@ -300,6 +317,7 @@ class Routes:
     bucket_of_slot: tuple[int, ...]
     task_of_bucket: tuple[int, ...]
     moves: Moves = Moves.IMPOSSIBLE
+    placing: Placing = Placing.BY_KEY
     beaten_by: MergeSpec | None = None
     """The rules by which a record that is stored in another partition may beat a row (event time): with
     DELETE_AND_INSERT the row is dropped then, and so are its deletes. They compare the frame's ordering columns with

@@ -14,7 +14,16 @@ import pyarrow as pa
 
 from pyhudi.errors import HudiError, InvalidInput, SchemaMismatch
 
-__all__ = ["Indices", "LocalFrame", "Once", "arrow_table", "counts_of", "select_and_cast"]
+__all__ = [
+    "Indices",
+    "LocalFrame",
+    "Once",
+    "arrow_batches",
+    "arrow_table",
+    "counts_of",
+    "plain_rows",
+    "select_and_cast",
+]
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -150,9 +159,18 @@ def arrow_table(rows: object) -> pa.Table:
         raise
     except Exception as error:
         raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(rows).__name__) from error
+    return plain_rows(table)
+
+
+def plain_rows(table: pa.Table) -> pa.Table:
+    """Return rows whose dictionaries are of plain text or bytes: Arrow takes no values out of those of views.
+
+    Raises: SchemaMismatch for a name that is there twice.
+    """
     if len(set(table.column_names)) < table.num_columns:
         raise SchemaMismatch("column name given twice; rename one", columns=table.column_names)
-    return _takeable(table)
+    schema = pa.schema([field.with_type(_without_views(field.type)) for field in table.schema], table.schema.metadata)
+    return table if schema == table.schema else table.cast(schema)
 
 
 def _read(rows: object) -> pa.Table:
@@ -177,15 +195,32 @@ def _read(rows: object) -> pa.Table:
             )
 
 
+def arrow_batches(rows: object) -> pa.RecordBatchReader | None:
+    """Return rows that come as a stream, or could, as one; None for what is read at once.
+
+    Raises: InvalidInput where it cannot be begun.
+    """
+    try:
+        match rows:
+            case pa.Table():
+                return rows.to_reader()
+            case pa.RecordBatchReader():
+                return rows
+            case _ if hasattr(rows, "__arrow_c_stream__"):
+                return pa.RecordBatchReader.from_stream(rows)
+            case _ if _is_of(rows, "pyarrow._dataset") and hasattr(rows, "scanner"):
+                return rows.scanner().to_reader()
+            case _:
+                return None
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(rows).__name__) from error
+
+
 def _is_of(rows: object, package: str) -> bool:
     """Check by name whether a package, which need not be installed, has the type of some rows."""
     return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(rows).__mro__)
-
-
-def _takeable(table: pa.Table) -> pa.Table:
-    """Return rows whose dictionaries are of plain text or bytes: Arrow takes no values out of those of views."""
-    schema = pa.schema([field.with_type(_without_views(field.type)) for field in table.schema], table.schema.metadata)
-    return table if schema == table.schema else table.cast(schema)
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +32,21 @@ from pyhudi.engine.api import (
     ScanFile,
     Task,
 )
-from pyhudi.engine.frames import Indices, LocalFrame, Once, arrow_table, counts_of, select_and_cast
+from pyhudi.engine.frames import (
+    Indices,
+    LocalFrame,
+    Once,
+    arrow_batches,
+    arrow_table,
+    counts_of,
+    select_and_cast,
+)
+from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
+from pyhudi.engine.spool import RoutedSpool, SpooledFrame, routed_spool, spooled
+from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
 from pyhudi.errors import InternalError
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, beaten_rows, deleted_rows, newer_rows
@@ -47,7 +59,12 @@ from pyhudi.storage.api import Storage
 __all__ = ["LocalEngine"]
 
 _BATCH_ROWS = 128 * 1024
+_SAMPLE_RUNS = 16
 _log = logging.getLogger("pyhudi.engine")
+
+AnyFrame: TypeAlias = LocalFrame | StreamedFrame | SpooledFrame
+GivenFrame = TypeVar("GivenFrame", LocalFrame, StreamedFrame)
+"""What a caller gave: in memory, or a stream."""
 
 
 class LocalEngine:
@@ -139,55 +156,71 @@ class LocalEngine:
         source = Once(lambda: pa.concat_tables([frame.table() for frame in frames]))
         return LocalFrame(schema=frames[0].schema, source=source)
 
-    def frame(self, rows: object) -> LocalFrame:
-        """Take Arrow rows in without copying them; a reader is read to its end."""
-        return rows if isinstance(rows, LocalFrame) else LocalFrame.of(arrow_table(rows))
+    def frame(self, rows: object, memory: RowsMemory | None = None) -> AnyFrame:
+        """Take Arrow rows in without copying them; a reader is read to its end, or as far as memory is for its rows."""
+        if isinstance(rows, LocalFrame | StreamedFrame):
+            return rows
+        reader = arrow_batches(rows) if memory is not None and not isinstance(rows, pa.RecordBatch) else None
+        if memory is None or reader is None or (isinstance(rows, pa.Table) and rows.nbytes <= memory.max_bytes):
+            return LocalFrame.of(arrow_table(rows))
+        return stream_of(reader.schema, reader, memory, is_here=isinstance(rows, pa.Table))
 
-    def schema(self, frame: LocalFrame) -> pa.Schema:
+    def schema(self, frame: AnyFrame) -> pa.Schema:
         """Return a frame's Arrow schema."""
         return frame.schema
 
-    def select(self, frame: LocalFrame, columns: Mapping[str, Expression]) -> LocalFrame:
+    def select(self, frame: AnyFrame, columns: Mapping[str, Expression]) -> LocalFrame:
         """Evaluate an expression for each column."""
-        rows = frame.table()
+        rows = _resident(frame).table()
         values = {name: evaluate(expression, rows) for name, expression in columns.items()}
         return LocalFrame.of(pa.table(values))
 
-    def with_keys(self, frame: LocalFrame, spec: KeySpec) -> LocalFrame:
+    def with_keys(self, frame: GivenFrame, spec: KeySpec) -> GivenFrame:
         """Add KEY and PARTITION by the key kernels, and the row number as ORDER."""
+        if isinstance(frame, StreamedFrame):
+            return frame.then(Keyed(spec))
         rows = frame.table()
         order = pa.array(np.arange(rows.num_rows, dtype=np.int64))
         keys, paths = keys_and_paths(spec, rows)
         return frame.putting({KEY: keys, PARTITION: paths, ORDER: order})
 
-    def conform(self, frame: LocalFrame, schema: pa.Schema) -> LocalFrame:
+    def conform(self, frame: GivenFrame, schema: pa.Schema) -> GivenFrame:
         """Cast column by column; columns that fit are not copied."""
+        if isinstance(frame, StreamedFrame):
+            return frame.then(Conformed(schema))
         wanted = frozenset(schema.names)
         known = frame.table().select([name for name in frame.schema.names if name in wanted])
         return LocalFrame.of(conform_rows(known, schema, fills_missing=True))
 
-    def require_values(self, frame: LocalFrame, columns: Sequence[str], spec: MergeSpec) -> LocalFrame:
-        """Look at narrow columns now."""
+    def require_values(self, frame: GivenFrame, columns: Sequence[str], spec: MergeSpec) -> GivenFrame:
+        """Look at narrow columns now, or as the rows of a stream come."""
+        if isinstance(frame, StreamedFrame):
+            return frame.then(WithValues(tuple(columns), spec))
         narrow = frame.narrow(list(dict.fromkeys([*columns, *_delete_flags(frame, spec)])))
         require_values(narrow, columns, deleted_rows(narrow, spec))
         return frame
 
-    def newest(self, frame: LocalFrame, spec: MergeSpec) -> LocalFrame:
+    def newest(self, frame: AnyFrame, spec: MergeSpec) -> LocalFrame:
         """Choose row numbers by narrow columns."""
+        frame = _resident(frame)
         narrow = frame.narrow([KEY, *_decisive(frame, spec)])
         ordering, deletes = [narrow[name] for name in spec.ordering], deleted_rows(narrow, spec)
         kept = newer_rows(narrow[KEY], ordering, deletes, keeps_first=spec.keeps_first)
         return frame if kept is None else frame.taking(kept)
 
-    def count(self, frame: LocalFrame, by: Sequence[str]) -> pa.Table:
+    def count(self, frame: AnyFrame, by: Sequence[str]) -> pa.Table:
         """Count rows by columns."""
+        frame = _resident(frame)
         if not by:
             return pa.table({"rows": pa.array([frame.rows_count], pa.int64())})
         counted = frame.narrow(by).group_by(list(by), use_threads=False).aggregate([([], "count_all")])
         return counted.select([*by, "count_all"]).rename_columns([*by, "rows"])
 
-    def count_keyed(self, frame: LocalFrame) -> KeyedRows:
-        """Count rows by partition; their keys are here whenever they are asked for."""
+    def count_keyed(self, frame: AnyFrame) -> KeyedRows:
+        """Count rows by partition; their keys are here whenever they are asked for. A stream goes to disk now."""
+        if isinstance(frame, StreamedFrame):
+            kept = _spooled(frame)
+            return KeyedRows(frame=kept, counts=kept.counts)
         return KeyedRows(frame=frame, counts=counts_of(self.count(frame, [PARTITION])))
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
@@ -225,11 +258,14 @@ class LocalEngine:
         """Choose row numbers by narrow columns."""
         return located.taking(settled(located.narrow(LOCATED.names), dead.narrow(LOCATED.names)))
 
-    def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame:
-        """Choose rows and put the routing columns over them; no wide column is touched."""
-        frame: LocalFrame = rows.frame
+    def route(self, rows: KeyedRows, located: LocalFrame | None, routes: Routes) -> LocalFrame | RoutedSpool:
+        """Choose rows and put the routing columns over them; no wide column of rows in memory is touched."""
         stored = LOCATED.empty_table() if located is None else located.table()
+        if isinstance(rows.frame, SpooledFrame):
+            return routed_spool(rows.frame, stored, routes, self._routed)
+        return self._routed(rows.frame, stored, routes)
 
+    def _routed(self, frame: LocalFrame, stored: pa.Table, routes: Routes) -> LocalFrame:
         def find_losers(rules: MergeSpec, rows: Indices, found: Indices) -> Bools:
             given = frame.taking(rows).narrow(_decisive(frame, rules))
             met = stored.take(pa.array(found)).select([STORED + name for name in rules.ordering])
@@ -238,8 +274,10 @@ class LocalEngine:
         routed = route(frame.narrow([KEY, PARTITION]), stored, routes, find_losers)
         return frame.taking(routed.rows).putting(routed.columns)
 
-    def exchange(self, frame: LocalFrame, tasks_count: int) -> LocalFrame:
+    def exchange(self, frame: LocalFrame | RoutedSpool, tasks_count: int) -> LocalFrame | RoutedSpool:
         """Order row numbers by task, bucket and input order."""
+        if isinstance(frame, RoutedSpool):
+            return frame
         narrow = frame.narrow([TASK, BUCKET, ORDER])
         task, bucket, order = (narrow[name].to_numpy() for name in (TASK, BUCKET, ORDER))
         if len(task) and not 0 <= task.min() <= task.max() < tasks_count:
@@ -248,19 +286,20 @@ class LocalEngine:
         ends = np.cumsum(np.bincount(task, minlength=tasks_count))
         return frame.taking(rows, tuple(int(end) for end in ends))
 
-    def range_sort(self, frame: LocalFrame, columns: Sequence[str], tasks_count: int) -> LocalFrame:
-        """Sort row numbers and cut them into equal tasks."""
+    def range_sort(self, frame: AnyFrame, columns: Sequence[str], tasks_count: int | None = None) -> LocalFrame:
+        """Sort row numbers and cut them into equal tasks; rows in no tasks are sorted together."""
+        frame = _resident(frame)
         narrow = frame.narrow(columns)
         # Validity first sorts nulls first, in every version of pyarrow.
         ranked = [ranks for name in columns for ranks in (narrow[name].is_valid(), narrow[name])]
         keys = [(str(place), "ascending") for place in range(len(ranked))]
         rows = pc.sort_indices(pa.table(ranked, names=[name for name, _ in keys]), sort_keys=keys).to_numpy()
-        ends = np.linspace(0, len(rows), tasks_count + 1)[1:].astype(np.int64)
+        ends = np.linspace(0, len(rows), (tasks_count or 1) + 1)[1:].astype(np.int64)
         return frame.taking(rows.astype(np.int64), tuple(int(end) for end in ends))
 
     def map(
         self,
-        frame: LocalFrame,
+        frame: LocalFrame | RoutedSpool,
         function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         schema: pa.Schema,
     ) -> LocalFrame:
@@ -272,9 +311,20 @@ class LocalEngine:
         """Return the frame back: every frame is computed once."""
         return nullcontext(frame)
 
-    def collect(self, frame: LocalFrame) -> pa.Table:
+    def sample(self, frame: AnyFrame, rows_count: int) -> pa.Table:
+        """Gather runs of neighbours from all over the frame; of rows on disk the first ones."""
+        if isinstance(frame, SpooledFrame):
+            return frame.sample(rows_count)
+        frame = _resident(frame)
+        if frame.rows_count <= rows_count:
+            return frame.table()
+        run = max(1, rows_count // _SAMPLE_RUNS)
+        starts = np.linspace(0, frame.rows_count - run, min(_SAMPLE_RUNS, rows_count)).astype(np.int64)
+        return frame.taking(np.unique(starts[:, None] + np.arange(run))).table()
+
+    def collect(self, frame: AnyFrame) -> pa.Table:
         """Gather a frame."""
-        return frame.table()
+        return _resident(frame).table()
 
     def _rows(
         self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
@@ -296,13 +346,33 @@ def _drain(function: Callable[[Task], Iterator[pa.RecordBatch]], schema: pa.Sche
     return [select_and_cast(batch, schema) for batch in function(task)]
 
 
+def _resident(frame: AnyFrame) -> LocalFrame:
+    """Return rows in memory."""
+    return frame if isinstance(frame, LocalFrame) else frame.resident()
+
+
+def _spooled(frame: StreamedFrame) -> SpooledFrame:
+    """Write the rows of a stream to disk, or find what was written by the same steps before.
+
+    Raises: InvalidInput where other steps were done to the rows before, as the table changed meanwhile.
+    """
+    stream = frame.stream
+    if stream.kept is None or stream.kept[0] != frame.steps:
+        stream.kept = (frame.steps, spooled(frame.batches(), frame.schema, stream.memory))
+    kept = stream.kept[1]
+    assert isinstance(kept, SpooledFrame), "only this function keeps what it makes"
+    return kept
+
+
 def _map_task(
-    frame: LocalFrame,
+    frame: LocalFrame | RoutedSpool,
     function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     threads: int,
     number: int,
 ) -> Iterator[pa.RecordBatch]:
     attempt = Attempt(task=number, threads=threads)
+    if isinstance(frame, RoutedSpool):
+        return function(attempt, frame.task(number))
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))
 
 
@@ -311,5 +381,5 @@ def _decisive(frame: LocalFrame, rules: MergeSpec) -> list[str]:
     return list(dict.fromkeys([*rules.ordering, *_delete_flags(frame, rules)]))
 
 
-def _delete_flags(frame: LocalFrame, rules: MergeSpec) -> list[str]:
+def _delete_flags(frame: LocalFrame | StreamedFrame, rules: MergeSpec) -> list[str]:
     return [name for name in (*DELETE_COLUMNS, rules.delete_field) if name in frame.schema.names]

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Routes
+from pyhudi.engine.api import BASE_ROW, BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Placing, Routes
 from pyhudi.engine.frames import Indices
+from pyhudi.hashing import java_hash
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.kernels.rules import Bools, MergeSpec
 
@@ -20,6 +21,7 @@ __all__ = ["FindLosers", "Routed", "match", "route", "settled"]
 FindLosers = Callable[[MergeSpec, Indices, Indices], Bools]
 """Compares pairs of row and located row: which rows lose."""
 
+_HASHED_ROWS = 8192
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -166,10 +168,48 @@ def _insert_bucket(keyed: pa.Table, routes: Routes) -> Indices:
     buckets = np.append(np.array(routes.bucket_of_slot, dtype=np.int64), -1)
     if routes.hash_index_fields is not None:
         return buckets[first + _hudi_bucket(keyed[KEY], count, routes)]
-    code = _one(keyed[KEY]).dictionary_encode().indices.to_numpy().astype(np.uint64)
-    spread = (code * _SPREAD) >> np.uint64(32)
-    found: Indices = buckets[first + (spread % np.maximum(count, 1).astype(np.uint64)).astype(np.int64)]
-    return found
+    return buckets[first + _slot_numbers(keyed[KEY], partition, np.maximum(count, 1), routes.placing)]
+
+
+def _slot_numbers(keys: pa.ChunkedArray, partition: Indices, count: Indices, placing: Placing) -> Indices:
+    """Choose a slot among the `count` ones that each row's partition has."""
+    if placing is Placing.BY_KEY:
+        spread = (_hashes(keys).astype(np.uint64) * _SPREAD) >> np.uint64(32)
+        return (spread % count.astype(np.uint64)).astype(np.int64)
+    if count.max(initial=0) <= 1:
+        return np.zeros(len(partition), dtype=np.int64)
+    place, rows_count = _places(partition)
+    if placing is Placing.IN_ORDER_OF_KEYS:
+        code = _key_codes(keys)
+        # Codes count keys as they come first, so that the first row of a key has a greater one than all before it.
+        first = np.flatnonzero(np.append(True, code[1:] > np.maximum.accumulate(code)[:-1]))
+        # It may be in another partition: any place will do that is the same for all rows of the key.
+        place = np.minimum(place[first][code], rows_count - 1)
+    slots: Indices = place * count // rows_count
+    return slots
+
+
+def _hashes(keys: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    """Hash keys some at a time: a hash needs several times the memory of its text."""
+    some = [java_hash(_one(keys.slice(start, _HASHED_ROWS))) for start in range(0, len(keys), _HASHED_ROWS)]
+    return np.concatenate(some).astype(np.uint32) if some else np.zeros(0, np.uint32)
+
+
+def _key_codes(keys: pa.ChunkedArray) -> Indices:
+    codes: Indices = _one(keys).dictionary_encode().indices.to_numpy()
+    return codes
+
+
+def _places(partition: Indices) -> tuple[Indices, Indices]:
+    """Return which row of its partition each row is, from 0, and how many rows that has."""
+    order = np.argsort(partition, kind="stable")
+    ordered = partition[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else ordered
+    lengths = np.diff(np.append(starts, len(ordered)))
+    place, rows_count = np.empty_like(partition), np.empty_like(partition)
+    place[order] = np.arange(len(ordered)) - np.repeat(starts, lengths)
+    rows_count[order] = np.repeat(lengths, lengths)
+    return place, rows_count
 
 
 def _hudi_bucket(keys: pa.ChunkedArray, count: Indices, routes: Routes) -> Indices:

@@ -31,6 +31,7 @@ __all__ = [
     "StoredBatches",
     "base_file_rows",
     "decoded",
+    "new_file_rows",
     "record_keys_of",
     "stored_batches",
 ]
@@ -77,9 +78,9 @@ def base_file_rows(
     Shape:  n rows with the table's columns, KEY and PARTITION -> n rows in `layout.file_schema`.
     """
     schema = layout.file_schema
-    columns = {} if file_name is None else {FILE_NAME: _constant(file_name, rows.num_rows).cast(pa.string())}
+    columns = {} if file_name is None else {FILE_NAME: _spelled(file_name, rows.num_rows)}
     if layout.has_meta_values:
-        columns[COMMIT_TIME] = _constant(instant, rows.num_rows).cast(pa.string())
+        columns[COMMIT_TIME] = _spelled(instant, rows.num_rows)
         columns[COMMIT_SEQNO] = seqno(instant, number, first_row, rows.num_rows)
         columns[RECORD_KEY] = rows.column(RECORD_KEY)
         columns[PARTITION_PATH] = rows.column(PARTITION_PATH)
@@ -87,6 +88,26 @@ def base_file_rows(
         columns.setdefault(name, pa.nulls(rows.num_rows, pa.string()))
     names = [field.name for field in schema]
     return pa.table([columns[name] if name in columns else rows.column(name) for name in names], schema=schema)
+
+
+def new_file_rows(
+    rows: pa.Table, layout: RowLayout, instant: InstantTime, number: int, file: tuple[str, str], *, first_row: int
+) -> pa.Table:
+    """Arrange rows as a file has them that holds no others; columns with one value are dictionary-coded.
+
+    `file` is its partition and name; the rest as `base_file_rows`.
+
+    Shape:  as `base_file_rows`, but for the coded columns.
+    """
+    laid_out = base_file_rows(rows, layout, instant, number, None, first_row=first_row)
+    partition, name = file
+    constants = {FILE_NAME: name}
+    if layout.has_meta_values:
+        constants |= {COMMIT_TIME: instant, PARTITION_PATH: partition}
+    for column, text in constants.items():
+        place = laid_out.schema.get_field_index(column)
+        laid_out = laid_out.set_column(place, column, _constant(text, rows.num_rows))
+    return laid_out
 
 
 def record_keys_of(batch: pa.RecordBatch, layout: RowLayout) -> pa.Array:
@@ -155,6 +176,10 @@ def _coded_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _coded_schema(schema: pa.Schema, names: set[str]) -> pa.Schema:
     return pa.schema([field.with_type(_CODED) if field.name in names else field for field in schema])
+
+
+def _spelled(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text), count)
 
 
 def _constant(text: str, count: int) -> pa.DictionaryArray:

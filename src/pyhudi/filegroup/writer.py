@@ -21,7 +21,7 @@ from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
 from pyhudi.filegroup.log_spec import LogSpec
 from pyhudi.filegroup.model import BaseFile, FileId, LogFile, PartitionPath
 from pyhudi.filegroup.names import marker_path
-from pyhudi.filegroup.rows import RowLayout, base_file_rows, record_keys_of, stored_batches
+from pyhudi.filegroup.rows import RowLayout, base_file_rows, new_file_rows, record_keys_of, stored_batches
 from pyhudi.formats.bloom import BloomFilter, might_contain
 from pyhudi.formats.parquet import (
     Footer,
@@ -170,18 +170,33 @@ class _Content:
     """Asked once the batches went by."""
 
 
-def create_base_file(storage: Storage, spec: WriteSpec, task: FileTask, rows: pa.Table) -> WriteStatus:
-    """Write a new file group from rows that are no deletes; without rows there is none.
+def create_base_file(
+    storage: Storage, spec: WriteSpec, task: FileTask, rows: pa.Table | Iterator[pa.Table]
+) -> WriteStatus:
+    """Write a new file group from rows that are no deletes, as they come; without rows there is none.
 
     Shape:  rows: the table's columns plus KEY and PARTITION.
+    Cost:   a row group in memory, and the keys of the file.
     """
-    if not rows.num_rows:
+    if isinstance(rows, pa.Table) and not rows.num_rows:
         return _status(spec, task, "", Tally())
-    tally = Tally(inserts=rows.num_rows)
-    laid_out = base_file_rows(rows, spec.layout, spec.instant, task.number, planned_base_file(spec, task).name)
-    bloom = spec.bloom.build(rows.column(RECORD_KEY)) if spec.bloom else None
-    batches = iter(laid_out.to_batches())
-    content = _Content(batches=_counted(batches, spec, tally), tally=tally, bloom=lambda: bloom)
+    tally, keys = Tally(), list[pa.Array]()
+    file = (task.partition, planned_base_file(spec, task).name)
+
+    def laid_out() -> Iterator[pa.RecordBatch]:
+        for part in [rows] if isinstance(rows, pa.Table) else rows:
+            if spec.bloom is not None:
+                keys.extend(part.column(RECORD_KEY).chunks)
+            new = new_file_rows(part, spec.layout, spec.instant, task.number, file, first_row=tally.inserts)
+            tally.inserts += part.num_rows
+            yield from new.to_batches()
+        if not tally.inserts:
+            raise _NothingChangedError
+
+    def bloom() -> BloomFilter | None:
+        return spec.bloom.build(pa.chunked_array(keys, pa.string())) if spec.bloom else None
+
+    content = _Content(batches=_counted(laid_out(), spec, tally), tally=tally, bloom=bloom)
     return _write_marked(storage, spec, task, content)
 
 

@@ -18,7 +18,7 @@ from pyhudi.errors import FileMissing, InvalidInput, PackageMissing
 from pyhudi.predicate import to_sql
 from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.snapshot import ReadPlan, run_read, slice_reader
+from pyhudi.queries.snapshot import ReadPlan, count_rows, run_read, slice_reader
 
 if TYPE_CHECKING:
     import duckdb
@@ -178,11 +178,9 @@ class Scan:
         return frame if self.limit is None else frame.limit(self.limit)
 
     def count(self) -> int:
-        """Count the rows; only the columns that the filter needs are read, and one of Hudi's, which are small."""
-        first = replace(self.plan, columns=tuple(self.plan.schema.names[:1]))
+        """Count the rows: without a filter by the footers of base files, where no log changes them."""
         with self._kept():
-            counted = self.engine.count(run_read(first, self.engine), [])
-        count = int(counted.column("rows")[0].as_py())
+            count = count_rows(self.plan, self.engine)
         return count if self.limit is None else min(count, self.limit)
 
     def explain(self) -> str:

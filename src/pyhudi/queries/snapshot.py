@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
+from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput, OptionError
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices
+from pyhudi.formats.parquet import read_rows_count
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, check
@@ -34,7 +36,7 @@ from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time, parse_time
 from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "pin", "pin_requested", "plan_snapshot", "run_read", "slice_reader"]
+__all__ = ["Moment", "ReadPlan", "count_rows", "pin", "pin_requested", "plan_snapshot", "run_read", "slice_reader"]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -212,6 +214,26 @@ def run_read(plan: ReadPlan, engine: Engine) -> Frame:
         return plain
     merged = engine.rows(slice_reader(plan), plan.merged, schema)
     return engine.union([plain, merged]) if plan.plain else merged
+
+
+def count_rows(plan: ReadPlan, engine: Engine) -> int:
+    """Count the rows that a read gives.
+
+    Cost: without a filter the footers of base files without logs; else the columns that the filter needs, and one of
+          Hudi's, which are small. Memory holds a batch a task.
+    """
+    first = replace(plan, columns=tuple(plan.schema.names[:1]))
+    count = partial(_slice_rows, read=slice_reader(first), storage=plan.storage, has_filter=plan.predicate is not None)
+    return sum(engine.run(count, plan.slices))
+
+
+def _slice_rows(
+    one: FileSlice, *, read: Callable[[FileSlice], Iterator[pa.RecordBatch]], storage: Storage, has_filter: bool
+) -> int:
+    if has_filter or one.logs or one.base is None:
+        return sum(batch.num_rows for batch in read(one))
+    with naming_file(one.base.path), storage.open_input(one.base.path) as source:
+        return read_rows_count(source)
 
 
 def slice_reader(plan: ReadPlan) -> Callable[[FileSlice], Iterator[pa.RecordBatch]]:

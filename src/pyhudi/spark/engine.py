@@ -32,6 +32,7 @@ from pyhudi.engine.api import (
 )
 from pyhudi.engine.frames import LocalFrame, arrow_table, counts_of, select_and_cast
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InvalidInput, PathNotShared
@@ -189,8 +190,8 @@ class SparkEngine:
         with spark_errors():
             return reduce(DataFrame.union, frames)
 
-    def frame(self, rows: object) -> DataFrame:
-        """Take a DataFrame as it is, or send Arrow rows to Spark."""
+    def frame(self, rows: object, memory: RowsMemory | None = None) -> DataFrame:
+        """Take a DataFrame as it is, or send Arrow rows to Spark; `memory` is for this process alone."""
         if is_frame(rows):
             return rows
         with spark_errors():
@@ -299,7 +300,9 @@ class SparkEngine:
         with spark_errors():
             if isinstance(located, LocalFrame) and rows.keys is not None:
                 here = replace(rows, frame=LocalFrame.of(rows.keys))
-                return route_as_decided(rows.frame, self._local.route(here, located, routes), routes)
+                routed = self._local.route(here, located, routes)
+                assert isinstance(routed, LocalFrame), "keys that were brought here are in memory"
+                return route_as_decided(rows.frame, routed, routes)
             if isinstance(located, LocalFrame):
                 located = F.broadcast(self.frame(located.table()))
             return route_in_spark(rows.frame, located, routes)
@@ -309,10 +312,12 @@ class SparkEngine:
         with spark_errors():
             return by_number(frame, tasks_count, TASK).sortWithinPartitions(BUCKET, ORDER)
 
-    def range_sort(self, frame: DataFrame, columns: Sequence[str], tasks_count: int) -> DataFrame:
-        """Sort by ranges that Spark samples."""
+    def range_sort(self, frame: DataFrame, columns: Sequence[str], tasks_count: int | None = None) -> DataFrame:
+        """Sort by ranges that Spark samples, or in each partition of the frame."""
         keys = [named(name) for name in columns]
         with spark_errors():
+            if tasks_count is None:
+                return frame.sortWithinPartitions(*keys)
             return frame.repartitionByRange(max(tasks_count, 1), *keys).sortWithinPartitions(*keys)
 
     def map(
@@ -347,6 +352,10 @@ class SparkEngine:
             is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
             held = frame if is_cached else frame.localCheckpoint(eager=False)
         yield held
+
+    def sample(self, frame: DataFrame, rows_count: int) -> pa.Table:
+        """Collect the first rows; a job of one task where these are held."""
+        return self.collect(frame.limit(rows_count))
 
     def collect(self, frame: DataFrame | LocalFrame) -> pa.Table:
         """Return a DataFrame as Arrow in this process; one job."""

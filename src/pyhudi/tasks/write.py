@@ -7,6 +7,7 @@ rows at a time. Start at `write_buckets`.
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from enum import StrEnum
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -69,11 +70,24 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
-    for bucket, rows in runs_by_bucket(batches):
+    for bucket, run in groupby(_all_runs(batches), key=lambda one: one[0]):
         if only is not None and bucket not in only:
             continue
-        rows = sort_rows(rows, sort_columns) if sort_columns else rows  # noqa: PLW2901 - the same rows in order
-        yield status_batch(*write_bucket(storage, spec, files[bucket], rows, kind, reads=reads))
+        file, parts = files[bucket], (rows for _, rows in run)
+        if kind is RowsKind.INSERT and file.base is None and file.sink is Sink.BASE and not sort_columns:
+            yield status_batch(create_base_file(storage, spec, file, _without_deletes(parts, spec.merge)))
+            continue
+        rows = pa.Table.from_batches(parts)
+        rows = sort_rows(rows, sort_columns) if sort_columns else rows
+        yield status_batch(*write_bucket(storage, spec, file, rows, kind, reads=reads))
+
+
+def _without_deletes(parts: Iterator[pa.RecordBatch], merge: MergeSpec) -> Iterator[pa.Table]:
+    """Leave out rows that delete: there is nothing stored."""
+    for part in parts:
+        rows = pa.Table.from_batches([part])
+        deletes = deleted_rows(rows, merge) | rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+        yield rows.filter(pa.array(~deletes)) if deletes.any() else rows
 
 
 def write_bucket(
@@ -188,17 +202,12 @@ def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
 
 def runs_by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
     """Cut a stream that is ordered by BUCKET at its changes, holding one bucket's rows at a time."""
-    held: list[pa.RecordBatch] = []
-    current = -1
-    for batch in batches:
-        for bucket, run in _runs(batch):
-            if bucket != current and held:
-                yield current, pa.Table.from_batches(held)
-                held = []
-            current = bucket
-            held.append(run)
-    if held:
-        yield current, pa.Table.from_batches(held)
+    for bucket, run in groupby(_all_runs(batches), key=lambda one: one[0]):
+        yield bucket, pa.Table.from_batches(rows for _, rows in run)
+
+
+def _all_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    return (run for batch in batches for run in _runs(batch))
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:

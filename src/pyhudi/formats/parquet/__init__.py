@@ -9,6 +9,7 @@ from pyhudi.formats.parquet.footer import (
     base_file_footer,
     base_file_key_values,
     read_footer,
+    read_rows_count,
     row_group_stats,
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar
@@ -30,6 +31,7 @@ __all__ = [
     "iter_batches",
     "parquet_options",
     "read_footer",
+    "read_rows_count",
     "row_group_stats",
     "rows_of_part",
     "stitch",

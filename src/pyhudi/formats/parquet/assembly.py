@@ -6,7 +6,7 @@ changed. Start at `AssemblingWriter`.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
@@ -21,6 +21,8 @@ __all__ = ["AssemblingWriter", "Chunk", "Copied", "footer_of"]
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
+_LISTINGS: Final = ("use_dictionary", "write_statistics")
+"""Options that name columns."""
 
 # Numbers of fields, as in parquet.thrift.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
@@ -83,6 +85,7 @@ class AssemblingWriter:
     def __init__(self, sink: _Sink, schema: pa.Schema, *, threads: int, **options: Any) -> None:  # noqa: ANN401
         """Begin a file; `options` are those of `pq.ParquetWriter`, a page index included."""
         self._sink, self._schema, self._threads, self._options = sink, schema, threads, options
+        self._listed = {name: frozenset(value) for name, value in options.items() if isinstance(value, list)}
         self._groups: list[Struct] = []
         self._chunks: list[Chunk] = []
         self._key_values: dict[str, str] = {}
@@ -175,7 +178,7 @@ class AssemblingWriter:
     def _equal_columns(self, columns: dict[str, pa.ChunkedArray]) -> dict[str, str]:
         """Find columns that equal another, and drop their memory."""
         table = pa.table(columns, schema=self._schema)
-        copies = _equal_columns(table, self._options["use_dictionary"], self._options["write_statistics"])
+        copies = _equal_columns(table, *(self._listed.get(name, False) for name in _LISTINGS))
         for name in copies:
             del columns[name]
         return copies
@@ -192,11 +195,16 @@ class AssemblingWriter:
 
     def _file_of(self, rows: pa.Table, key_values: Mapping[str, str]) -> memoryview:
         sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, rows.schema, **self._options) as file:
+        with pq.ParquetWriter(sink, rows.schema, **self._options_for(rows.schema.names)) as file:
             if rows.num_rows:
                 file.write_table(rows, row_group_size=rows.num_rows)
             file.add_key_value_metadata(dict(key_values))
         return memoryview(sink.getvalue())
+
+    def _options_for(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the options with the listed columns that are among some: a list of all for each column is long."""
+        chosen = {option: [name for name in names if name in listed] for option, listed in self._listed.items()}
+        return self._options | {option: listed or False for option, listed in chosen.items()}
 
 
 def _ahead(
@@ -228,7 +236,7 @@ def _chunk_of(data: memoryview, about: Struct) -> Chunk:
     return Chunk(about, decode(part(_OFFSETS_START, _OFFSETS_BYTES)), bounds)
 
 
-def _equal_columns(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str, str]:
+def _equal_columns(table: pa.Table, *listings: bool | Collection[str]) -> dict[str, str]:
     """Find columns of text that equal another; give for each the first that is the same.
 
     Two columns that one of `listings` (names, or all, or none) tells apart are not equal. Dictionaries are cheap, and
@@ -243,13 +251,19 @@ def _equal_columns(table: pa.Table, *listings: bool | Sequence[str]) -> dict[str
             continue
         column = table[field.name]
         listed = tuple(names if isinstance(names, bool) else field.name in names for names in listings)
-        others = alike[field.type, field.nullable, listed]
+        others = alike[field.type, field.nullable, listed, *_look(column)]
         first = next((name for name in others if table[name].equals(column)), None)
         if first is None:
             others.append(field.name)
         else:
             copies[field.name] = first
     return copies
+
+
+def _look(column: pa.ChunkedArray) -> tuple[object, ...]:
+    """Return what is cheap to see of a column, so that few of many are compared."""
+    ends = (column[0].as_buffer(), column[-1].as_buffer()) if len(column) else ()  # which need not be UTF-8
+    return column.nbytes, column.null_count, *(end and end.to_pybytes() for end in ends)
 
 
 def _placed(chunk: Chunk, shift: int) -> Chunk:

@@ -1,0 +1,204 @@
+"""Workloads of tables that grow: loads of any size, and reads that do not grow with the table. Start at `WORKLOADS`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.model import Contender, Place, Target, Workload
+from benchmarks.tables import hudi_files
+
+_BATCH_ROWS = 100_000
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+_PARTITIONS = 10
+_CODED = ("rider", "driver", "city", "payment")
+
+
+def batches(rows_count: int) -> Iterator[pa.RecordBatch]:
+    """Make rows of 12 columns, `ts` ascending, cities mixed, a batch at a time: no more is ever in memory."""
+    for start in range(0, rows_count, _BATCH_ROWS):
+        yield _batch(start, min(_BATCH_ROWS, rows_count - start))
+
+
+def _batch(start: int, count: int) -> pa.RecordBatch:
+    random = np.random.default_rng(start)
+    letters = np.ascontiguousarray(_HEX[random.integers(0, 16, (count, 36))])
+    offsets = pa.py_buffer(np.arange(count + 1, dtype=np.int32) * 36)
+    return pa.record_batch(
+        {
+            "uuid": pa.StringArray.from_buffers(count, offsets, pa.py_buffer(letters)),
+            "ts": pa.array(np.arange(start, start + count)),
+            "rider": _choice(random, "rider", 1000, count),
+            "driver": _choice(random, "driver", 500, count),
+            "fare": np.round(random.gamma(2.0, 12.0, count), 2),
+            "city": _choice(random, "city", _PARTITIONS, count),
+            "lat": random.uniform(-90, 90, count),
+            "lon": random.uniform(-90, 90, count),
+            "distance": random.gamma(2.0, 4.0, count).astype(np.float32),
+            "passengers": random.integers(1, 7, count, np.int32),
+            "payment": _choice(random, "pay", 4, count),
+            "has_tip": random.random(count) < 0.3,
+        }
+    )
+
+
+def _choice(random: np.random.Generator, prefix: str, kinds: int, count: int) -> pa.Array:
+    names = pa.array([f"{prefix}-{number:04d}" for number in range(kinds)])
+    return names.take(pa.array(random.integers(0, kinds, count)))
+
+
+class _Load(Contender):
+    """Our bulk_insert of a generator of batches."""
+
+    share = 1.0
+    verb = "bulk_insert"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.path = place.scratch / "table"
+        self.rows_count = int(place.rows * self.share)
+
+    def run(self) -> object:
+        from pyhudi import create_table
+
+        table = create_table(
+            str(self.path),
+            _batch(0, 1).schema,
+            name="trips",
+            record_key=["uuid"],
+            partition_by=["city"],
+            ordering=["ts"],
+        )
+        result = getattr(table, self.verb)(batches(self.rows_count))
+        return {"files": len(result.files), "bytes": result.bytes_written}
+
+    def reset(self) -> None:
+        import shutil
+
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
+
+
+class _LoadTenth(_Load):
+    """The same of a tenth of the rows."""
+
+    share = 0.1
+
+
+class _Upsert(_Load):
+    """The same rows by upsert, into the empty table."""
+
+    verb = "upsert"
+
+
+class _Plain(Contender):
+    """The limit: the same rows by plain pyarrow, one writer a city."""
+
+    def run(self) -> object:
+        self.place.scratch.mkdir(parents=True, exist_ok=True)
+        writers: dict[str, pq.ParquetWriter] = {}
+        for batch in batches(self.place.rows):
+            table = pa.Table.from_batches([batch])
+            for city in table["city"].unique().to_pylist():
+                if city not in writers:
+                    writers[city] = pq.ParquetWriter(
+                        self.place.scratch / f"{city}.parquet",
+                        table.schema,
+                        compression="zstd",
+                        compression_level=1,
+                        use_dictionary=list(_CODED),
+                        write_page_index=True,
+                    )
+                writers[city].write_table(table.filter(pa.compute.equal(table["city"], city)))
+        for writer in writers.values():
+            writer.close()
+        return {}
+
+
+class _Count(Contender):
+    """Our count of all rows."""
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        self.count = open_table(str(self.place.shared("grown"))).count()
+        return {}
+
+
+class _CountFooters(Contender):
+    """The footers of the same files, read by pyarrow."""
+
+    def run(self) -> object:
+        self.count = sum(pq.read_metadata(path).num_rows for path in hudi_files(self.place.shared("grown")))
+        return {}
+
+
+class _Range(Contender):
+    """Our read of a thousandth of the column by which the rows came sorted."""
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        middle = self.place.rows // 2
+        scan = open_table(str(self.place.shared("grown"))).scan(
+            filter=f"ts between {middle} and {middle + self.place.rows // 1000}"
+        )
+        self.rows = scan.to_arrow().num_rows
+        return {}
+
+
+class _ReadAll(Contender):
+    """Our read of all rows, batch by batch."""
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        self.rows = sum(batch.num_rows for batch in open_table(str(self.place.shared("grown"))).scan().to_batches())
+        return {}
+
+
+def _prepare(root: Path, rows_count: int) -> None:
+    """Load the table that is read."""
+    from pyhudi import create_table
+
+    if (root / "grown-done").exists():
+        return
+    table = create_table(
+        str(root / "grown"),
+        _batch(0, 1).schema,
+        name="trips",
+        record_key=["uuid"],
+        partition_by=["city"],
+        ordering=["ts"],
+    )
+    table.bulk_insert(batches(rows_count))
+    (root / "grown-done").touch()
+
+
+WORKLOADS = {
+    "grow_load": Workload(
+        title="bulk_insert and upsert of a generator of batches into an empty table, and of a tenth of it",
+        contenders={"pyhudi": _Load, "pyhudi, a tenth": _LoadTenth, "pyhudi, upsert": _Upsert, "pyarrow": _Plain},
+        targets=(Target("pyhudi, a tenth", "cpu_s", 11.5), Target("pyarrow", "cpu_s", 1.6)),
+        prepare=lambda root, rows_count: None,
+        repeats=1,
+    ),
+    "grow_count": Workload(
+        title="count of all rows against reading the same footers with pyarrow",
+        contenders={"pyhudi": _Count, "pyarrow": _CountFooters},
+        targets=(Target("pyarrow", "cpu_s", 2.0),),
+        prepare=_prepare,
+        repeats=5,
+    ),
+    "grow_range": Workload(
+        title="a thousandth of the column by which the rows came sorted, against reading all",
+        contenders={"pyhudi": _Range, "all": _ReadAll},
+        targets=(Target("all", "cpu_s", 0.03),),
+        prepare=_prepare,
+        repeats=3,
+    ),
+}

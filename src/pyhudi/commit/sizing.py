@@ -1,0 +1,69 @@
+"""How large a table's records are, and so how many a file takes. Start at `sizing_of`."""
+
+import math
+from typing import Final
+
+from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.call import WriteCall
+from pyhudi.commit.write_plan import RECORD_SIZE, SMALL_FILE_LIMIT, SMALL_FILES_COUNT, Sizing
+from pyhudi.tasks.new_files import MAX_FILE_SIZE
+from pyhudi.tasks.row_size import SAMPLE_ROWS, stored_row_bytes
+from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import Timeline, completed_writes
+
+__all__ = ["known_row_bytes", "sizing_of"]
+
+_HISTORY: Final = 5
+_MOST_GROWTH: Final = 2.0
+
+
+def sizing_of(write: WriteContext) -> Sizing:
+    """Learn how large this table's records are: from its newest commits, else as the option says, else from the rows.
+
+    Units: bytes.
+    Cost:  of a table without commits some rows are encoded, where these could need more than one file.
+    """
+    settings = write.call.settings
+    return Sizing(
+        max_file_bytes=settings.get(MAX_FILE_SIZE),
+        small_file_bytes=settings.get(SMALL_FILE_LIMIT),
+        small_files_count=settings.get(SMALL_FILES_COUNT),
+        record_bytes=known_row_bytes(write) or _sampled_bytes(write),
+        growth=math.inf if settings.has(SMALL_FILES_COUNT) else _MOST_GROWTH,
+    )
+
+
+def known_row_bytes(write: WriteContext) -> float:
+    """Return what a record takes by the table's commits, else by the option; 0 where neither says."""
+    settings = write.call.settings
+    said = float(settings.get(RECORD_SIZE)) if settings.has(RECORD_SIZE) else 0.0
+    return _stored_bytes(write.call, write.snapshot) or said
+
+
+def _sampled_bytes(write: WriteContext) -> float:
+    """Return what some of the rows take; the option's default where they fit into a file anyway, or are keys only."""
+    call, guess = write.call, float(RECORD_SIZE.default)
+    if max(write.rows_by_partition.values(), default=0) * guess <= call.settings.get(MAX_FILE_SIZE):
+        return guess
+    if not set(write.schema.names) <= set(call.engine.schema(write.rows.frame).names):
+        return guess
+    sample = call.engine.sample(write.rows.frame, SAMPLE_ROWS)
+    return stored_row_bytes(sample, call.spec(write.time, write.schema)) or guess
+
+
+def _stored_bytes(call: WriteCall, timeline: Timeline) -> float:
+    """Return what a row of base files takes, by a commit that wrote some; 0 where none is known.
+
+    Many delta commits write logs only, but a compaction, or the first commit, wrote what is below them.
+    """
+    newest = sorted(completed_writes(timeline), key=timeline.point, reverse=True)
+    merged = [one for one in newest if one.action is Action.COMMIT]
+    for instant in dict.fromkeys([*newest[:_HISTORY], *merged[:1], *newest[-1:]]):
+        found = [stat for stats in read_commit_metadata(call.state, instant).stats.values() for stat in stats]
+        stats = [stat for stat in found if not stat.is_log]
+        rows = sum(stat.num_writes or 0 for stat in stats)
+        size_bytes = sum(stat.file_size_in_bytes or 0 for stat in stats)
+        if rows and size_bytes:
+            return size_bytes / rows
+    return 0.0

@@ -1,0 +1,265 @@
+"""Rows of a write on disk, those of a partition together: each is written once and read once.
+
+A part of a stream is gathered in memory, put in order of its partitions and written; a partition's rows stay in the
+order in which they came. Only the local engine looks in here. Start at `SpooledFrame`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.engine.api import BUCKET, IS_MOVED, ORDER, PARTITION, TASK, Moves, Placing, Routes
+from pyhudi.engine.frames import LocalFrame
+from pyhudi.engine.memory import RowsMemory
+from pyhudi.errors import InvalidInput
+from pyhudi.storage.spill import SpillFile
+
+__all__ = ["RoutedSpool", "SpooledFrame", "routed_spool", "spooled"]
+
+Group: TypeAlias = str | int
+"""What rows lie together of: a partition, or a bucket."""
+
+_PARTS: Final = 4
+"""Of the memory for rows, one part is gathered before it is written, and is there twice while it is put in order."""
+_ROUTING: Final = (pa.field(BUCKET, pa.int32()), pa.field(TASK, pa.int32()), pa.field(IS_MOVED, pa.bool_()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    position: int
+    size_bytes: int
+    rows_count: int
+
+
+class Spool:
+    """Rows of one schema in a file, by groups."""
+
+    def __init__(self, schema: pa.Schema, memory: RowsMemory) -> None:
+        """Begin with none."""
+        self.schema, self.memory = schema, memory
+        self._file = SpillFile(memory.spill_directory)
+        self._pieces: dict[Group, list[_Piece]] = defaultdict(list)
+        self._held: list[pa.Table] = []
+        self._held_bytes = 0
+
+    @property
+    def counts(self) -> dict[Group, int]:
+        """Return the rows of each group, in the order in which they first came."""
+        return {group: sum(piece.rows_count for piece in pieces) for group, pieces in self._pieces.items()}
+
+    def add(self, rows: pa.Table, by: str) -> None:
+        """Take rows, whose groups a column names."""
+        self._held.append(rows)
+        self._held_bytes += rows.nbytes
+        if self._held_bytes * _PARTS > self.memory.rows_bytes:
+            self.flush(by)
+
+    def flush(self, by: str) -> None:
+        """Write what is held, each group's rows in one piece."""
+        rows, self._held, self._held_bytes = pa.concat_tables(self._held or [self.schema.empty_table()]), [], 0
+        for group, some in _split(rows, by):
+            [batch] = some.combine_chunks().to_batches()
+            data = batch.serialize()
+            self._pieces[group].append(_Piece(self._file.size_bytes, data.size, batch.num_rows))
+            self._file.append(data)
+
+    def read(self, group: Group, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield some rows of a group, or all, in the order in which they came."""
+        first = 0
+        for piece in self._pieces.get(group, ()):
+            low, high = max(start - first, 0), piece.rows_count
+            high = high if end is None else min(high, end - first)
+            if low < high:
+                data = self._file.read_at(piece.position, piece.size_bytes)
+                batch = pa.ipc.read_record_batch(pa.py_buffer(data), self.schema)
+                yield batch.slice(low, high - low)
+            first += piece.rows_count
+
+
+def _split(rows: pa.Table, by: str) -> Iterator[tuple[Group, pa.Table]]:
+    """Cut rows by the values of a column; those of each stay in order."""
+    if not rows.num_rows:
+        return
+    values = rows[by].combine_chunks()
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    codes = coded.indices.to_numpy()
+    names = coded.dictionary.to_pylist()  # of distinct values only
+    if len(names) == 1:
+        yield names[0], rows
+        return
+    if np.any(codes[1:] < codes[:-1]):
+        order = np.argsort(codes, kind="stable")
+        rows, codes = rows.combine_chunks().take(pa.array(order)), codes[order]
+    ends = np.searchsorted(codes, np.arange(len(names) + 1))
+    for name, (start, end) in zip(names, pairwise(ends.tolist()), strict=True):
+        yield name, rows.slice(start, end - start)
+
+
+def spooled(batches: Iterable[pa.Table], schema: pa.Schema, memory: RowsMemory) -> "SpooledFrame":
+    """Write keyed rows to disk by their partitions."""
+    spool = Spool(schema, memory)
+    for rows in batches:
+        spool.add(rows.cast(schema) if rows.schema != schema else rows, PARTITION)
+    spool.flush(PARTITION)
+    return SpooledFrame(schema=schema, spool=spool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpooledFrame:
+    """Rows with keys, by partitions."""
+
+    schema: pa.Schema
+    spool: Spool
+
+    @property
+    def counts(self) -> dict[str | None, int]:
+        """Return the rows of each partition."""
+        return {str(partition): count for partition, count in self.spool.counts.items()}
+
+    def narrow(self, names: Iterable[str]) -> pa.Table:
+        """Gather narrow columns of all rows.
+
+        Raises: InvalidInput where they do not fit into memory.
+        """
+        names, held, held_bytes = list(names), [], 0
+        for partition in self.spool.counts:
+            for batch in self.spool.read(partition):
+                some = pa.Table.from_batches([batch]).select(names)
+                some = pa.concat_tables([some]).take(pa.array(np.arange(some.num_rows)))  # lets the wide columns go
+                held.append(some)
+                held_bytes += some.nbytes
+                if held_bytes > self.spool.memory.max_bytes // 2:
+                    raise InvalidInput(
+                        "the keys of these rows do not fit into the memory that a write may take; give it more by"
+                        " pyhudi.memory.bytes, or write fewer rows at once",
+                        bytes=self.spool.memory.max_bytes,
+                        rows=sum(self.spool.counts.values()),
+                    )
+        schema = pa.schema([self.schema.field(name) for name in names])
+        return pa.concat_tables([schema.empty_table(), *held])
+
+    def resident(self) -> LocalFrame:
+        """Return all rows in memory, for what cannot be done by partitions."""
+        batches = [batch for partition in self.spool.counts for batch in self.spool.read(partition)]
+        return LocalFrame.of(pa.Table.from_batches(batches, schema=self.schema))
+
+    def sample(self, rows_count: int) -> pa.Table:
+        """Return the first rows of the largest partition."""
+        counts = self.spool.counts
+        largest = max(counts, key=lambda one: counts[one], default="")
+        batches = list(self.spool.read(largest, 0, rows_count))
+        return pa.Table.from_batches(batches, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of a bucket that lie together."""
+
+    bucket: int
+    group: Group
+    start: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutedSpool:
+    """Rows by the buckets that they go to, and these by tasks."""
+
+    schema: pa.Schema
+    spool: Spool
+    parts: tuple[_Part, ...]
+    task_of_bucket: tuple[int, ...]
+
+    @property
+    def tasks_count(self) -> int:
+        """Count the tasks."""
+        return max(self.task_of_bucket, default=-1) + 1
+
+    def task(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task, by BUCKET and ORDER."""
+        mine = sorted((one for one in self.parts if self.task_of_bucket[one.bucket] == number), key=_bucket_of)
+        for bucket, parts in groupby(mine, key=_bucket_of):
+            for part in parts:
+                rows = self.spool.read(part.group, part.start, part.end)
+                if BUCKET in self.spool.schema.names:
+                    yield from _in_order(pa.Table.from_batches(rows, schema=self.schema)).to_batches()
+                else:
+                    yield from (self._with_bucket(batch, bucket, number) for batch in rows)
+
+    def _with_bucket(self, batch: pa.RecordBatch, bucket: int, task: int) -> pa.RecordBatch:
+        count = batch.num_rows
+        routing = [pa.array(np.full(count, value, np.int32)) for value in (bucket, task)]
+        return pa.RecordBatch.from_arrays(
+            [*batch.columns, *routing, pa.array(np.zeros(count, np.bool_))], schema=self.schema
+        )
+
+
+def _bucket_of(part: _Part) -> int:
+    return part.bucket
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    order = rows[ORDER].to_numpy()
+    return rows if np.all(order[1:] >= order[:-1]) else rows.take(pa.array(np.argsort(order, kind="stable")))
+
+
+def routed_spool(
+    frame: SpooledFrame,
+    located: pa.Table,
+    routes: Routes,
+    route: Callable[[LocalFrame, pa.Table, Routes], LocalFrame],
+) -> RoutedSpool:
+    """Route rows as `Routes` says; `route` does so for some rows that are in memory.
+
+    Rows that are placed in order are where they can be read from already. Others are written to disk once more, by
+    their buckets, and those with new keys are placed by these.
+    """
+    if routes.placing is Placing.IN_ORDER and routes.hash_index_fields is None and not located.num_rows:
+        schema = pa.schema([*frame.schema, *_ROUTING])
+        parts = tuple(_parts_in_order(frame.spool, routes))
+        return RoutedSpool(schema=schema, spool=frame.spool, parts=parts, task_of_bucket=routes.task_of_bucket)
+    by_key = replace(routes, placing=Placing.BY_KEY)
+    empty = route(LocalFrame.of(frame.schema.empty_table()), located.slice(0, 0), by_key)
+    spool = Spool(empty.schema, frame.spool.memory)
+    for partition in frame.spool.counts:
+        here = located
+        if routes.moves is Moves.IMPOSSIBLE:
+            here = located.filter(pc.equal(located[PARTITION], partition))
+        for rows in _gathered(frame.spool, partition):
+            spool.add(route(LocalFrame.of(rows), here, by_key).table().cast(empty.schema), BUCKET)
+    spool.flush(BUCKET)
+    parts = tuple(_Part(int(bucket), bucket) for bucket in spool.counts)
+    return RoutedSpool(schema=empty.schema, spool=spool, parts=parts, task_of_bucket=routes.task_of_bucket)
+
+
+def _parts_in_order(spool: Spool, routes: Routes) -> Iterator[_Part]:
+    """Cut each partition's rows into as many equal parts as it has slots; neighbouring slots of a bucket are one."""
+    places = dict(zip(routes.partitions, zip(routes.first_slot, routes.slots_count, strict=True), strict=True))
+    for partition, rows_count in spool.counts.items():
+        first, count = places.get(str(partition), (0, 0))
+        buckets = routes.bucket_of_slot[first : first + count]
+        start = 0
+        for bucket, slots in groupby(enumerate(buckets, 1), key=lambda one: one[1]):
+            *_, (last, _) = slots
+            end = -(-last * rows_count // count)
+            if bucket >= 0 and start < end:
+                yield _Part(bucket, partition, start, end)
+            start = end
+
+
+def _gathered(spool: Spool, group: Group) -> Iterator[pa.Table]:
+    """Yield the rows of a group in parts that are worth routing."""
+    held: list[pa.RecordBatch] = []
+    for batch in spool.read(group):
+        held.append(batch)
+        if sum(one.nbytes for one in held) * _PARTS > spool.memory.rows_bytes:
+            yield pa.Table.from_batches(held, schema=spool.schema)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held, schema=spool.schema)

@@ -1,0 +1,176 @@
+"""Writes of streams that are larger than the memory that their rows may take."""
+
+import pyarrow as pa
+import pytest
+from tests.building import TINY_FILTERS, TableBuilder
+
+from pyhudi.errors import HudiError, InvalidInput
+
+MEMORY = {"pyhudi.memory.bytes": 16 << 20}
+OPTIONS = {**MEMORY, **TINY_FILTERS}
+SCHEMA = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("city", pa.string()), ("note", pa.string())])
+ROWS = 24_000
+NOTE = "n" * 400
+
+
+def batches(ts=1, start=0, count=ROWS, step=1000):
+    for first in range(start, start + count, step):
+        rows = range(first, first + step)
+        cities = ["sf" if row % 3 else "oslo" for row in rows]
+        yield pa.record_batch([[f"k{row:06}" for row in rows], [ts] * step, cities, [NOTE] * step], schema=SCHEMA)
+
+
+def given(kind, **how):
+    match kind:
+        case "generator":
+            return batches(**how)
+        case "reader":
+            return pa.RecordBatchReader.from_batches(SCHEMA, batches(**how))
+        case "generator of tables":
+            return (pa.Table.from_batches([batch]) for batch in batches(**how))
+        case _:
+            return pa.Table.from_batches([*batches(**how), *batches(**how | {"start": 500_000})])
+
+
+def read(table, *columns):
+    return table.scan(list(columns)).to_arrow()
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table(request):
+    return TableBuilder(request.param).create(SCHEMA)
+
+
+@pytest.fixture(autouse=True)
+def spools(monkeypatch):
+    """Count what goes to disk, so that no test passes by having room."""
+    made = []
+    from pyhudi.engine import spool
+
+    original = spool.Spool.__init__
+
+    def counted(self, *said):
+        made.append(self)
+        original(self, *said)
+
+    monkeypatch.setattr(spool.Spool, "__init__", counted)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["generator", "reader", "generator of tables", "table"])
+@pytest.mark.parametrize("verb", ["bulk_insert", "insert", "upsert", "insert_overwrite"])
+def test_every_row_of_a_stream_is_written_once(table, spools, verb, kind):
+    result = getattr(table, verb)(given(kind), options=OPTIONS)
+    assert spools
+    count = 2 * ROWS if kind == "table" else ROWS
+    assert (result.inserted, result.updated) == (count, 0)
+    rows = read(table, "uuid", "city", "_hoodie_partition_path")
+    assert len(rows["uuid"].unique()) == rows.num_rows == count
+    assert rows["city"].equals(rows["_hoodie_partition_path"])
+
+
+def test_a_stream_updates_stored_rows_and_adds_others(table):
+    table.bulk_insert(given("reader", count=2000), options=OPTIONS)
+    result = table.upsert(given("reader", ts=2), options=OPTIONS)
+    assert (result.inserted, result.updated) == (ROWS - 2000, 2000)
+    rows = read(table, "uuid", "ts")
+    assert len(rows["uuid"].unique()) == rows.num_rows == ROWS
+    assert set(rows["ts"].to_pylist()) == {2}
+
+
+def test_of_rows_of_one_key_in_a_stream_the_newest_is_kept(table):
+    def both():
+        yield from batches(ts=2, count=ROWS // 2)
+        yield from batches(ts=1, count=ROWS // 2)
+
+    assert table.upsert(both(), options=OPTIONS).inserted == ROWS // 2
+    rows = read(table, "uuid", "ts")
+    assert rows.num_rows == ROWS // 2
+    assert set(rows["ts"].to_pylist()) == {2}
+
+
+def test_rows_of_a_stream_stay_in_order(spools):
+    table = TableBuilder().create(SCHEMA, partition_by=[])
+    table.bulk_insert(given("reader"), options={**OPTIONS, "hoodie.parquet.max.file.size": 30_000})
+    rows = read(table, "_hoodie_file_name", "uuid")
+    spans = rows.group_by("_hoodie_file_name").aggregate([("uuid", "min"), ("uuid", "max")]).sort_by("uuid_min")
+    assert spans.num_rows > 2
+    assert all(spans["uuid_max"][at].as_py() < spans["uuid_min"][at + 1].as_py() for at in range(spans.num_rows - 1))
+    assert spools
+
+
+def test_the_bucket_index_takes_streams_too():
+    options = {**OPTIONS, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 3}
+    table = TableBuilder("mor").create(SCHEMA, options=options)
+    for ts in (1, 2):
+        table.upsert(given("reader", ts=ts), options=options)
+    rows = read(table, "uuid", "ts")
+    assert rows.num_rows == ROWS
+    assert set(rows["ts"].to_pylist()) == {2}
+
+
+def test_a_wrong_row_of_a_stream_commits_nothing(table):
+    def wrong():
+        yield from batches()
+        yield pa.record_batch([[None], [1], ["sf"], ["n"]], schema=SCHEMA)
+
+    for verb in ("bulk_insert", "upsert"):
+        with pytest.raises(HudiError, match="key"):
+            getattr(table, verb)(wrong(), options=OPTIONS)
+    assert table.count() == 0
+    assert len(table.history()) == 0
+
+
+def test_a_generator_that_fails_commits_nothing(table):
+    def failing():
+        yield from batches()
+        raise RuntimeError("the source is gone")
+
+    with pytest.raises(InvalidInput, match="the source is gone"):
+        table.insert(failing(), options=OPTIONS)
+    assert table.count() == 0
+
+
+def test_batches_with_other_columns_are_refused(table):
+    def mixed():
+        yield from batches()
+        yield pa.record_batch({"uuid": ["a"]})
+
+    with pytest.raises(InvalidInput, match="the same columns"):
+        table.insert(mixed(), options=OPTIONS)
+
+
+def test_keys_that_do_not_fit_into_the_memory_are_refused_before_anything_is_written(table):
+    table.bulk_insert(given("reader", count=1000), options=OPTIONS)
+    table.bulk_insert(given("reader", count=1000, start=900_000), options=OPTIONS)
+    files = table.inspect.file_slices().num_rows
+    with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
+        table.upsert(given("reader", count=200_000), options=OPTIONS)
+    assert table.inspect.file_slices().num_rows == files
+    assert table.count() == 2000
+
+
+def test_a_bound_in_which_nothing_can_be_done_is_refused(table):
+    with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
+        table.insert(given("reader"), options={"pyhudi.memory.bytes": 1})
+
+
+def test_the_directory_for_rows_has_to_be_there(table):
+    with pytest.raises(InvalidInput, match=r"hoodie\.memory\.spillable\.map\.path"):
+        table.insert(given("reader"), options={**OPTIONS, "hoodie.memory.spillable.map.path": "/not/there"})
+
+
+def test_a_write_that_begins_again_finds_the_rows_of_its_stream(table, monkeypatch):
+    from pyhudi.actions import write
+    from pyhudi.errors import WriteConflict
+
+    original, failures = write.start_write, [WriteConflict("someone else was first")]
+
+    def once(*said):
+        if failures:
+            raise failures.pop()
+        return original(*said)
+
+    monkeypatch.setattr(write, "start_write", once)
+    assert table.insert(given("reader"), options=OPTIONS).inserted == ROWS
+    assert table.count() == ROWS
