@@ -1,9 +1,13 @@
 """Writes of streams that are larger than the memory that their rows may take."""
 
+import itertools
+
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder
 
+from pyhudi.actions.bulk_insert import SortMode
 from pyhudi.errors import HudiError, InvalidInput
 
 MEMORY = {"pyhudi.memory.bytes": 16 << 20}
@@ -174,3 +178,22 @@ def test_a_write_that_begins_again_finds_the_rows_of_its_stream(table, monkeypat
     monkeypatch.setattr(write, "start_write", once)
     assert table.insert(given("reader"), options=OPTIONS).inserted == ROWS
     assert table.count() == ROWS
+
+
+@pytest.mark.parametrize("mode", SortMode)
+def test_a_stream_is_sorted_as_the_mode_says(spools, mode):
+    table = TableBuilder().create(SCHEMA)
+    shuffled = [batch.take(pa.array(np.random.default_rng(1).permutation(len(batch)))) for batch in batches()]
+    options = {**OPTIONS, "hoodie.bulkinsert.sort.mode": mode, "hoodie.parquet.max.file.size": 30_000}
+    table.bulk_insert((batch for batch in reversed(shuffled)), options=options)
+    assert spools
+    rows = read(table, "_hoodie_file_name", "_hoodie_partition_path", "uuid")
+    assert len(rows["uuid"].unique()) == rows.num_rows == ROWS
+    if mode in {SortMode.NONE, SortMode.PARTITION_PATH_REPARTITION}:
+        return
+    names = rows.group_by(["_hoodie_partition_path", "_hoodie_file_name"]).aggregate([("uuid", "min"), ("uuid", "max")])
+    spans = names.sort_by([("_hoodie_partition_path", "ascending"), ("uuid_min", "ascending")]).to_pylist()
+    assert len(spans) > 4
+    for before, after in itertools.pairwise(spans):
+        is_next = before["_hoodie_partition_path"] == after["_hoodie_partition_path"]
+        assert not is_next or before["uuid_max"] < after["uuid_min"]

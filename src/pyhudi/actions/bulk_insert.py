@@ -135,7 +135,7 @@ def _plan(write: WriteContext) -> WritePlan:
 
 
 def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame:
-    """Bring rows to the file groups of their partitions, sorted before if the mode asks for it."""
+    """Bring rows to the file groups of their partitions, in one process sorted before, on Spark in each file."""
     engine, plan, rows = write.call.engine, _plan(write), write.rows
     columns = _sort_columns(write.call) if mode in _SORTS else ()
     if columns and not engine.has_placed_rows:
@@ -147,7 +147,7 @@ def _by_partition(write: WriteContext, spec: WriteSpec, mode: SortMode) -> Frame
         spec=spec,
         files=plan.files,
         kind=RowsKind.INSERT,
-        sort_columns=columns,
+        sort_columns=columns if engine.has_placed_rows else (),
     )
     return engine.map(routed, task, WRITE_STATUS)
 

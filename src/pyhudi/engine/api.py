@@ -268,7 +268,10 @@ class Engine(Protocol):
         ...
 
     def range_sort(self, frame: Frame, columns: Sequence[str], tasks_count: int | None = None) -> Frame:
-        """Sort rows over tasks and inside each; None: in the tasks in which they are, if in any. Nulls: first."""
+        """Sort rows over tasks and inside each; None: in the tasks in which they are, if in any.
+
+        In one process their ORDER counts on from there. Nulls: first.
+        """
         ...
 
     def map(

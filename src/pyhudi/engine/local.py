@@ -45,6 +45,7 @@ from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file
+from pyhudi.engine.sorted_spool import sorted_spool
 from pyhudi.engine.spool import RoutedSpool, SpooledFrame, routed_spool, spooled
 from pyhudi.engine.streams import Conformed, Keyed, StreamedFrame, WithValues, stream_of
 from pyhudi.errors import InternalError
@@ -286,8 +287,15 @@ class LocalEngine:
         ends = np.cumsum(np.bincount(task, minlength=tasks_count))
         return frame.taking(rows, tuple(int(end) for end in ends))
 
-    def range_sort(self, frame: AnyFrame, columns: Sequence[str], tasks_count: int | None = None) -> LocalFrame:
-        """Sort row numbers and cut them into equal tasks; rows in no tasks are sorted together."""
+    def range_sort(
+        self, frame: AnyFrame, columns: Sequence[str], tasks_count: int | None = None
+    ) -> LocalFrame | SpooledFrame:
+        """Sort row numbers and cut them into equal tasks; rows in no tasks are sorted together.
+
+        Rows on disk are sorted within their partitions.
+        """
+        if isinstance(frame, SpooledFrame):
+            return sorted_spool(frame, [name for name in columns if name != PARTITION] or [PARTITION])
         frame = _resident(frame)
         narrow = frame.narrow(columns)
         # Validity first sorts nulls first, in every version of pyarrow.
@@ -295,7 +303,8 @@ class LocalEngine:
         keys = [(str(place), "ascending") for place in range(len(ranked))]
         rows = pc.sort_indices(pa.table(ranked, names=[name for name, _ in keys]), sort_keys=keys).to_numpy()
         ends = np.linspace(0, len(rows), (tasks_count or 1) + 1)[1:].astype(np.int64)
-        return frame.taking(rows.astype(np.int64), tuple(int(end) for end in ends))
+        ordered = frame.taking(rows.astype(np.int64), tuple(int(end) for end in ends))
+        return ordered.putting({ORDER: pa.array(np.arange(len(rows)))}) if ORDER in frame.schema.names else ordered
 
     def map(
         self,

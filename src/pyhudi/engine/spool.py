@@ -20,7 +20,7 @@ from pyhudi.engine.memory import RowsMemory
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.spill import SpillFile
 
-__all__ = ["RoutedSpool", "SpooledFrame", "routed_spool", "spooled"]
+__all__ = ["Group", "RoutedSpool", "Spool", "SpooledFrame", "in_parts", "routed_spool", "spooled"]
 
 Group: TypeAlias = str | int
 """What rows lie together of: a partition, or a bucket."""
@@ -52,6 +52,10 @@ class Spool:
     def counts(self) -> dict[Group, int]:
         """Return the rows of each group, in the order in which they first came."""
         return {group: sum(piece.rows_count for piece in pieces) for group, pieces in self._pieces.items()}
+
+    def size_bytes(self, group: Group) -> int:
+        """Return what the rows of a group take, about as much in memory as on disk."""
+        return sum(piece.size_bytes for piece in self._pieces.get(group, ()))
 
     def add(self, rows: pa.Table, by: str) -> None:
         """Take rows, whose groups a column names."""
@@ -231,7 +235,7 @@ def routed_spool(
         here = located
         if routes.moves is Moves.IMPOSSIBLE:
             here = located.filter(pc.equal(located[PARTITION], partition))
-        for rows in _gathered(frame.spool, partition):
+        for rows in in_parts(frame.spool, partition):
             spool.add(route(LocalFrame.of(rows), here, by_key).table().cast(empty.schema), BUCKET)
     spool.flush(BUCKET)
     parts = tuple(_Part(int(bucket), bucket) for bucket in spool.counts)
@@ -253,8 +257,8 @@ def _parts_in_order(spool: Spool, routes: Routes) -> Iterator[_Part]:
             start = end
 
 
-def _gathered(spool: Spool, group: Group) -> Iterator[pa.Table]:
-    """Yield the rows of a group in parts that are worth routing."""
+def in_parts(spool: Spool, group: Group) -> Iterator[pa.Table]:
+    """Yield the rows of a group in parts that are worth a look at each."""
     held: list[pa.RecordBatch] = []
     for batch in spool.read(group):
         held.append(batch)

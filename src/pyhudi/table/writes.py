@@ -59,9 +59,10 @@ class WriteVerbs:
 
         Args:
             records: rows as Arrow data, a DataFrame of any library, a LazyFrame of polars, a dataset of pyarrow, a list
-                or generator of batches or of dicts, which is read to its end, or a Spark DataFrame, which makes Spark
-                do the work. A column that only the rows have is added to the table, said in the log, and
-                `result.added` names it. One that the rows lack is refused, unless
+                or generator of batches or of dicts, or a Spark DataFrame, which makes Spark do the work. A reader, a
+                dataset or a generator of batches may be larger than memory: `pyhudi.memory.bytes` is the bound, and
+                rows that do not fit wait on a local disk. A column that only the rows have is added to the table, said
+                in the log, and `result.added` names it. One that the rows lack is refused, unless
                 `hoodie.write.set.null.for.missing.columns` stores nulls; dicts lack a column only if all of them do.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return the plan and write nothing.
@@ -140,7 +141,8 @@ class WriteVerbs:
 
         Args:
             records: rows of any kind that `upsert` takes.
-            options: options of Apache Hudi by their keys; `hoodie.bulkinsert.sort.mode` says how rows are sorted.
+            options: options of Apache Hudi by their keys; `hoodie.bulkinsert.sort.mode` says how rows are sorted,
+                which else stay in the order in which they come.
             dry_run: return the plan and write nothing.
             commit_metadata: entries of your own for the commit.
 
