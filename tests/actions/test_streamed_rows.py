@@ -10,14 +10,14 @@ from tests.building import TINY_FILTERS, TableBuilder
 from pyhudi.actions.bulk_insert import SortMode
 from pyhudi.errors import HudiError, InvalidInput
 
-MEMORY = {"pyhudi.memory.bytes": 16 << 20}
+MEMORY = {"pyhudi.memory.bytes": 1 << 20}
 OPTIONS = {**MEMORY, **TINY_FILTERS}
 SCHEMA = pa.schema([("uuid", pa.string()), ("ts", pa.int64()), ("city", pa.string()), ("note", pa.string())])
-ROWS = 24_000
+ROWS = 3_000
 NOTE = "n" * 400
 
 
-def batches(ts=1, start=0, count=ROWS, step=1000):
+def batches(ts=1, start=0, count=ROWS, step=100):
     for first in range(start, start + count, step):
         rows = range(first, first + step)
         cities = ["sf" if row % 3 else "oslo" for row in rows]
@@ -74,9 +74,9 @@ def test_every_row_of_a_stream_is_written_once(table, spools, verb, kind):
 
 
 def test_a_stream_updates_stored_rows_and_adds_others(table):
-    table.bulk_insert(given("reader", count=2000), options=OPTIONS)
+    table.bulk_insert(given("reader", count=200), options=OPTIONS)
     result = table.upsert(given("reader", ts=2), options=OPTIONS)
-    assert (result.inserted, result.updated) == (ROWS - 2000, 2000)
+    assert (result.inserted, result.updated) == (ROWS - 200, 200)
     rows = read(table, "uuid", "ts")
     assert len(rows["uuid"].unique()) == rows.num_rows == ROWS
     assert set(rows["ts"].to_pylist()) == {2}
@@ -95,7 +95,7 @@ def test_of_rows_of_one_key_in_a_stream_the_newest_is_kept(table):
 
 def test_rows_of_a_stream_stay_in_order(spools):
     table = TableBuilder().create(SCHEMA, partition_by=[])
-    table.bulk_insert(given("reader"), options={**OPTIONS, "hoodie.parquet.max.file.size": 30_000})
+    table.bulk_insert(given("reader"), options={**OPTIONS, "hoodie.parquet.max.file.size": 1_000})
     rows = read(table, "_hoodie_file_name", "uuid")
     spans = rows.group_by("_hoodie_file_name").aggregate([("uuid", "min"), ("uuid", "max")]).sort_by("uuid_min")
     assert spans.num_rows > 2
@@ -145,13 +145,13 @@ def test_batches_with_other_columns_are_refused(table):
 
 
 def test_keys_that_do_not_fit_into_the_memory_are_refused_before_anything_is_written(table):
-    table.bulk_insert(given("reader", count=1000), options=OPTIONS)
-    table.bulk_insert(given("reader", count=1000, start=900_000), options=OPTIONS)
+    table.bulk_insert(given("reader", count=100), options=OPTIONS)
+    table.bulk_insert(given("reader", count=100, start=900_000), options=OPTIONS)
     files = table.inspect.file_slices().num_rows
     with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
-        table.upsert(given("reader", count=200_000), options=OPTIONS)
+        table.upsert(given("reader", count=30_000), options=OPTIONS)
     assert table.inspect.file_slices().num_rows == files
-    assert table.count() == 2000
+    assert table.count() == 200
 
 
 def test_a_bound_in_which_nothing_can_be_done_is_refused(table):
@@ -184,7 +184,7 @@ def test_a_write_that_begins_again_finds_the_rows_of_its_stream(table, monkeypat
 def test_a_stream_is_sorted_as_the_mode_says(spools, mode):
     table = TableBuilder().create(SCHEMA)
     shuffled = [batch.take(pa.array(np.random.default_rng(1).permutation(len(batch)))) for batch in batches()]
-    options = {**OPTIONS, "hoodie.bulkinsert.sort.mode": mode, "hoodie.parquet.max.file.size": 30_000}
+    options = {**OPTIONS, "hoodie.bulkinsert.sort.mode": mode, "hoodie.parquet.max.file.size": 1_000}
     table.bulk_insert((batch for batch in reversed(shuffled)), options=options)
     assert spools
     rows = read(table, "_hoodie_file_name", "_hoodie_partition_path", "uuid")

@@ -9,19 +9,19 @@ from pyhudi.engine.spool import SpooledFrame, spooled
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.memory import MemoryStorage
 
-MEMORY = RowsMemory(max_bytes=16 << 20)
-ROWS = 40_000
+MEMORY = RowsMemory(max_bytes=1 << 20)
+ROWS = 4_000
 CITIES = ("rome", "oslo", "nice")
 TEXT = "x" * 200
 
 
 def keyed_batches():
-    """Yield rows of three partitions, in turn, 1,000 at a time."""
-    for start in range(0, ROWS, 1000):
-        numbers = np.arange(start, start + 1000)
+    """Yield rows of three partitions, in turn, 100 at a time."""
+    for start in range(0, ROWS, 100):
+        numbers = np.arange(start, start + 100)
         yield pa.table(
             {
-                "text": [TEXT] * 1000,
+                "text": [TEXT] * 100,
                 KEY: [f"k{number:06}" for number in numbers],
                 PARTITION: [CITIES[number % 3] for number in numbers],
                 ORDER: pa.array(numbers),
@@ -61,8 +61,8 @@ def test_rows_lie_by_partitions_in_the_order_in_which_they_came(frame):
 
 
 def test_a_part_of_a_partition_is_read_alone(frame):
-    rows = pa.Table.from_batches(frame.spool.read("oslo", 5000, 9000))
-    assert rows[ORDER].to_pylist() == list(range(1, ROWS, 3))[5000:9000]
+    rows = pa.Table.from_batches(frame.spool.read("oslo", 500, 900))
+    assert rows[ORDER].to_pylist() == list(range(1, ROWS, 3))[500:900]
     assert not list(frame.spool.read("bergen"))
 
 

@@ -11,12 +11,12 @@ from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.storage.memory import MemoryStorage
 
-MEMORY = RowsMemory(max_bytes=16 << 20)
+MEMORY = RowsMemory(max_bytes=1 << 20)
 KEYS = KeySpec(generator=KeyGenerator.SIMPLE, record_key=("id",), partition=(PartitionField(name="city"),))
 TEXT = "x" * 1000
 
 
-def batches(count, rows=1000, city="rome"):
+def batches(count, rows=100, city="rome"):
     for number in range(count):
         ids = [f"{number * rows + row:07}" for row in range(rows)]
         yield pa.record_batch({"id": ids, "city": [city] * rows, "text": [TEXT] * rows})
@@ -28,7 +28,7 @@ SCHEMA = next(batches(1)).schema
 def test_few_rows_are_a_frame_in_memory():
     frame = stream_of(SCHEMA, batches(2), MEMORY)
     assert isinstance(frame, LocalFrame)
-    assert frame.table().num_rows == 2000
+    assert frame.table().num_rows == 200
 
 
 def test_rows_that_are_more_than_memory_is_for_are_read_as_they_are_asked_for():
@@ -42,7 +42,7 @@ def test_rows_that_are_more_than_memory_is_for_are_read_as_they_are_asked_for():
     frame = stream_of(SCHEMA, watched(), MEMORY)
     assert is_read_once(frame)
     assert len(seen) < 8
-    assert sum(rows.num_rows for rows in frame.batches()) == 20_000
+    assert sum(rows.num_rows for rows in frame.batches()) == 2_000
 
 
 def test_a_stream_cannot_be_read_twice():
@@ -59,9 +59,9 @@ def test_steps_are_done_to_each_batch_and_rows_are_counted_on():
     assert isinstance(frame, StreamedFrame)
     assert frame.schema.names == [*SCHEMA.names, "more", KEY, PARTITION, ORDER]
     rows = pa.concat_tables(frame.batches())
-    assert rows[ORDER].to_pylist() == list(range(20_000))
+    assert rows[ORDER].to_pylist() == list(range(2_000))
     assert rows[KEY].to_pylist() == rows["id"].to_pylist()
-    assert rows["more"].null_count == 20_000
+    assert rows["more"].null_count == 2_000
 
 
 def test_generated_keys_differ_from_batch_to_batch():
@@ -69,7 +69,7 @@ def test_generated_keys_differ_from_batch_to_batch():
     spec = KeySpec(generator=KeyGenerator.SIMPLE, record_key=(), partition=(), key_prefix="20260101000000000")
     frame = engine.with_keys(stream_of(SCHEMA, batches(20), MEMORY), spec)
     keys = pa.concat_tables(frame.batches())[KEY]
-    assert len(keys.unique()) == len(keys) == 20_000
+    assert len(keys.unique()) == len(keys) == 2_000
 
 
 def test_a_row_without_ordering_value_is_refused_when_it_comes():
@@ -92,18 +92,18 @@ def test_an_error_of_the_caller_s_code_is_an_invalid_input():
 
 
 def test_a_large_batch_is_cut():
-    frame = stream_of(SCHEMA, [next(batches(1, rows=20_000))], MEMORY)
+    frame = stream_of(SCHEMA, [next(batches(1, rows=2_000))], MEMORY)
     assert max(rows.nbytes for rows in frame.batches()) <= MEMORY.rows_bytes // 4
 
 
 def test_what_is_not_done_by_batches_is_done_in_memory():
     frame = stream_of(SCHEMA, batches(20), MEMORY)
-    assert frame.resident().table().num_rows == 20_000
-    assert sum(rows.num_rows for rows in frame.batches()) == 20_000
+    assert frame.resident().table().num_rows == 2_000
+    assert sum(rows.num_rows for rows in frame.batches()) == 2_000
 
 
 def test_a_table_that_the_caller_has_in_memory_is_a_stream_only_where_it_is_larger_than_all_of_it():
-    table = pa.Table.from_batches(batches(12))
+    table = pa.Table.from_batches(batches(8))
     engine = LocalEngine(MemoryStorage())
     assert isinstance(engine.frame(table, MEMORY), LocalFrame)
     larger = pa.concat_tables([table, table])

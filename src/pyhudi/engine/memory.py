@@ -9,7 +9,7 @@ __all__ = ["RowsMemory"]
 
 _SHARE: Final = 4
 """Rows are there as they came, gathered, with their meta columns, and encoded."""
-_LEAST_BYTES: Final = 16 << 20
+_LEAST_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ What a write does to them first (types, keys, checks) is remembered and done to 
 engine looks in here. Start at `stream_of`; `StreamedFrame.batches` gives the rows.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Protocol
@@ -98,6 +98,10 @@ def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class Step(Protocol):
     """Something that is done to each batch; equal steps do the same."""
 
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the columns that rows have afterwards."""
+        ...
+
     def apply(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Return as many rows; the first one has this place among all."""
         ...
@@ -107,12 +111,16 @@ class Step(Protocol):
 class Conformed:
     """Casts to a schema by name."""
 
-    schema: pa.Schema
+    wanted: pa.Schema
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the wanted columns.   Raises: SchemaMismatch where no row could have them."""
+        return self.apply(given.empty_table(), 0).schema
 
     def apply(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Cast column by column."""
-        known = rows.select([name for name in rows.column_names if name in self.schema.names])
-        return conform(known, self.schema, fills_missing=True)
+        known = rows.select([name for name in rows.column_names if name in self.wanted.names])
+        return conform(known, self.wanted, fills_missing=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +129,24 @@ class Keyed:
 
     spec: KeySpec
 
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the columns with those three; a generator of the user's is not asked for it."""
+        kinds = ((KEY, pa.string()), (PARTITION, pa.string()), (ORDER, pa.int64()))
+        return _put(given.empty_table(), {name: pa.array([], kind) for name, kind in kinds}).schema
+
     def apply(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Make keys by the kernels; generated ones count on from the first row."""
         keys, paths = keys_and_paths(self.spec, rows, first_row=first_row)
         order = pa.array(np.arange(first_row, first_row + rows.num_rows, dtype=np.int64))
-        for name, values in ((KEY, keys), (PARTITION, paths), (ORDER, order)):
-            place = rows.schema.get_field_index(name)
-            rows = rows.append_column(name, values) if place < 0 else rows.set_column(place, name, values)
-        return rows
+        return _put(rows, {KEY: keys, PARTITION: paths, ORDER: order})
+
+
+def _put(rows: pa.Table, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    """Put columns over those of the same names."""
+    for name, values in columns.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.append_column(name, values) if place < 0 else rows.set_column(place, name, values)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +155,10 @@ class WithValues:
 
     columns: tuple[str, ...]
     spec: MergeSpec
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the same columns."""
+        return given
 
     def apply(self, rows: pa.Table, first_row: int) -> pa.Table:
         """Look at narrow columns.   Raises: InvalidInput."""
@@ -156,8 +178,7 @@ class StreamedFrame:
 
     def then(self, step: Step) -> "StreamedFrame":
         """Return the rows after one more step."""
-        schema = step.apply(self.schema.empty_table(), 0).schema
-        return replace(self, schema=schema, steps=(*self.steps, step))
+        return replace(self, schema=step.schema(self.schema), steps=(*self.steps, step))
 
     def batches(self) -> Iterator[pa.Table]:
         """Yield the rows after all steps, as they come."""

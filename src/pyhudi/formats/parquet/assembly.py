@@ -263,7 +263,7 @@ def _equal_columns(table: pa.Table, *listings: bool | Collection[str]) -> dict[s
 def _look(column: pa.ChunkedArray) -> tuple[object, ...]:
     """Return what is cheap to see of a column, so that few of many are compared."""
     ends = (column[0].as_buffer(), column[-1].as_buffer()) if len(column) else ()  # which need not be UTF-8
-    return column.nbytes, column.null_count, *(end and end.to_pybytes() for end in ends)
+    return column.null_count, *(None if end is None else end.to_pybytes() for end in ends)
 
 
 def _placed(chunk: Chunk, shift: int) -> Chunk:

@@ -40,6 +40,8 @@ _LOW_CARDINALITY = 0.25
 _LEAST_ASSEMBLED_BYTES = 32 << 20
 """Smaller row groups are encoded as fast in one piece."""
 _FEWEST_STEP_ROWS, _MOST_STEP_ROWS = 1024, 8192
+_MOST_STEP_BYTES = 16 << 20
+"""So large a page gets, where a few values fill it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +246,8 @@ def _as_form(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _step_rows(table: pa.Table, page_bytes: int) -> int:
     """Choose how many values are encoded before the size of a page is looked at: many, for speed, of narrow columns."""
     widest_bytes: int = max((column.nbytes for column in table.columns), default=0) // max(1, table.num_rows)
-    return min(max(page_bytes // 4 // max(1, widest_bytes), _FEWEST_STEP_ROWS), _MOST_STEP_ROWS)
+    fewest = min(_FEWEST_STEP_ROWS, max(1, _MOST_STEP_BYTES // max(1, widest_bytes)))
+    return min(max(page_bytes // 4 // max(1, widest_bytes), fewest), _MOST_STEP_ROWS)
 
 
 def _low_cardinality(table: pa.Table) -> list[str]:
