@@ -4,7 +4,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder
 
 ROWS = 40_000
-MOST_BYTES = 400_000
+MOST_BYTES = 100_000
 SIZES = {**TINY_FILTERS, "hoodie.parquet.max.file.size": MOST_BYTES}
 
 
