@@ -109,8 +109,3 @@ def test_a_table_that_the_caller_has_in_memory_is_a_stream_only_where_it_is_larg
     larger = pa.concat_tables([table, table])
     assert isinstance(engine.frame(larger, MEMORY), StreamedFrame)
     assert isinstance(engine.frame(larger), LocalFrame)
-
-
-def test_too_little_memory_is_refused():
-    with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
-        RowsMemory(max_bytes=1000)
