@@ -2,8 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.api import KEY, ORDER, PARTITION
-from pyhudi.engine.memory import RowsMemory
+from pyhudi.engine.api import KEY, ORDER, PARTITION, RowsMemory
 from pyhudi.engine.sorted_spool import sorted_spool
 from pyhudi.engine.spool import spooled
 

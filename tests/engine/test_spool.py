@@ -2,9 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.api import BUCKET, KEY, LOCATED, ORDER, PARTITION, TASK, KeyedRows, Placing, Routes
+from pyhudi.engine.api import BUCKET, KEY, LOCATED, ORDER, PARTITION, TASK, KeyedRows, Placing, Routes, RowsMemory
 from pyhudi.engine.local import LocalEngine
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.spool import SpooledFrame, spooled
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.memory import MemoryStorage

@@ -1,10 +1,9 @@
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.api import KEY, ORDER, PARTITION
+from pyhudi.engine.api import KEY, ORDER, PARTITION, RowsMemory
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.engine.local import LocalEngine
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.streams import StreamedFrame, is_read_once, stream_of
 from pyhudi.errors import InvalidInput
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField
@@ -109,3 +108,12 @@ def test_a_table_that_the_caller_has_in_memory_is_a_stream_only_where_it_is_larg
     larger = pa.concat_tables([table, table])
     assert isinstance(engine.frame(larger, MEMORY), StreamedFrame)
     assert isinstance(engine.frame(larger), LocalFrame)
+
+
+def test_too_little_memory_is_refused():
+    with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
+        RowsMemory(max_bytes=1000)
+
+
+def test_a_part_of_it_is_for_rows_as_they_come():
+    assert RowsMemory(max_bytes=8 << 20).rows_bytes == 2 << 20

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from pyhudi.arguments import as_text
 from pyhudi.commit.call import WriteCall
-from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame
+from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame, RowsMemory
 from pyhudi.engine.frames import arrow_table
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.filegroup.merge_memory import SPILL_DIRECTORY
 from pyhudi.options import between, option

@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import Progress
+from pyhudi.errors import InvalidInput
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
@@ -41,6 +41,7 @@ __all__ = [
     "Placing",
     "Result",
     "Routes",
+    "RowsMemory",
     "ScanFile",
     "Task",
     "engine_for",
@@ -70,6 +71,9 @@ STORED = "_pyhudi_stored_"
 BASE_ROW = "_pyhudi_base_row"
 """int64: the row of a base file that holds a key, from 0, where a look-up was asked for it; null where that is not one,
 or is not known."""
+_MEMORY_SHARE = 4
+"""Rows are there as they came, gathered, with their meta columns, and encoded."""
+_LEAST_MEMORY_BYTES = 1 << 20
 LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
 """What every look-up of keys returns, before stored columns."""
 
@@ -121,6 +125,29 @@ class Moves(StrEnum):
     """The stored record is deleted, the new row goes to its own partition."""
     KEEP_PARTITION = "keep_partition"
     """The new row goes to the partition where the record is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsMemory:
+    """How much memory the rows of a write may take, and where the rest goes. Units: bytes."""
+
+    max_bytes: int = 1 << 30
+    spill_directory: str = ""
+    """On a local disk; "": where the system has temporary files."""
+
+    def __post_init__(self) -> None:
+        """Check that some rows fit.   Raises: InvalidInput."""
+        if self.max_bytes < _LEAST_MEMORY_BYTES:
+            raise InvalidInput(
+                "no write can be done in so little memory; give more by pyhudi.memory.bytes",
+                bytes=self.max_bytes,
+                least_bytes=_LEAST_MEMORY_BYTES,
+            )
+
+    @property
+    def rows_bytes(self) -> int:
+        """Return how many bytes of rows are held at once."""
+        return self.max_bytes // _MEMORY_SHARE
 
 
 class Placing(StrEnum):

@@ -29,6 +29,7 @@ from pyhudi.engine.api import (
     KeyedRows,
     Result,
     Routes,
+    RowsMemory,
     ScanFile,
     Task,
 )
@@ -41,7 +42,6 @@ from pyhudi.engine.frames import (
     counts_of,
     select_and_cast,
 )
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import NoProgress, Progress
 from pyhudi.engine.routing import match, route, settled
 from pyhudi.engine.scanning import scan_file

@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BUCKET, IS_MOVED, ORDER, PARTITION, TASK, Moves, Placing, Routes
+from pyhudi.engine.api import BUCKET, IS_MOVED, ORDER, PARTITION, TASK, Moves, Placing, Routes, RowsMemory
 from pyhudi.engine.frames import LocalFrame
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.spill import SpillFile
 

@@ -12,9 +12,8 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.engine.api import KEY, ORDER, PARTITION
+from pyhudi.engine.api import KEY, ORDER, PARTITION, RowsMemory
 from pyhudi.engine.frames import LocalFrame, plain_rows
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.errors import HudiError, InvalidInput
 from pyhudi.kernels.keys import KeySpec, keys_and_paths
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows

@@ -27,12 +27,12 @@ from pyhudi.engine.api import (
     KeyedRows,
     Result,
     Routes,
+    RowsMemory,
     ScanFile,
     Task,
 )
 from pyhudi.engine.frames import LocalFrame, arrow_table, counts_of, select_and_cast
 from pyhudi.engine.local import LocalEngine
-from pyhudi.engine.memory import RowsMemory
 from pyhudi.engine.progress import Progress
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InvalidInput, PathNotShared
