@@ -87,7 +87,7 @@ def test_who_writes_is_told_with_what_to_do(state):
 
 @pytest.mark.parametrize(
     ("action", "advice"),
-    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.INDEXING, "Apache Hudi")],
+    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.INDEXING, "drop_index")],
 )
 def test_what_to_do_about_others_depends_on_what_it_is(state, action, advice):
     judged, owner, said = writer_of(state, pending(state, action), SETTINGS)

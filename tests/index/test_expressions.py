@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from pyhudi.index.expressions import calls_functions, with_indexes
+from pyhudi.index.expressions import calls_functions, values_asked, with_indexes
 from pyhudi.predicate import parse
 from pyhudi.state.index_definition import IndexDefinition
 
@@ -46,3 +46,21 @@ def test_moments_of_an_unknown_zone_have_no_say():
 def test_only_calls_may_name_an_index():
     assert calls_functions(parse("not (a = 1 or lower(c) = 'x')"))
     assert not calls_functions(parse("a = 1 and c like 'x%'"))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("lower(c) = 'x' and c = 'y'", [["x"]]),
+        ("'x' = lower(c)", [["x"]]),
+        ("lower(c) in ('x', 'y')", [["x", "y"]]),
+        ("lower(c) <> 'x'", []),
+        ("lower(c) not in ('x')", []),
+        ("lower(c) = 'x' or c = 'y'", []),
+        ("lower(c) in ('x', null)", []),
+        ("lower(c) > 'x'", []),
+    ],
+)
+def test_values_are_asked_for_that_a_row_must_have(text, values):
+    made = found(text, of("low", "c", "lower"))
+    assert [told.to_pylist() for _, told in values_asked(made)] == values

@@ -15,6 +15,7 @@ from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.metadata.definitions import define_index, drop_definitions, read_definitions
 from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.partitions.expression_blooms import has_same_text
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, kind_of
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.queries.display import facts_html
@@ -196,7 +197,9 @@ def _expression(state: TableState, request: IndexRequest, schema: pa.Schema) -> 
         options={"expr": expr, **request.options},
         version=_VERSION.get(state.config.table_version, "V2"),
     )
-    type_of(made, schema)
+    kind = type_of(made, schema)
+    if request.type == "bloom_filters" and not has_same_text(kind):
+        raise InvalidInput("bloom filters are of texts and whole numbers", column=request.column, type=str(kind))
     return replace(made, zone="UTC") if follows_zone(made, schema) else made
 
 

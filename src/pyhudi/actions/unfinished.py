@@ -21,6 +21,7 @@ _RUN_BY: Final = {
     Action.COMPACTION: "table.compact()",
     Action.LOGCOMPACTION: "table.log_compact()",
     Action.CLUSTERING: "table.cluster()",
+    Action.INDEXING: "table.index()",
 }
 
 
@@ -66,6 +67,8 @@ def _advice(instant: Instant, judged: Liveness) -> str:
         return "nothing: the next clean finishes it, and a write that makes one due; or table.clean()"
     if instant.action is Action.RESTORE:
         return "finish it: table.restore(target), with any target; no write begins before"
+    if instant.action is Action.INDEXING:
+        return f"finish it: {_RUN_BY[instant.action]}; or take it back: table.drop_index(name)"
     if instant.action in _RUN_BY:
         return f"finish it: {_RUN_BY[instant.action]}; or take it back: table.rollback(instant)"
     if instant.action not in WRITE_ACTIONS:

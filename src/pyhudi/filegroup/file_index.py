@@ -67,6 +67,13 @@ class FileIndex(Protocol):
         """
         ...
 
+    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+        """Return which base files may hold one of some values, by the filters of an index; None where there are none.
+
+        Shape: as `metadata.filters.files_holding`; `kind` is a partition of the metadata table.
+        """
+        ...
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         """Return the expression and secondary indexes that can be asked, by partition of the metadata table."""
         ...
@@ -120,6 +127,9 @@ class _StorageIndex:
     def stats(
         self, kind: str, columns: Sequence[str], partitions: Sequence[PartitionPath] | None = None
     ) -> pa.Table | None:
+        return None
+
+    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
         return None
 
     def indexes(self) -> Mapping[str, IndexDefinition]:

@@ -5,20 +5,22 @@ Pure. Start at `with_indexes`.
 Spec: format/metadata-table 8.8.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.types as pt
 
 from pyhudi.errors import InvalidInput
 from pyhudi.metadata.expressions import expression_of, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX
-from pyhudi.predicate import Call, Expression, column
+from pyhudi.metadata.partitions.expression_blooms import has_same_text
+from pyhudi.predicate import Binary, Call, Column, Expression, InList, Literal, Operator, column, conjuncts
 from pyhudi.predicate.model import rewrite, walk
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["IndexedFilter", "calls_functions", "with_indexes"]
+__all__ = ["IndexedFilter", "calls_functions", "values_asked", "with_indexes"]
 
 _UTC: Final = "UTC"
 _COLUMN: Final = "index of {}"
@@ -64,6 +66,35 @@ def with_indexes(
         schema=pa.schema([*schema, *fields]),
         indexes={names[node]: one for node, one in wanted.items()},
     )
+
+
+def values_asked(found: IndexedFilter) -> Iterator[tuple[IndexDefinition, pa.Array]]:
+    """Yield of each index values one of which a row must have for the filter to be true, as text.
+
+    Those are what it is equal to, or one of, in a term that `and` joins to the others.
+    """
+    for term in conjuncts(found.expression):
+        match term:
+            case Binary(operator=Operator.EQUAL, left=Column() as own, right=Literal() as value):
+                options: tuple[Expression, ...] = (value,)
+            case Binary(operator=Operator.EQUAL, left=Literal() as value, right=Column() as own):
+                options = (value,)
+            case InList(value=Column() as own, is_negated=False):
+                options = term.options
+            case _:
+                continue
+        definition = found.indexes.get(own.name)
+        if definition is not None and (texts := _texts(options, found.schema.field(own.name).type)) is not None:
+            yield definition, texts
+
+
+def _texts(options: Sequence[Expression], kind: pa.DataType) -> pa.Array | None:
+    """Return constants as values of an index spell them; None where one is no such value."""
+    constants = [one for one in options if isinstance(one, Literal) and one.value is not None]
+    is_alike = pt.is_string if pt.is_string(kind) else pt.is_integer
+    if len(constants) < len(options) or not has_same_text(kind) or not all(is_alike(one.type) for one in constants):
+        return None
+    return pa.array([str(one.value) for one in constants], pa.string())
 
 
 def _holds(definition: IndexDefinition, schema: pa.Schema) -> bool:

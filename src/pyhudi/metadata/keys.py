@@ -19,6 +19,7 @@ __all__ = [
     "ALL_PARTITIONS",
     "WITHOUT_PARTITIONS",
     "bounds_keys",
+    "file_keys",
     "partition_id",
     "partition_path",
     "stats_keys",
@@ -64,6 +65,12 @@ def bounds_keys(columns: pa.Array, partitions: pa.Array) -> pa.Array:
     between = pa.repeat(_index_id(_BOUNDS), len(columns))
     paths = _spelled(partitions, lambda path: _index_id(partition_id(path)))
     return pc.binary_join_element_wise(_spelled(columns, _index_id), between, paths, "")
+
+
+def file_keys(partitions: pa.Array, files: pa.Array) -> pa.Array:
+    """Return the keys of the bloom filters of files.   Shape: n partition paths, n file names -> n of 36 characters."""
+    paths = _spelled(partitions, lambda path: _index_id(partition_id(path)))
+    return pc.binary_join_element_wise(paths, _spelled(files, _file_index_id), "")
 
 
 def stats_prefix(column: str, partition: str | None = None) -> str:

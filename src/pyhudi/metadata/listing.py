@@ -8,6 +8,7 @@ Spec: format/metadata-table 8.3.
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,7 @@ from pyhudi.errors import CorruptData, FileMissing, Unsupported
 from pyhudi.filegroup.file_index import FILES, FileIndex, storage_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
+from pyhudi.metadata.filters import files_holding
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, open_metadata
@@ -28,6 +30,7 @@ from pyhudi.timeline.view import Timeline
 
 __all__ = ["file_index"]
 
+Answer = TypeVar("Answer")
 _log = logging.getLogger("pyhudi.metadata")
 
 
@@ -98,6 +101,11 @@ class _MetadataIndex:
         read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
         return self._asked(lambda table: read(table, self.timeline, kind))
 
+    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+        if kind not in self.state.config.metadata_partitions:
+            return None
+        return self._asked(lambda table: files_holding(table, kind, files, values))
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         found: Mapping[str, IndexDefinition] = {}
 
@@ -108,7 +116,7 @@ class _MetadataIndex:
         self._asked(read)
         return found
 
-    def _asked(self, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
+    def _asked(self, read: Callable[[MetadataTable], Answer | None]) -> Answer | None:
         """Read from the metadata table; None where only storage can tell."""
         if self._storage is not None:
             return None

@@ -56,6 +56,7 @@ class RecordKind:
     ALL_PARTITIONS: Final = 1
     FILES: Final = 2
     COLUMN_STATS: Final = 3
+    BLOOM_FILTER: Final = 4
     PARTITION_STATS: Final = 6
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.expressions import IndexedFilter, calls_functions, with_indexes
+from pyhudi.index.expressions import IndexedFilter, calls_functions, values_asked, with_indexes
 from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import Expression
@@ -28,6 +28,8 @@ __all__ = ["ChosenSlices", "choose_slices"]
 
 _STATS: Final = "column_stats"
 """The type of an expression index with bounds of files."""
+_FILTERS: Final = "bloom_filters"
+"""The type of one with a filter a base file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +123,23 @@ class _Filter:
             yield slices_matching(slices, self.predicate, self.schema, told)
         if not calls_functions(self.predicate):
             return
-        found = with_indexes(self.predicate, self.schema, self.index.indexes(), _STATS)
+        defined = self.index.indexes()
+        found = with_indexes(self.predicate, self.schema, defined, _STATS)
         if found is not None and (told := self._of_indexes(found, partitions)) is not None:
             yield slices_matching(slices, found.expression, found.schema, told)
+        if (found := with_indexes(self.predicate, self.schema, defined, _FILTERS)) is not None:
+            yield from self._by_filters(slices, found)
+
+    def _by_filters(self, slices: pa.Table, found: IndexedFilter) -> Iterator[pa.BooleanArray]:
+        """Yield which slices may hold what the filter is equal to; one with logs, which have no filters, may."""
+        logs_count = pc.list_value_length(slices.column("logs").combine_chunks())
+        is_base = pc.and_(slices.column("base").combine_chunks().is_valid(), pc.equal(logs_count, 0))
+        files = slices.filter(is_base).select(["partition", "base"]).rename_columns(["partition", "name"])
+        for definition, values in values_asked(found):
+            may_hold = self.index.files_holding(definition.partition, files, values)
+            if may_hold is not None:
+                everything = pa.repeat(pa.scalar(True), slices.num_rows)
+                yield pc.replace_with_mask(everything, is_base, may_hold)
 
     def _of_indexes(self, found: IndexedFilter, partitions: Sequence[PartitionPath]) -> pa.Table | None:
         """Read the statistics of indexes, under the names that they have in a filter."""

@@ -86,6 +86,9 @@ class _At:
     def is_partition(self, partition: PartitionPath) -> bool:
         return self._index.is_partition(partition)
 
+    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+        return None
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         return {}
 

@@ -48,7 +48,7 @@ _KEY_OF_FILE: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class ExpressionStatsKind:
-    """A record a file, and one a partition where the table has some."""
+    """A record a file and one a partition, also of a table without partitions, as Apache Hudi has them."""
 
     definition: IndexDefinition
     needs: frozenset[Need] = frozenset()
@@ -124,8 +124,7 @@ class ExpressionStatsKind:
         )
         told = pa.concat_tables([nothing, *in_tasks(read, files, run)]).combine_chunks()
         filled = told.filter(pc.greater(told.column("valueCount"), 0))
-        bounds = partition_stats(filled, version, is_all=False) if state.config.partition_fields else None
-        return self._records(told, bounds)
+        return self._records(told, partition_stats(filled, version, is_all=False))
 
     def _records(self, files: pa.Table, partitions: pa.Table | None) -> MetadataRecords:
         names = ("columnName", "partition", "fileName")

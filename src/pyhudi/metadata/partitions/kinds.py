@@ -14,6 +14,7 @@ from pyhudi.metadata.expressions import is_supported
 from pyhudi.metadata.names import EXPRESSION_PREFIX
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
+from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
 from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
@@ -41,6 +42,7 @@ _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KIND
 
 _BY_DEFINITION: Final[Mapping[tuple[bool, str], Callable[[IndexDefinition], PartitionKind]]] = {
     (True, "column_stats"): ExpressionStatsKind,
+    (True, "bloom_filters"): ExpressionBloomKind,
 }
 """By whether it is an expression index, and the type that its definition says."""
 

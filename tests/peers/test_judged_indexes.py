@@ -1,0 +1,107 @@
+"""Expression indexes that one side makes, both keep up, and each reads by: the same rows as without."""
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+
+SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("note", pa.string())])
+APART = {"hoodie.parquet.small.file.limit": "0"}
+BEGIN, DAY = 1_700_006_400, 86_400
+COLUMNS = "id, city, ts, note"
+
+
+class Indexed:
+    """A table of both sides, with a row a day."""
+
+    def __init__(self, peer, path, version, kind):
+        self.peer, self.path, self.name = peer, path, f"indexed_{kind}_{version}_{abs(hash(path)) % 10**6}"
+        self.rows = {}
+        self.table = pyhudi.create_table(
+            path,
+            SCHEMA,
+            name="trips",
+            record_key=["id"],
+            partition_by=["city"],
+            ordering=["ts"],
+            table_type=kind,
+            table_version=version,
+        )
+        for day in range(4):
+            self.ours(day, f"a{day}", f"b{day}")
+        run = peer.run
+        run(f"create table {self.name} using hudi location '{path}'")
+        for said in (
+            "spark.sql.session.timeZone=UTC",
+            "hoodie.metadata.enable=true",
+            "hoodie.enable.data.skipping=true",
+            "hoodie.embed.timeline.server=false",
+            f"hoodie.write.table.version={version}",
+            "hoodie.write.auto.upgrade=false",
+            "hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+        ):
+            run(f"set {said}")
+
+    def ours(self, day, *ids):
+        made = [{"id": one, "city": one[0], "ts": BEGIN + day * DAY, "note": f"N{day}"} for one in ids]
+        self.table.upsert(made, options=APART)
+        self.rows |= {one["id"]: one for one in made}
+
+    def theirs(self, day, *ids):
+        made = [{"id": one, "city": one[0], "ts": BEGIN + day * DAY, "note": f"N{day}"} for one in ids]
+        values = ", ".join(f"('{one['id']}', {one['ts']}, '{one['note']}', '{one['city']}')" for one in made)
+        self.peer.run("set hoodie.spark.sql.insert.into.operation=upsert")
+        self.peer.run(f"insert into {self.name} (id, ts, note, city) values {values}")
+        self.rows |= {one["id"]: one for one in made}
+        self.table = pyhudi.open_table(self.path)
+
+    def judge(self, *days):
+        self.peer.run(f"refresh table {self.name}")
+        for day in days:
+            date = f"2023-11-{15 + day}"
+            wanted = sorted(one["id"] for one in self.rows.values() if one["ts"] == BEGIN + day * DAY)
+            for text in (f"from_unixtime(ts, 'yyyy-MM-dd') = '{date}'", f"lower(note) = 'n{day}'"):
+                found = self.peer.sql(f"select id from {self.name} where {text}")
+                assert sorted(found["id"].to_pylist()) == wanted, ("theirs", text)
+                ours = pyhudi.open_table(self.path).scan(filter=text).to_arrow()
+                assert sorted(ours["id"].to_pylist()) == wanted, ("ours", text)
+
+    def kept(self):
+        return set(pyhudi.open_table(self.path).inspect.indexes()["name"].to_pylist())
+
+
+@pytest.fixture(params=[("cow", 9), ("mor", 8), ("mor", 9), ("cow", 8)], ids=str)
+def indexed(request, hudi_1_2, tmp_path):
+    kind, version = request.param
+    yield Indexed(hudi_1_2, str(tmp_path / "trips"), version, kind)
+    hudi_1_2.run("reset")
+
+
+@pytest.mark.timeout(900)
+def test_apache_hudi_reads_by_our_expression_indexes_and_keeps_them_up(indexed):
+    indexed.table.create_index("expression", "ts", name="days", expr="from_unixtime", options={"format": "yyyy-MM-dd"})
+    indexed.table.create_index("expression", "note", name="low", expr="lower")
+    indexed.judge(0, 3)
+    indexed.ours(4, "a0", "c4")
+    indexed.theirs(5, "a1", "c5")
+    indexed.judge(0, 4, 5)
+    indexed.ours(6, "a5")
+    indexed.table.delete(keys=["b2"])
+    del indexed.rows["b2"]
+    indexed.judge(2, 6)
+    assert {"days", "low"} <= indexed.kept()
+    assert pyhudi.open_table(indexed.path).check().ok
+
+
+@pytest.mark.timeout(900)
+def test_we_keep_apache_hudis_expression_indexes_up_and_read_by_them(indexed):
+    run, name = indexed.peer.run, indexed.name
+    run(f"create index days on {name} using column_stats(ts) options (expr = 'from_unixtime', format = 'yyyy-MM-dd')")
+    run(f"create index low on {name} using bloom_filters(note) options (expr = 'lower')")
+    indexed.table = pyhudi.open_table(indexed.path)
+    indexed.judge(1)
+    indexed.ours(4, "a0", "c4")
+    indexed.theirs(5, "a1", "c5")
+    indexed.ours(6, "a5")
+    indexed.judge(0, 4, 6)
+    assert {"days", "low"} <= indexed.kept()
