@@ -67,7 +67,9 @@ def test_slices_are_listed_with_their_logs(runner):
 
 @pytest.mark.parametrize("name", ["cow", "mor"])
 def test_records_of_the_metadata_table_tell_files_and_statistics(runner, name):
-    rows = read(runner, "hudi_metadata", name).to_pylist()
+    found = read(runner, "hudi_metadata", name)
+    assert "time64" not in str(found.schema), "Spark has no such type"
+    rows = found.to_pylist()
     partitions = {row["key"]: dict(row["filesystemMetadata"]) for row in rows if row["type"] in {1, 2}}
     assert set(partitions) == {"__all_partitions__", "sf", "la"}
     files = runner.open(f"/lake/{name}").inspect.files().to_pylist()

@@ -226,7 +226,18 @@ def _stats_records(metadata: MetadataTable, partition: MetadataPartition, kind: 
         [_whole(stats.column(name)) for name in fields], fields=[stats.schema.field(name) for name in fields]
     )
     kinds = pa.repeat(pa.scalar(kind, pa.int32()), len(keys))
-    return pa.table({"key": keys, "type": kinds, "ColumnStatsMetadata": values})
+    return pa.table({"key": keys, "type": kinds, "ColumnStatsMetadata": values.cast(_with_numbers(values.type))})
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    """Return a type in which times of day are the numbers that are stored: Spark has no such times."""
+    if pa.types.is_time(kind):
+        return pa.int64() if kind.bit_width == 64 else pa.int32()
+    if pa.types.is_struct(kind):
+        return pa.struct([one.with_type(_with_numbers(one.type)).with_nullable(True) for one in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_numbers(kind.value_type)).with_nullable(True))
+    return kind
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:

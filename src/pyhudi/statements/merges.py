@@ -20,7 +20,7 @@ from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
 from pyhudi.statements.outdated import begun_again, unchanged_if_read
 from pyhudi.statements.reader import TokenReader
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
-from pyhudi.statements.targets import Target, options_of_writes, target_of
+from pyhudi.statements.targets import Target, options_of_writes, require_distinct, target_of
 
 if TYPE_CHECKING:
     from pyhudi.table import WriteResult
@@ -42,7 +42,7 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     """
     target = target_of(runner, statement.table)
     alias = statement.source_alias or _own_name(statement)
-    source = runner.schema(_read(statement, alias, [], runner))
+    source = require_distinct(runner.schema(_read(statement, alias, [], runner)), statement.source.place)
     target = _with_new_columns(statement, target, source, runner)
     plan = _Plan.of(statement, target, source, runner)
     on = plan.on()

@@ -34,7 +34,7 @@ from pyhudi.statements.model import (
     UnsetProperties,
 )
 from pyhudi.statements.partitions import stored_partitions
-from pyhudi.statements.targets import Target, entry_of, options_of_writes, target_of
+from pyhudi.statements.targets import Target, entry_of, options_of_writes, require_distinct, target_of
 from pyhudi.table import drop_table, table_exists
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _new_table(statement: CreateTable, said: Mapping[str, str], runner: Runner) 
         partition_by = tuple(source.table.config.partition_fields)
     elif statement.query is not None:
         rows = runner.rows(statement.query.text, statement.query.place)
-        schema = _plain(runner.schema(rows))
+        schema = _plain(require_distinct(runner.schema(rows), statement.query.place))
     else:
         schema = _typed(statement.columns, runner)
     spelled = {name.lower(): name for name in schema.names}

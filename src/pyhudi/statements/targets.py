@@ -20,7 +20,7 @@ from pyhudi.timeline.view import Timeline
 if TYPE_CHECKING:
     from pyhudi.table import Table
 
-__all__ = ["Target", "entry_of", "options_of_writes", "target_of"]
+__all__ = ["Target", "entry_of", "options_of_writes", "require_distinct", "target_of"]
 
 _OPTIONS: Final = ("hoodie.", "pyhudi.")
 _OWN: Final = ("pyhudi.managed", "pyhudi.path")
@@ -83,6 +83,14 @@ def target_of(runner: Runner, name: TableName) -> Target:
     table = runner.open(entry.location)
     seen = table.timeline
     return Target(entry=entry, table=table, schema=table_schema(table.state, seen), seen=seen)
+
+
+def require_distinct(columns: pa.Schema, place: int) -> pa.Schema:
+    """Return the columns of a query.   Raises: StatementError where two have one name."""
+    if len({*columns.names}) != len(columns):
+        twice = sorted({name for name in columns.names if columns.names.count(name) > 1})
+        raise StatementError("name each column once", columns=twice, position=place)
+    return columns
 
 
 def entry_of(runner: Runner, name: TableName) -> Entry:
