@@ -56,7 +56,7 @@ test-spark: .venv/.ready ## The tests that both engines share, all of them on Sp
 demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|local)
 	@if [ "$(ENGINE)" = spark ]; then eval "$$($(JAVA_FINDER) --install)"; fi; $(PY) -m pyhudi.cli.main demo --engine $(ENGINE)
 
-lanes: .venv/.ready ## Try the built wheel with the lowest and newest versions it takes, and on pyspark 3.5, 4.0, 4.1 and the newest
+lanes: .venv/.ready ## Try the built wheel with the lowest and newest versions it takes, on pyspark 3.5, 4.0, 4.1 and the newest, and on Sail
 	@eval "$$($(JAVA_FINDER))"; $(PY) tools/run_lanes.py
 
 bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)

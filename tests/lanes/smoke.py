@@ -1,6 +1,7 @@
-"""What must work wherever the wheel is installed: `smoke.py local|readme|classic|connect`.
+"""What must work wherever the wheel is installed: `smoke.py local|readme|classic|connect|sail`.
 
-Plain Python, run by `make lanes` in an environment that has the wheel and one pyspark, and nothing of this tree.
+Plain Python, run by `make lanes` in an environment that has the wheel and one pyspark, and of this tree nothing but
+this folder.
 """
 
 import os
@@ -13,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from streams import run_streams
 
 import pyhudi
+from statements import run_statements
 
 HAS_DATA_SOURCES = find_spec("pyspark") is not None and find_spec("pyspark.sql.datasource") is not None
 """Spark 3.5 has none in Python."""
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 SCHEMA = pa.schema([("id", pa.string()), ("city", pa.string()), ("ts", pa.int64()), ("fare", pa.float64())])
+
+DDL = "id string, city string, ts long, fare double"
 
 Rows = list[dict[str, Any]]
 
@@ -53,8 +58,8 @@ def run(path: str, frame: Callable[[Rows], Any]) -> None:
     assert again.scan().count() == 118
 
 
-def run_installed(spark: Any, path: str) -> None:
-    """Write and read every type by `format("hudi")`, and merge."""
+def run_installed(spark: Any, path: str, *, is_found: bool = HAS_DATA_SOURCES) -> None:
+    """Write and read every type by `format("hudi")`, where it `is_found` without install too, and merge."""
     frame = spark.sql(
         "select string(id) id, id % 3 part, timestamp_micros(id) at, timestamp_ntz'2024-07-01 12:00:00' local_at,"
         " date'2024-07-01' day, decimal(id) / 3 price, array(id, null) list, named_struct('x', id) struct,"
@@ -69,7 +74,7 @@ def run_installed(spark: Any, path: str) -> None:
     frame.where("id = '3'").write.format("hudi").options(**options).mode("append").save(path)
     texts = ["to_json(struct(*)) row"]
     expected = sorted(row.row for row in frame.selectExpr(*texts).collect())
-    for is_installed in (True, False)[: 1 + HAS_DATA_SOURCES]:
+    for is_installed in (True, False)[: 1 + is_found]:
         if not is_installed:
             pyhudi.spark.uninstall()
         read = spark.read.format("hudi").load(path).select(frame.columns)
@@ -83,6 +88,42 @@ def run_installed(spark: Any, path: str) -> None:
         .execute()
     )
     assert (merged.updated, merged.deleted) == (2, 1), merged
+
+
+def run_sail(path: str) -> None:
+    """Do the same on Sail's server of Spark Connect, but for what it does not have."""
+    os.environ["SAIL_EXECUTION__CHECKPOINT__PATH"] = f"file://{path}-checkpoints"
+    from pysail.spark import SparkConnectServer
+    from pyspark.sql import SparkSession
+
+    import pyhudi.spark
+
+    server = SparkConnectServer(port=0)
+    server.start(background=True)
+    _, port = server.listening_address
+    spark = SparkSession.builder.remote(f"sc://localhost:{port}").getOrCreate()
+    run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], DDL))
+    pyhudi.spark.install(spark)
+    spark.sql(f"CREATE DATABASE lane LOCATION '{path}.db'")
+    spark.sql("USE DATABASE lane")
+    for kind in ("cow", "mor"):
+        run_statements(spark, f"{path}-{kind}", kind, ("views",))
+    run_installed(spark, f"{path}-installed", is_found=False)
+    pyhudi.spark.uninstall()
+    from pyhudi.spark.datasource import HudiSource
+
+    spark.dataSource.register(HudiSource)
+    assert spark.read.format("hudi").load(path).count() == 118
+    pyhudi.spark.install(spark)
+    for call in (
+        lambda: spark.readStream.format("hudi").load(path),
+        lambda: spark.readStream.format("rate").load().writeStream.format("hudi").start(path),
+    ):
+        try:
+            call()
+        except pyhudi.errors.Unsupported:
+            continue
+        raise AssertionError("Sail streams tables now: say so in docs/spark.md")
 
 
 def run_spark(path: str, way: str) -> None:
@@ -100,12 +141,14 @@ def run_spark(path: str, way: str) -> None:
     builder = builder.remote("local[2]") if way == "connect" else builder.master("local[2]")
     spark = builder.getOrCreate()
     try:
-        ddl = "id string, city string, ts long, fare double"
-        run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], ddl))
+        run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], DDL))
         assert pyhudi.open_table(path).scan().to_spark(spark).count() == 118
         if HAS_DATA_SOURCES:
             assert spark.read.format("hudi").load(path).count() == 118, "the data source is found by itself"
         pyhudi.spark.install(spark)
+        for kind in ("cow", "mor"):
+            run_statements(spark, f"{path}-{kind}", kind, () if HAS_DATA_SOURCES else ("views",))
+        run_streams(spark, f"{path}-streams", has_source=HAS_DATA_SOURCES)
         run_installed(spark, f"{path}-installed")
     finally:
         spark.stop()
@@ -128,6 +171,8 @@ def main(way: str) -> None:
         elif way == "local":
             run(f"{folder}/local", lambda wanted: pa.Table.from_pylist(wanted, schema=SCHEMA))
             assert "pyspark" not in sys.modules, "the local engine must not import pyspark"
+        elif way == "sail":
+            run_sail(f"{folder}/sail")
         else:
             run_spark(f"{folder}/{way}", way)
     sys.stdout.write(f"smoke test passed: {way}\n")

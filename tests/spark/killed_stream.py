@@ -26,6 +26,8 @@ KEYS, ROWS, COMMITS_A_LIFE = 200, 20, 3
 NO_WORKER = "Python worker failed to connect back"
 READY, LATEST_KILL_S, FIRST_BATCH_WITHIN_S = "ready", 4.0, 180
 EVERY_VERSION = {"hoodie.table.name": "versions", "hoodie.datasource.write.operation": "insert"}
+ALL_KEPT = {"hoodie.clean.automatic": False, "hoodie.archive.automatic": False}
+"""A process that is killed before its first batch falls behind, and a stream does not read what was archived."""
 NEWEST = {
     "hoodie.table.name": "newest",
     "hoodie.datasource.write.table.type": "MERGE_ON_READ",
@@ -62,9 +64,7 @@ class Chain:
 
     def __init__(self, folder, seed):
         self.folder, self.random = folder, random.Random(seed)
-        self.first = pyhudi.create_table(
-            f"{folder}/first", SCHEMA, record_key=["id"], ordering=["n"], options={"hoodie.clean.automatic": False}
-        )
+        self.first = pyhudi.create_table(f"{folder}/first", SCHEMA, record_key=["id"], ordering=["n"], options=ALL_KEPT)
         self.newest, self.versions, self.written = {}, Counter(), 0
 
     def write(self):

@@ -7,6 +7,8 @@ import sys
 
 from pyspark.sql import SparkSession
 from tests.conftest import SETTINGS
+from tests.lanes.statements import run_statements
+from tests.lanes.streams import run_streams
 
 import pyhudi
 import pyhudi.spark
@@ -92,6 +94,8 @@ def main(folder):
         pyhudi.spark.install(spark)
         surface(spark, f"{folder}/t")
         stream(spark, f"{folder}/t", folder)
+        run_statements(spark, folder, "mor")
+        run_streams(spark, f"{folder}/streams", has_source=True)
         pyhudi.spark.uninstall()
         table = pyhudi.open_table(f"{folder}/t")
         assert table.delete(spark.createDataFrame([("k2", "a", 1, 1.0)], DDL)).deleted == 1

@@ -1,10 +1,8 @@
 import pytest
-from tests.amounts import IS_COUNTED
 from tests.spark.killed_stream import COMMITS_A_LIFE, ROWS, chained
 
 
 @pytest.mark.all
-@pytest.mark.skipif(not IS_COUNTED, reason="takes minutes: make figures, or PYHUDI_FIGURES=1")
 @pytest.mark.timeout(1800)
 def test_tables_chained_by_a_stream_that_is_killed_agree_at_the_end(tmp_path):
     kills = 3

@@ -4,6 +4,7 @@ import pytest
 import pyhudi
 from pyhudi.errors import InvalidInput, StatementError, TableExists
 from pyhudi.spark.names import SparkCatalog, string, table_name, type_text
+from pyhudi.spark.releases import HAS_DATA_SOURCES
 from pyhudi.spark.types import to_spark
 from pyhudi.statements.api import Entry
 
@@ -20,7 +21,7 @@ PROPERTIES = {
 @pytest.fixture
 def catalog(spark):
     spark.sql("CREATE DATABASE IF NOT EXISTS names")
-    yield SparkCatalog(spark.sql)
+    yield SparkCatalog(spark, spark.sql)
     spark.sql("DROP DATABASE names CASCADE")
 
 
@@ -86,9 +87,9 @@ def test_columns_that_came_since_are_shown(catalog, spark, tmp_path):
     catalog.create(Entry(name=name, location=table.path, properties={"a": "b"}), SCHEMA)
     table.add_columns({"tip": pa.float64()})
     catalog.set_schema(name, table.schema)
-    fields = spark.table("names.t").schema.fields
-    assert fields[-1].name == "tip"
-    assert fields[0].metadata["pyhudi.path"].endswith("a table")
+    assert spark.catalog.listColumns("names.t")[-1].name == "tip"
+    if HAS_DATA_SOURCES:
+        assert spark.table("names.t").schema.fields[0].metadata["pyhudi.path"].endswith("a table")
     catalog.set_schema(name, SCHEMA)
     assert catalog.find(name).properties == {"a": "b"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.amounts import IS_COUNTED
+from tests.spark.needing import needs_pyspark
 
 import pyhudi
 
@@ -34,7 +34,7 @@ def run(folder):
 
 
 @pytest.mark.all
-@pytest.mark.skipif(not IS_COUNTED, reason="starts a Spark of its own for each run: PYHUDI_FIGURES=1")
+@needs_pyspark("4.1", "declarative pipelines")
 @pytest.mark.timeout(600)
 def test_a_pipeline_reads_tables_and_adds_to_tables(tmp_path):
     pytest.importorskip("yaml")

@@ -4,7 +4,7 @@ from tests.conformance.engine import double, echo, fail_at_three, fail_in_rows
 
 from pyhudi.errors import CorruptData
 from pyhudi.spark.failures import error_in_spark
-from pyhudi.spark.tasks import map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
+from pyhudi.spark.tasks import map_task, packed_tasks, row_tasks, run_tasks, sort_task, unpacked_results
 
 
 def test_tasks_travel_as_rows_and_results_come_back_in_order():
@@ -35,3 +35,28 @@ def test_a_mapped_task_sees_nullable_fields_and_no_empty_batches():
     batches = [pa.record_batch([pa.array(rows, pa.int64())], schema=required) for rows in ([], [1, 2])]
     seen = list(map_task(iter(batches), function=echo, source=source, target=source))
     assert seen == [pa.record_batch({"n": pa.array([1, 2], pa.int64())})]
+
+
+def test_rows_of_a_task_are_sorted_whole():
+    schema = pa.schema([("n", pa.int64()), ("text", pa.string())])
+    batches = [pa.record_batch([[3, 1], ["c", "a"]], schema=schema), pa.record_batch([[2], ["b"]], schema=schema)]
+    (found,) = sort_task(iter(batches), columns=("n",), schema=schema)
+    assert found["text"].to_pylist() == ["a", "b", "c"]
+    assert list(sort_task(iter([]), columns=("n",), schema=schema)) == []
+
+
+def test_a_task_without_a_number_takes_one_of_its_own():
+    seen = []
+
+    def note(attempt, batches):
+        seen.append(attempt.task)
+        yield from batches
+
+    for _ in range(3):
+        rows = iter([pa.record_batch([[1]], names=["n"])])
+        list(map_task(rows, function=note, source=SCHEMA_OF_N, target=SCHEMA_OF_N))
+    assert len(set(seen)) == 3
+    assert all(0 <= task < 2**31 for task in seen)
+
+
+SCHEMA_OF_N = pa.schema([("n", pa.int64())])

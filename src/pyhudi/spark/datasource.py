@@ -65,8 +65,14 @@ class HudiSource(DataSource):
         return columns
 
     def reader(self, schema: "StructType") -> "HudiReader":
-        """Return the reader; its schema is the table's, or the columns that the user asked for."""
-        return HudiReader({**_path_in(schema), **self.options}, schema)
+        """Return the reader; its schema is the table's, or the columns that the user asked for.
+
+        Spark gives it as its own; Sail as one of Arrow.
+        """
+        from pyhudi.spark.types import to_spark
+
+        columns = schema if hasattr(schema, "fieldNames") else to_spark(schema)
+        return HudiReader({**_path_in(columns), **self.options}, columns)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "GatheringWriter":
         """Return what adds rows that say where they go, as `pyhudi.spark.into` makes them.

@@ -48,9 +48,10 @@ from pyhudi.spark.placing import by_number
 from pyhudi.spark.releases import collect_arrow, frame_of, is_frame
 from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
 from pyhudi.spark.scanning import can_scan, key_scan, native_scan
+from pyhudi.spark.servers import checkpointed, is_spark_itself
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
 from pyhudi.spark.shaping import conformed, newest, with_values
-from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, unpacked_results
+from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, sort_task, unpacked_results
 from pyhudi.spark.types import from_spark, nullable, to_spark
 from pyhudi.storage.api import Storage
 
@@ -130,11 +131,13 @@ class SparkEngine:
         """Name the jobs inside: in Spark's UI on classic sessions, as a tag on Connect. Thread-local, and undone."""
         if is_connect(self._spark):
             tag = re.sub(r"[,\s]+", " ", f"pyhudi: {step}")
+            is_inner = tag in self._spark.getTags()  # of a step within one of the same name
             self._spark.addTag(tag)
             try:
                 yield
             finally:
-                self._spark.removeTag(tag)
+                if not is_inner:
+                    self._spark.removeTag(tag)
             return
         context = self._spark.sparkContext
         before = context.getLocalProperty(_DESCRIPTION)
@@ -277,7 +280,7 @@ class SparkEngine:
     ) -> DataFrame:
         """Read key columns by Spark's own scan; in tasks where Spark has no file system for the storage."""
         with spark_errors():
-            if self._is_native(files[0]):
+            if self._is_native(files[0]) and is_spark_itself(self._spark):  # Sail has no names of files
                 return key_scan(self._spark, self._storage, files, spec, stored)
             return self.rows(read, list(enumerate(files)), located_schema(stored))
 
@@ -310,15 +313,14 @@ class SparkEngine:
     def exchange(self, frame: DataFrame, tasks_count: int) -> DataFrame:
         """Shuffle rows once to exactly the task that is said, and sort them there."""
         with spark_errors():
-            return by_number(frame, tasks_count, TASK).sortWithinPartitions(BUCKET, ORDER)
+            return self._sorted(by_number(frame, tasks_count, TASK), [BUCKET, ORDER])
 
     def range_sort(self, frame: DataFrame, columns: Sequence[str], tasks_count: int | None = None) -> DataFrame:
         """Sort by ranges that Spark samples, or in each partition of the frame."""
-        keys = [named(name) for name in columns]
         with spark_errors():
-            if tasks_count is None:
-                return frame.sortWithinPartitions(*keys)
-            return frame.repartitionByRange(max(tasks_count, 1), *keys).sortWithinPartitions(*keys)
+            if tasks_count is not None:
+                frame = frame.repartitionByRange(max(tasks_count, 1), *map(named, columns))
+            return self._sorted(frame, columns)
 
     def map(
         self,
@@ -349,8 +351,7 @@ class SparkEngine:
             yield frame
             return
         with spark_errors():
-            is_cached = frame.storageLevel.useMemory or frame.storageLevel.useDisk
-            held = frame if is_cached else frame.localCheckpoint(eager=False)
+            held = frame if self._is_cached(frame) else checkpointed(frame)
         yield held
 
     def sample(self, frame: DataFrame, rows_count: int) -> pa.Table:
@@ -372,6 +373,18 @@ class SparkEngine:
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
         sent = frame_of(self._spark, packed_tasks(tasks))
         return by_number(sent, slots, INDEX)
+
+    def _is_cached(self, frame: DataFrame) -> bool:
+        """Return whether a frame's rows are kept already; a server other than Spark says so of every frame."""
+        level = frame.storageLevel
+        return is_spark_itself(self._spark) and (level.useMemory or level.useDisk)
+
+    def _sorted(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+        """Sort the rows of each partition; in tasks, where a server other than Spark leaves such sorts out."""
+        if is_spark_itself(self._spark):
+            return frame.sortWithinPartitions(*map(named, columns))
+        work = partial(sort_task, columns=tuple(columns), schema=nullable(from_spark(frame.schema)))
+        return frame.mapInArrow(work, frame.schema)
 
     def _is_native(self, file: ScanFile) -> bool:
         known: dict[str, bool] = _NATIVE.setdefault(self._spark, {})

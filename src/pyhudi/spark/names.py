@@ -7,6 +7,8 @@ shows table properties as one text, so those that it would cut or hide are kept 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.errors import PySparkException
@@ -14,6 +16,9 @@ from pyspark.sql import types
 
 from pyhudi.errors import InvalidInput, TableExists
 from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.spark.entries import create_entry, rename_entry
+from pyhudi.spark.releases import HAS_DATA_SOURCES
+from pyhudi.spark.servers import is_spark_itself
 from pyhudi.spark.types import to_spark
 from pyhudi.statements.api import Entry
 from pyhudi.statements.model import TableName
@@ -21,7 +26,7 @@ from pyhudi.statements.reader import TokenReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["FORMATS", "MANAGED", "SparkCatalog", "quoted", "string", "table_name", "type_text"]
 
@@ -52,9 +57,9 @@ class _Shown(NamedTuple):
 class SparkCatalog:
     """Tables by name in Spark's session catalog; case does not matter."""
 
-    def __init__(self, ask: "Callable[[str], DataFrame]") -> None:
-        """Take what runs a statement as Spark itself does, without hooks."""
-        self._ask = ask
+    def __init__(self, spark: "SparkSession", ask: "Callable[[str], DataFrame]") -> None:
+        """Take a session, and what runs a statement in it as Spark itself does, without hooks."""
+        self._spark, self._ask = spark, ask
 
     def find(self, name: TableName) -> Entry | None:
         """Return the Hudi table of a name; a temporary view hides a table that is named without its database.
@@ -90,7 +95,7 @@ class SparkCatalog:
         """
         database = self._database(name)
         try:
-            rows = self._ask(f"DESCRIBE DATABASE {quoted(_SESSION_CATALOG, database)}").collect()
+            rows = self._ask(f"DESCRIBE DATABASE {quoted(self._home, database)}").collect()
         except PySparkException as error:
             raise InvalidInput("there is no such database", database=database, position=name.place) from error
         where = next((row[1] for row in rows if row[0] == "Location"), None)
@@ -99,13 +104,21 @@ class SparkCatalog:
         return f"{where.rstrip('/')}/{name.parts[-1].lower()}"
 
     def create(self, entry: Entry, schema: "pa.Schema") -> None:
-        """Add a table whose files are there; Spark reads its columns by the data source `hudi`.
+        """Add a table whose files are there; Spark reads its columns by the data source `hudi`, where it has such.
 
         Raises: TableExists.
         """
         if self.exists(entry.name):
             raise TableExists("there is a table or view of this name already", table=str(entry.name))
-        said = {**entry.properties, **({MANAGED: "true"} if entry.is_managed else {})}
+        if HAS_DATA_SOURCES:
+            self._add(entry)
+            return
+        columns = to_spark(with_meta_fields(schema))
+        pairs = dict(_kept_pairs(_said(entry)))
+        create_entry(self._spark, self._pair(entry.name), entry.location, columns, pairs, entry.comment)
+
+    def _add(self, entry: Entry) -> None:
+        said = _said(entry)
         clauses = [f"CREATE TABLE {self._full(entry.name)} USING hudi LOCATION {string(entry.location)}"]
         if entry.comment is not None:
             clauses.append(f"COMMENT {string(entry.comment)}")
@@ -125,6 +138,12 @@ class SparkCatalog:
         target = TableName((self._database(name), to.parts[-1])) if len(to.parts) == 1 else to
         if self.exists(target):
             raise TableExists("there is a table or view of this name already", table=str(to))
+        if not HAS_DATA_SOURCES:  # Spark would open the table, to see whether it is cached
+            rename_entry(self._spark, self._pair(name), self._pair(target))
+            return
+        if not is_spark_itself(self._spark):
+            self._make_anew(name, target)
+            return
         self._ask(f"ALTER TABLE {self._full(name)} RENAME TO {quoted(*target.parts[-2:])}")
 
     def set_properties(self, name: TableName, properties: Mapping[str, str], unset: tuple[str, ...] = ()) -> None:
@@ -142,6 +161,10 @@ class SparkCatalog:
         """
         entry = self.find(name)
         assert entry is not None, "the statement found it"
+        if not (HAS_DATA_SOURCES and is_spark_itself(self._spark)):
+            self.drop(entry.name)
+            self.create(entry, schema)
+            return
         shown = self._ask(f"TABLE {self._full(entry.name)}").schema.fields
         columns = to_spark(with_meta_fields(schema)).fields
         kept, added = columns[: len(shown)], columns[len(shown) :]
@@ -154,8 +177,8 @@ class SparkCatalog:
 
     def _shown(self, name: TableName, *, is_view_seen: bool = True) -> _Shown | None:
         """Return what a name is: a temporary view where one hides the table, else the table or permanent view."""
-        catalog = name.parts[0].lower() if len(name.parts) == 3 else _SESSION_CATALOG
-        is_known = catalog == _SESSION_CATALOG and all(_NAME.fullmatch(part) for part in name.parts)
+        catalog = name.parts[0].lower() if len(name.parts) == 3 else self._home
+        is_known = catalog == self._home and all(_NAME.fullmatch(part) for part in name.parts)
         if len(name.parts) > 3 or not is_known:
             return None
         named = name.parts[-2:-1]
@@ -169,25 +192,42 @@ class SparkCatalog:
         if views and is_view_seen and not named:
             return views[0]
         tables = [one for one in found if not one.is_temporary]
-        is_ours = bool(tables) and tables[0].facts.get("Catalog", _SESSION_CATALOG) == _SESSION_CATALOG
+        is_ours = bool(tables) and tables[0].facts.get("Catalog", self._home) == self._home
         return tables[0] if is_ours else None
 
     def _database(self, name: TableName) -> str:
-        if len(name.parts) == 3 and name.parts[0].lower() != _SESSION_CATALOG:
+        if len(name.parts) == 3 and name.parts[0].lower() != self._home:
             raise InvalidInput("Hudi tables live in Spark's session catalog", table=str(name), position=name.place)
         if len(name.parts) > 1:
             return name.parts[-2]
         catalog, database = self._ask("SELECT current_catalog(), current_schema()").collect()[0]
-        if catalog != _SESSION_CATALOG:
+        if catalog != self._home:
             raise InvalidInput(
-                "Hudi tables live in Spark's session catalog; write spark_catalog in front of the name",
+                "Hudi tables live in Spark's session catalog; write the catalog in front of the name",
+                catalog=self._home,
                 current=catalog,
                 table=str(name),
             )
         return str(database)
 
     def _full(self, name: TableName) -> str:
-        return quoted(_SESSION_CATALOG, self._database(name), name.parts[-1])
+        return quoted(self._home, *self._pair(name))
+
+    @cached_property
+    def _home(self) -> str:
+        """Return what the session's own catalog is called; only another server than Spark has a name of its own."""
+        if is_spark_itself(self._spark):
+            return _SESSION_CATALOG
+        return str(self._ask("SELECT current_catalog()").collect()[0][0])
+
+    def _make_anew(self, name: TableName, to: TableName) -> None:
+        entry = self.find(name)
+        assert entry is not None, "the statement found it"
+        self._ask(f"DROP TABLE {self._full(name)}")
+        self._add(replace(entry, name=to))
+
+    def _pair(self, name: TableName) -> tuple[str, str]:
+        return self._database(name), name.parts[-1]
 
 
 def table_name(text: str) -> TableName:
@@ -238,8 +278,8 @@ def _facts(information: str) -> dict[str, str]:
 def _read_properties(shown: str) -> Iterator[tuple[str, str]]:
     text = shown.removeprefix("[").removesuffix("]")
     starts = list(_PAIR.finditer(text))
-    ends = [found.start() for found in starts[1:]] + [len(text)]
-    for found, end in zip(starts, ends, strict=True):
+    ends = [*(found.start() for found in starts), len(text)]
+    for found, end in zip(starts, ends[1:], strict=True):
         key, value = found[1], text[found.end() : end]
         if key in _OWN or key.startswith("transient_"):
             continue
@@ -249,10 +289,18 @@ def _read_properties(shown: str) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
+def _said(entry: Entry) -> dict[str, str]:
+    return {**entry.properties, **({MANAGED: "true"} if entry.is_managed else {})}
+
+
 def _written(properties: Mapping[str, str]) -> str:
     """Return a list of properties from which `_read_properties` gets the same ones back."""
-    pairs = [_hexed(key, value) if _is_cut(key, value) else (key, value) for key, value in properties.items()]
-    return ", ".join(f"{string(key)} = {string(value)}" for key, value in pairs)
+    return ", ".join(f"{string(key)} = {string(value)}" for key, value in _kept_pairs(properties))
+
+
+def _kept_pairs(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in properties.items():
+        yield _hexed(key, value) if _is_cut(key, value) else (key, value)
 
 
 def _is_cut(key: str, value: str) -> bool:

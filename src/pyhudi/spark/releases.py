@@ -7,6 +7,7 @@ that what it keeps private does not move; on later releases only public methods 
 
 import importlib
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 __all__ = [
+    "HAS_DATA_SOURCES",
     "NESTED_TYPES",
     "collect_arrow",
     "frame_of",
@@ -34,6 +36,9 @@ __all__ = [
 
 _HAS_ARROW = hasattr(DataFrame, "toArrow")
 """Since 4.0 frames are made of Arrow tables and become them, and sessions tell all their settings."""
+
+HAS_DATA_SOURCES: bool = find_spec("pyspark.sql.datasource") is not None
+"""Since 4.0 data sources are written in Python: sessions without hooks read tables, and streams begin at them."""
 
 NESTED_TYPES: tuple[type[spark.DataType], ...] = (
     spark.ArrayType,

@@ -75,7 +75,7 @@ class SparkRunner:
         """Take a session, its `sql` without hooks, and options for the writes of one statement."""
         self._spark, self._options = spark, dict(options or {})
         self._ask = ask or partial(sql_of(spark), spark)
-        self.catalog = SparkCatalog(self._ask)
+        self.catalog = SparkCatalog(spark, self._ask)
 
     # --- what a statement needs
 
@@ -99,16 +99,17 @@ class SparkRunner:
     def rows(self, query: str, place: int) -> "DataFrame":
         """Return the rows of a query.   Raises: ExpressionError with what Spark says."""
         with _refused_at(place):
-            return self.queried(query)
+            return _analyzed(self.queried(query))
 
     def schema(self, rows: "DataFrame") -> pa.Schema:
-        """Return the columns of rows."""
-        return from_spark(rows.schema)
+        """Return the columns of rows; a query may have two of one name."""
+        return pa.schema([from_spark(types.StructType([field])).field(0) for field in rows.schema.fields])
 
     def project(self, rows: "DataFrame", names: Sequence[str], columns: Mapping[str, str]) -> "DataFrame":
         """Return rows of expressions over the rows' columns.   Raises: ExpressionError with what Spark says."""
         with _refused_at(1):
-            return rows.toDF(*names).selectExpr(*(f"{text} AS {quoted(name)}" for name, text in columns.items()))
+            named = rows.toDF(*names)
+            return _analyzed(named.selectExpr(*(f"{text} AS {quoted(name)}" for name, text in columns.items())))
 
     def value(self, expression: str, place: int) -> object:
         """Return the value of an expression without columns.   Raises: ExpressionError with what Spark says."""
@@ -201,6 +202,12 @@ class SparkRunner:
     @cached_property
     def _is_ansi(self) -> bool:
         return str(self._spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
+def _analyzed(rows: "DataFrame") -> "DataFrame":
+    """Let a server of Spark Connect say now what is wrong with a query."""
+    _ = rows.schema
+    return rows
 
 
 @contextmanager

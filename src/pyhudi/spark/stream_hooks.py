@@ -7,7 +7,6 @@ of format hudi go another way. Start at `stream_hooks`, whose hooks `pyhudi.spar
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from pyhudi.commit.call import OPERATION
@@ -15,6 +14,8 @@ from pyhudi.env import SystemEnv
 from pyhudi.errors import InvalidInput, NotBuilt, OptionError
 from pyhudi.spark.base_path import base_path
 from pyhudi.spark.notes import Hook, Method
+from pyhudi.spark.releases import HAS_DATA_SOURCES
+from pyhudi.spark.servers import require_streams
 from pyhudi.spark.session import is_connect, session_options
 from pyhudi.spark.streaming import StreamingSink
 from pyhudi.spark.writing import write_settings
@@ -156,6 +157,7 @@ def _loading(original: Method) -> Method:
         if schema is not None or "schema" in asked.refused:
             raise InvalidInput("a table has its own schema; leave schema out, select columns after load")
         spark = self._client if hasattr(self, "_client") else self._spark
+        require_streams(spark)
         where = base_path(path, asked.options.pop("path", None))
         session = _settled(where, asked.options, session_options(spark))
         frame = original(self, where, "hudi", None, **{**session, **options})
@@ -166,7 +168,7 @@ def _loading(original: Method) -> Method:
 
 def _settled(path: str, options: Mapping[str, object], session: Mapping[str, str]) -> dict[str, str]:
     """Check what a stream is asked for, and return the session's options that count in it."""
-    if find_spec("pyspark.sql.datasource") is None:
+    if not HAS_DATA_SOURCES:
         raise NotBuilt("a streaming source needs Spark 4.0 or newer; read the changes with query type incremental")
     from pyhudi.spark.stream_source import stream_settings  # needs the Python data source of Spark 4
 
@@ -197,6 +199,7 @@ def _starting(original: Method) -> Method:
         if partitionBy is not None:
             self.partitionBy(partitionBy)
         spark = self._session if hasattr(self, "_session") else self._spark
+        require_streams(spark)
         self.foreachBatch(_sink(spark, asked, base_path(path, asked.options.get("path"))))
         checkpoint = {_CHECKPOINT: options[_CHECKPOINT]} if _CHECKPOINT in options else {}
         query = original(self, outputMode=outputMode, queryName=queryName, **checkpoint)

@@ -13,9 +13,21 @@ from pyspark.serializers import CloudPickleSerializer
 
 from pyhudi.engine.api import Attempt
 from pyhudi.engine.frames import select_and_cast
+from pyhudi.env import SystemEnv
+from pyhudi.kernels.order import sort_rows
 from pyhudi.spark.failures import carried
 
-__all__ = ["INDEX", "PAYLOAD", "WORK", "map_task", "packed_tasks", "row_tasks", "run_tasks", "unpacked_results"]
+__all__ = [
+    "INDEX",
+    "PAYLOAD",
+    "WORK",
+    "map_task",
+    "packed_tasks",
+    "row_tasks",
+    "run_tasks",
+    "sort_task",
+    "unpacked_results",
+]
 
 INDEX = "index"
 PAYLOAD = "payload"
@@ -23,6 +35,8 @@ WORK = pa.schema([(INDEX, pa.int32()), (PAYLOAD, pa.binary())])
 """A task or a result on its way: its place, and its pickle. Only our own driver and workers write these."""
 
 Batches = Iterator[pa.RecordBatch]
+
+_UUID_BITS, _NUMBER_BITS = 128, 31
 
 _PICKLER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
@@ -58,15 +72,28 @@ def map_task(
     batches: Batches, *, function: Callable[[Attempt, Batches], Batches], source: pa.Schema, target: pa.Schema
 ) -> Batches:
     """Run a function over the rows of this task.   Shape: `source` -> `target`."""
-    context = TaskContext.get()
-    attempt = Attempt(
-        task=context.partitionId() if context is not None else 0,
-        attempt=context.attemptNumber() if context is not None else 0,
-    )
     rows = (select_and_cast(batch, source) for batch in batches if batch.num_rows)
     with carried():
-        for batch in function(attempt, rows):
+        for batch in function(_attempt(), rows):
             yield select_and_cast(batch, target)
+
+
+def sort_task(batches: Batches, *, columns: Sequence[str], schema: pa.Schema) -> Batches:
+    """Yield the rows of this task in order of some columns.
+
+    Shape: `schema` -> `schema`.
+    Cost:  the rows of the task in memory.
+    """
+    rows = pa.Table.from_batches([select_and_cast(batch, schema) for batch in batches], schema)
+    yield from sort_rows(rows, columns).to_batches()
+
+
+def _attempt() -> Attempt:
+    """Return which task this is; a server that tells no numbers gets one that no other task has."""
+    context = TaskContext.get()
+    if context is None:
+        return Attempt(task=SystemEnv().uuid().int >> _UUID_BITS - _NUMBER_BITS)
+    return Attempt(task=context.partitionId(), attempt=context.attemptNumber())
 
 
 def _tasks(batches: Batches) -> Iterator[tuple[int, Any]]:
