@@ -45,9 +45,9 @@ from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
-from pyhudi.spark.releases import collect_arrow, frame_of, is_frame
+from pyhudi.spark.releases import SCANS_WIDENED, collect_arrow, frame_of, is_frame
 from pyhudi.spark.routing import route_as_decided, route_in_spark, settled_in_spark
-from pyhudi.spark.scanning import can_scan, key_scan, native_scan
+from pyhudi.spark.scanning import can_scan, key_scan, native_scan, widened_files
 from pyhudi.spark.servers import checkpointed, is_spark_itself
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
 from pyhudi.spark.shaping import conformed, newest, with_values
@@ -171,22 +171,28 @@ class SparkEngine:
     ) -> DataFrame:
         """Read base files by Spark's own scan.
 
-        Tasks read them where Spark has no file system for the storage, and for a pyarrow expression.
+        Tasks read them where Spark has no file system for the storage, and for a pyarrow expression; on 3.5 files too
+        that are older than the type of a column.
         """
         names = tuple(schema.names if columns is None else columns)
         wanted = pa.schema([schema.field(name) for name in names])
         if not files:
             return self.frame(wanted.empty_table())
         is_opaque = predicate is not None and any(isinstance(node, Opaque) for node in walk(predicate))
+        read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
         if is_opaque or not self._is_native(files[0]):
-            read = partial(scan_file, storage=self._storage, schema=schema, columns=names, predicate=predicate)
             return self.rows(read, files, wanted)
         extra = [] if predicate is None else [name for name in fields_of(predicate, schema) if name not in names]
+        scanned = pa.schema([*wanted, *(schema.field(name) for name in extra)])
+        widened = self._widened(files, scanned)
+        native = [file for file in files if file not in widened]
+        if not native:
+            return self.rows(read, files, wanted)
         with spark_errors():
-            rows = native_scan(
-                self._spark, self._storage, files, pa.schema([*wanted, *(schema.field(name) for name in extra)])
-            )
-            return (rows if predicate is None else rows.where(to_sql(predicate))).select(*map(named, names))
+            rows = native_scan(self._spark, self._storage, native, scanned)
+            rows = (rows if predicate is None else rows.where(to_sql(predicate))).select(*map(named, names))
+        older = [file for file in files if file in widened]
+        return self.union([rows, self.rows(read, older, wanted)]) if older else rows
 
     def union(self, frames: Sequence[DataFrame]) -> DataFrame:
         """Put DataFrames with the same columns together; nothing moves."""
@@ -280,7 +286,8 @@ class SparkEngine:
     ) -> DataFrame:
         """Read key columns by Spark's own scan; in tasks where Spark has no file system for the storage."""
         with spark_errors():
-            if self._is_native(files[0]) and is_spark_itself(self._spark):  # Sail has no names of files
+            is_told = is_spark_itself(self._spark)  # Sail has no names of files
+            if is_told and self._is_native(files[0]) and not self._widened(files, stored):
                 return key_scan(self._spark, self._storage, files, spec, stored)
             return self.rows(read, list(enumerate(files)), located_schema(stored))
 
@@ -373,6 +380,10 @@ class SparkEngine:
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
         sent = frame_of(self._spark, packed_tasks(tasks))
         return by_number(sent, slots, INDEX)
+
+    def _widened(self, files: Sequence[ScanFile], schema: pa.Schema) -> set[ScanFile]:
+        """Return which files are of before a column got its type, where Spark's scan does not read those."""
+        return set() if SCANS_WIDENED else widened_files(self._storage, files, schema)
 
     def _is_cached(self, frame: DataFrame) -> bool:
         """Return whether a frame's rows are kept already; a server other than Spark says so of every frame."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HAS_DATA_SOURCES",
     "NESTED_TYPES",
+    "SCANS_WIDENED",
     "collect_arrow",
     "frame_of",
     "frame_of_plan",
@@ -39,6 +40,9 @@ _HAS_ARROW = hasattr(DataFrame, "toArrow")
 
 HAS_DATA_SOURCES: bool = find_spec("pyspark.sql.datasource") is not None
 """Since 4.0 data sources are written in Python: sessions without hooks read tables, and streams begin at them."""
+
+SCANS_WIDENED: bool = _HAS_ARROW
+"""Since 4.0 Spark's scan reads numbers of a file as those of a wider column."""
 
 NESTED_TYPES: tuple[type[spark.DataType], ...] = (
     spark.ArrayType,

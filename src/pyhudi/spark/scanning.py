@@ -7,13 +7,18 @@ storage, tasks read through the storage instead. Start at `native_scan`.
 import logging
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.types as kinds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION, STORED, ScanFile
+from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.scanning import naming_file
+from pyhudi.formats.parquet import read_footer
 from pyhudi.index.stored_keys import has_stored_keys, stored_schema
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.spark.keys import computed_keys, named
@@ -24,7 +29,7 @@ from pyhudi.storage.api import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["can_scan", "key_scan", "native_scan"]
+__all__ = ["can_scan", "key_scan", "native_scan", "widened_files"]
 
 _log = logging.getLogger("pyhudi.spark")
 
@@ -61,6 +66,19 @@ def can_scan(spark: "SparkSession", storage: Storage, file: ScanFile) -> bool:
     return True
 
 
+def widened_files(storage: Storage, files: Sequence[ScanFile], schema: pa.Schema) -> set[ScanFile]:
+    """Return which files have a column of another type than the schema: files of before it was widened.
+
+    Cost: the footer of one file of each commit, as a commit's files have one schema.
+    """
+    by_commit: dict[str, list[ScanFile]] = {}
+    for file in files:
+        by_commit.setdefault(file.path.rpartition("_")[2], []).append(file)
+    heads = [group[0] for group in by_commit.values()]
+    are_other = LocalEngine(storage).run(partial(_has_other_types, storage=storage, schema=schema), heads)
+    return {file for is_other, group in zip(are_other, by_commit.values(), strict=True) if is_other for file in group}
+
+
 def key_scan(
     spark: "SparkSession", storage: Storage, files: Sequence[ScanFile], spec: KeySpec, stored: pa.Schema
 ) -> DataFrame:
@@ -86,6 +104,37 @@ def key_scan(
     key = F.coalesce(carried, computed_keys(rows.schema, spec)) if is_virtual else named(KEY)
     columns = [named(field.name).alias(STORED + field.name) for field in stored]
     return rows.select(key.alias(KEY), PARTITION, FILE_INDEX, *columns)
+
+
+def _has_other_types(file: ScanFile, *, storage: Storage, schema: pa.Schema) -> bool:
+    with naming_file(file.path), storage.open_input(file.path) as source:
+        stored = read_footer(source).schema
+    return _is_other(pa.struct(list(stored)), pa.struct(list(schema)))
+
+
+def _is_other(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether values are stored in another type; a field that is not stored is null, whatever its type."""
+    if kinds.is_struct(stored) and kinds.is_struct(wanted):
+        there = [one for one in wanted if stored.get_field_index(one.name) >= 0]
+        return any(_is_other(stored.field(one.name).type, one.type) for one in there)
+    if kinds.is_map(stored) and kinds.is_map(wanted):
+        return _is_other(stored.item_type, wanted.item_type)
+    if kinds.is_list(stored) and kinds.is_list(wanted):
+        return _is_other(stored.value_type, wanted.value_type)
+    return _physical(stored) != _physical(wanted)
+
+
+def _physical(kind: pa.DataType) -> str:
+    """Return by what Spark's scan tells types apart, roughly."""
+    if kinds.is_dictionary(kind):
+        return _physical(kind.value_type)
+    if kinds.is_integer(kind):
+        return "long" if kind.bit_width == 64 else "int"
+    if kinds.is_timestamp(kind):
+        return "timestamp"
+    is_text = kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
+    is_bytes = kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind)
+    return "text" if is_text else "bytes" if is_bytes else str(kind)
 
 
 def _numbered(spark: "SparkSession", files: Sequence[ScanFile], group: Sequence[int]) -> DataFrame:
