@@ -20,6 +20,7 @@ from pyhudi.errors import InvalidInput
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
+from pyhudi.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.api import Storage
 
 __all__ = [
@@ -54,8 +55,8 @@ Frame = Any
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-KEY = "_hoodie_record_key"
-PARTITION = "_hoodie_partition_path"
+KEY = RECORD_KEY
+PARTITION = PARTITION_PATH
 ORDER = "_pyhudi_order"
 """int64: the row's place in the input; the later of two equal rows wins."""
 BUCKET = "_pyhudi_bucket"

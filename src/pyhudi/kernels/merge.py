@@ -34,6 +34,7 @@ from pyhudi.kernels.rules import (
     to_bools,
     without_value,
 )
+from pyhudi.schema.meta_fields import RECORD_KEY
 
 __all__ = [
     "DELETE_COLUMNS",
@@ -50,8 +51,6 @@ __all__ = [
     "probe",
     "replace_rows",
 ]
-
-_RECORD_KEY = "_hoodie_record_key"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,7 +377,7 @@ def _replace(batch: pa.RecordBatch, meeting: _Meeting, updates: pa.Table, cells:
     for name, stored in zip(batch.schema.names, batch.columns, strict=True):
         where, taken = places(cells[name]) if name in cells else whole
         # rows that met have one key
-        is_same = name == _RECORD_KEY or not len(taken)
+        is_same = name == RECORD_KEY or not len(taken)
         columns.append(stored if is_same else _replace_column(stored, where, one_array(updates[name].take(taken))))
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 

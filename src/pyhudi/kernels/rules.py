@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, OPERATION
+
 __all__ = [
     "DELETE_COLUMNS",
     "IS_DELETED",
@@ -35,10 +37,9 @@ Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 IS_DELETED = "_hoodie_is_deleted"
-_OPERATION = "_hoodie_operation"
-DELETE_COLUMNS = (IS_DELETED, _OPERATION)
+DELETE_COLUMNS = (IS_DELETED, OPERATION)
 """Columns by which a row itself says that it is a delete."""
-META_COLUMNS = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name")
+META_COLUMNS = (COMMIT_TIME, COMMIT_SEQNO, FILE_NAME)
 """Columns that say by which write a row came, and not what it is."""
 
 
@@ -136,8 +137,8 @@ def deleted_rows(rows: pa.Table, spec: MergeSpec) -> Bools:
     deleted = np.zeros(rows.num_rows, dtype=np.bool_)
     if IS_DELETED in rows.column_names:
         deleted |= to_bools(pc.equal(rows[IS_DELETED], pa.scalar(value=True)))
-    if _OPERATION in rows.column_names:
-        deleted |= to_bools(pc.is_in(rows[_OPERATION], value_set=pa.array(["D", "-U"])))
+    if OPERATION in rows.column_names:
+        deleted |= to_bools(pc.is_in(rows[OPERATION], value_set=pa.array(["D", "-U"])))
     if spec.delete_field and spec.delete_field in rows.column_names:
         texts, marker = pc.cast(rows[spec.delete_field], pa.string()), spec.delete_marker
         if spec.ignores_case:

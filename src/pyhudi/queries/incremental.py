@@ -18,6 +18,7 @@ from pyhudi.predicate import Expression, all_of, column, literal
 from pyhudi.predicate.model import InList
 from pyhudi.queries.expired import archived_after, cut_at, require_unarchived
 from pyhudi.queries.snapshot import Moment, ReadPlan, plan_snapshot
+from pyhudi.schema.meta_fields import COMMIT_TIME
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import parse_time
@@ -34,8 +35,6 @@ from pyhudi.timeline.view import (
 )
 
 __all__ = ["Window", "plan_between", "plan_changes", "require_commit_times"]
-
-_COMMIT_TIME = "_hoodie_commit_time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +116,7 @@ def _plan_of_instants(
     touched = None if archived else _touched(state, instants)
     plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
     times = [*archived, *(one.requested_time for one in instants)]
-    ours = InList(value=column(_COMMIT_TIME), options=tuple(literal(time) for time in times))
+    ours = InList(value=column(COMMIT_TIME), options=tuple(literal(time) for time in times))
     merging = None if plan.merging is None else replace(plan.merging, window=frozenset(times))
     return replace(
         plan,

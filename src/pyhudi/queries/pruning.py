@@ -12,6 +12,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.choice import may_leave_rows
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import Expression, partitions_matching
+from pyhudi.schema.meta_fields import PARTITION_PATH
 from pyhudi.state.config import TableConfig
 
 __all__ = ["partition_values", "prune_partitions"]
@@ -20,7 +21,6 @@ _DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 _DEFAULTS = frozenset({_DEFAULT, "default"})
 _RENAMED = 5
 """Table version since which nulls are no longer put in `default`."""
-_PATH = "_hoodie_partition_path"
 
 
 def prune_partitions(
@@ -39,7 +39,7 @@ def prune_partitions(
     kept: set[str] = set()
     for names in set(unsure):
         told = values.filter(pa.array([one == names for one in unsure])).drop_columns(list(names))
-        kept.update(told.filter(partitions_matching(predicate, told)).column(_PATH).to_pylist())
+        kept.update(told.filter(partitions_matching(predicate, told)).column(PARTITION_PATH).to_pylist())
     return [partition for partition in partitions if partition in kept]
 
 
@@ -47,7 +47,7 @@ def _untold(config: TableConfig, values: pa.Schema, partition: PartitionPath) ->
     """Name the columns of which this path tells nothing."""
     levels, fields = _levels(config, partition), _fields(config)
     if len(levels) != len(fields) or _may_differ(config):
-        return tuple(name for name in values.names if name != _PATH)
+        return tuple(name for name in values.names if name != PARTITION_PATH)
     return tuple(
         name
         for name, level in zip(fields, levels, strict=True)
@@ -63,7 +63,7 @@ def partition_values(config: TableConfig, schema: pa.Schema, partitions: Sequenc
     Shape: one row a partition: `_hoodie_partition_path` and each partition column that paths tell, in its own type.
     Nulls: the default partition is null, and so is everything where a path does not have one level a field.
     """
-    columns = {_PATH: pa.array(partitions, pa.string())}
+    columns = {PARTITION_PATH: pa.array(partitions, pa.string())}
     if config.has_slash_dates:
         return pa.table(columns)
     levels = [_levels(config, partition) for partition in partitions]

@@ -14,11 +14,10 @@ from pyhudi.kernels.keys.columns import find_fields, require_utf8
 from pyhudi.kernels.keys.partition import check_paths, render_paths
 from pyhudi.kernels.keys.registry import registered_key_generator
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec
+from pyhudi.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 
 __all__ = ["keys_and_paths", "partition_paths", "record_keys"]
 
-_RECORD_KEY = "_hoodie_record_key"
-_PARTITION_PATH = "_hoodie_partition_path"
 _UNPARTITIONED = {KeyGenerator.NON_PARTITION, KeyGenerator.GLOBAL_DELETE}
 _PREFIXED = {KeyGenerator.COMPLEX, KeyGenerator.GLOBAL_DELETE}
 
@@ -54,9 +53,9 @@ def record_keys(spec: KeySpec, table: pa.Table, *, task: int = 0, first_row: int
         return _user_keys(spec, table)[0]
     if not spec.record_key:
         return _generated_keys(spec, table, task, first_row)
-    columns = find_fields(table, spec.record_key, _RECORD_KEY)
+    columns = find_fields(table, spec.record_key, RECORD_KEY)
     if columns is None:
-        return _required(require_utf8(table.column(_RECORD_KEY), _RECORD_KEY).cast(pa.string()), _RECORD_KEY)
+        return _required(require_utf8(table.column(RECORD_KEY), RECORD_KEY).cast(pa.string()), RECORD_KEY)
     texts = [java_text(column, has_consistent_timestamps=spec.has_consistent_timestamps) for column in columns]
     if len(texts) > 1 and spec.generator is KeyGenerator.SIMPLE:
         raise InvalidInput("the simple key generator takes one field; use COMPLEX", fields=", ".join(spec.record_key))
@@ -79,9 +78,9 @@ def partition_paths(spec: KeySpec, table: pa.Table) -> pa.ChunkedArray:
         return _user_keys(spec, table)[1]
     if not spec.partition or spec.generator in _UNPARTITIONED:
         return pa.chunked_array([pa.repeat(pa.scalar(""), table.num_rows)])
-    columns = find_fields(table, [field.name for field in spec.partition], _PARTITION_PATH)
+    columns = find_fields(table, [field.name for field in spec.partition], PARTITION_PATH)
     if columns is None:
-        return check_paths(table.column(_PARTITION_PATH))
+        return check_paths(table.column(PARTITION_PATH))
     return render_paths(spec, columns)
 
 
@@ -106,10 +105,10 @@ def _generated_keys(spec: KeySpec, table: pa.Table, task: int, first_row: int) -
         raise InternalError("generated keys need the instant of the write")
     rows = pa.array(np.arange(first_row, first_row + table.num_rows)).cast(pa.string())
     made = pa.chunked_array([pc.binary_join_element_wise(pa.scalar(f"{spec.key_prefix}_{task}_"), rows, "")])
-    if _RECORD_KEY not in table.column_names:
+    if RECORD_KEY not in table.column_names:
         return made
-    stored = require_utf8(table.column(_RECORD_KEY), _RECORD_KEY).cast(pa.string())
-    return _required(pc.coalesce(stored, made), _RECORD_KEY)
+    stored = require_utf8(table.column(RECORD_KEY), RECORD_KEY).cast(pa.string())
+    return _required(pc.coalesce(stored, made), RECORD_KEY)
 
 
 def _user_keys(spec: KeySpec, table: pa.Table) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:

@@ -14,6 +14,7 @@ from pyhudi.kernels.java_text import java_text
 from pyhudi.kernels.keys.columns import require_utf8
 from pyhudi.kernels.keys.spec import KeyGenerator, KeySpec, PartitionField
 from pyhudi.kernels.keys.timestamp import timestamp_texts
+from pyhudi.schema.meta_fields import PARTITION_PATH
 
 __all__ = ["DEFAULT_PARTITION", "UNSAFE_PATH", "check_paths", "escape_path", "render_paths"]
 
@@ -48,14 +49,12 @@ def check_paths(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     Nulls:  refused.
     Raises: InvalidInput for a null, and for a path with empty, `.` or `..` parts or one into `.hoodie`.
     """
-    strings = require_utf8(paths, "_hoodie_partition_path").cast(pa.string())
+    strings = require_utf8(paths, PARTITION_PATH).cast(pa.string())
     if strings.null_count:
         raise InvalidInput(
             "partition path is null; the path of a table without partitions is empty", count=strings.null_count
         )
-    return over_distinct_texts(
-        strings, lambda path: _safe(path, "_hoodie_partition_path", is_first=True) if path else path
-    )
+    return over_distinct_texts(strings, lambda path: _safe(path, PARTITION_PATH, is_first=True) if path else path)
 
 
 def escape_path(value: str) -> str:

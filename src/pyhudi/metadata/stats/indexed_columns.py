@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pyhudi.metadata.stats.values import can_encode
 from pyhudi.options import Settings, option
-from pyhudi.schema.meta_fields import META_FIELDS, without_meta_fields
+from pyhudi.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY, without_meta_fields
 
 __all__ = ["COLUMN_LIST", "MOST_COLUMNS", "indexed_columns"]
 
@@ -23,7 +23,7 @@ MOST_COLUMNS: Final = option(
     32,
     "How many columns get statistics where none are named; Hudi's own come on top.",
 )
-_OWN: Final = ("_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path")
+_OWN: Final = (COMMIT_TIME, RECORD_KEY, PARTITION_PATH)
 _ALL_COLUMNS: Final = 6
 """Up to this table version all columns get statistics, Hudi's own five too."""
 
