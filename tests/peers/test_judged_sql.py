@@ -24,7 +24,17 @@ TYPES: Final = ("cow", "mor")
 DIFFERS: Final = "-- differs: "
 ONLY: Final = "-- only "
 
-DIFFERENCES: Final[dict[str, str]] = {}
+DIFFERENCES: Final[dict[str, str]] = {
+    "duplicate sources": "two source rows of a key are an error; Apache Hudi takes one by the ordering value",
+    "fixed properties": "what says what a table is cannot be set; Apache Hudi keeps it, and later writes fail",
+    "fresh reads": "what another name wrote is seen at once; Apache Hudi needs REFRESH TABLE",
+    "generated keys": "a merge deletes rows of generated keys; Apache Hudi leaves them",
+    "merge sources": "the source may lack the names of key and ordering field; Apache Hudi refuses it",
+    "ordering": "a change acts whatever the ordering value says; Apache Hudi passes over a smaller one",
+    "paths": "a table is read by its path; Apache Hudi's bundle for Spark 3.5 does not take it",
+    "shown properties": "location and properties are listed without the options that Spark keeps beside them",
+    "skipped files": "a prefix finds all rows; Apache Hudi's statistics leave out the file of one",
+}
 """What is meant to differ, by the name that the scripts give it; a user reads of it in docs/differences.md."""
 
 QUERIES: Final = ("select", "with", "show", "describe", "call")

@@ -114,3 +114,46 @@ def test_views_of_a_table_are_queried_and_not_changed(hooked, basePath):
             hooked.sql("DELETE FROM trips WHERE uuid = 'x'")
     finally:
         hooked.catalog.dropTempView("trips")
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("properties", ["", "TBLPROPERTIES (type = 'mor')"], ids=["cow", "mor"])
+def test_the_quick_start_for_sql_runs_as_typed(hooked, properties, tmp_path):
+    spark = hooked
+    columns = "ts BIGINT, uuid STRING, rider STRING, driver STRING, fare DOUBLE, city STRING"
+    values = ", ".join(map(str, DATA))
+    adjusted = [
+        (1695091554788, "e96c4396-3fad-413a-a942-4cb36106d721", "rider-B", "driver-L", -2.70, "san_francisco"),
+        (1695530237068, "3f3d9565-7261-40e6-9b39-b8aa784f95e2", "rider-K", "driver-U", 64.20, "san_francisco"),
+        (1695241330902, "ea4c36ff-2069-4148-9927-ef8c1a5abd24", "rider-H", "driver-R", 66.60, "sao_paulo"),
+        (1695115999911, "c8abbe79-8d89-47ea-b4ce-4d224bae5bfa", "rider-J", "driver-T", 1.85, "chennai"),
+    ]
+    spark.sql(f"CREATE DATABASE quick LOCATION '{tmp_path}/quick'")
+    spark.sql("USE quick")
+    try:
+        spark.sql(f"CREATE TABLE hudi_table ({columns}) USING HUDI PARTITIONED BY (city) {properties}")
+        spark.sql(f"INSERT INTO hudi_table VALUES {values}")
+        assert spark.sql("SELECT ts, fare, rider, driver, city FROM  hudi_table WHERE fare > 20.0").count() == 6
+        spark.sql("UPDATE hudi_table SET fare = 25.0 WHERE rider = 'rider-D'")
+        spark.sql(f"CREATE TABLE fare_adjustment ({columns}) USING HUDI")
+        spark.sql(f"INSERT INTO fare_adjustment VALUES {', '.join(map(str, adjusted))}")
+        spark.sql(
+            "MERGE INTO hudi_table AS target USING fare_adjustment AS source ON target.uuid = source.uuid "
+            "WHEN MATCHED THEN UPDATE SET target.fare = target.fare + source.fare WHEN NOT MATCHED THEN INSERT *"
+        )
+        spark.sql("DELETE FROM hudi_table WHERE uuid = '3f3d9565-7261-40e6-9b39-b8aa784f95e2'")
+        found = {row.rider: row.fare for row in spark.sql("SELECT rider, fare FROM hudi_table").collect()}
+        expected = {row[2]: row[4] for row in DATA} | {
+            "rider-B": 25.0,
+            "rider-D": 25.0,
+            "rider-H": 66.6,
+            "rider-J": 19.7,
+        }
+        assert found == pytest.approx(expected)
+        first = spark.sql("CALL show_commits(table => 'hudi_table')").collect()[-1].commit_time
+        assert spark.sql(f"SELECT * FROM hudi_table TIMESTAMP AS OF '{first}' WHERE fare > 90").count() == 1
+        changed = spark.sql("SELECT * FROM hudi_table_changes('hudi_table', 'latest_state', 'earliest')")
+        assert changed.count() == len(expected)
+    finally:
+        spark.sql("USE default")
+        spark.sql("DROP DATABASE quick CASCADE")
