@@ -56,9 +56,9 @@ _SIZES = {name: str(value) for name, value in OPTIONS.items()}
 _KEEPING = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 _LIKE_OURS = _KEEPING | {"hoodie.metadata.enable": "false", "hoodie.parquet.compression.codec": "zstd"}
 
-_MERGE = """MERGE INTO trips t USING changes s ON t.uuid = s.uuid AND t.city = s.city
+_MERGE = """MERGE INTO {trips} t USING changes s ON t.uuid = s.uuid AND t.city = s.city
 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
-_UPDATE = "UPDATE trips SET fare = fare * 2, ts = ts + 1 WHERE rider < 'rider-0010'"
+_UPDATE = "UPDATE {trips} SET fare = fare * 2, ts = ts + 1 WHERE rider < 'rider-0010'"
 """Riders have numbers below 1,000."""
 
 
@@ -186,7 +186,10 @@ class _TheirFirstWrite(_TheirWrite):
 
 
 class _Statement(_OnPeer):
-    """A statement about the table `trips`, and about the view `changes` of a stored batch."""
+    """A statement about a table, `{trips}`, and about the view `changes` of a stored batch.
+
+    pyhudi finds the table by its path, and Apache Hudi, which has no such name on this Spark, in the catalog.
+    """
 
     def __init__(self, place: Place, *, side: _Side, text: str, batch: str = "tenth.parquet") -> None:
         super().__init__(place, side=side)
@@ -197,12 +200,16 @@ class _Statement(_OnPeer):
         self.peer.run(f"CREATE TEMPORARY VIEW changes USING parquet OPTIONS (path '{place.shared(batch)}')")
 
     def reset(self) -> None:
-        self.peer.run("DROP TABLE IF EXISTS trips")
+        is_ours = self.side.peer is PyhudiPeer
+        self.trips = f"hudi.`{self.path}`" if is_ours else "trips"
+        if not is_ours:
+            self.peer.run("DROP TABLE IF EXISTS trips")
         clone(self.place.shared(f"hudi{self.side.suffix}"), self.path)
-        self.peer.run(f"CREATE TABLE trips USING hudi LOCATION '{self.path}'")
+        if not is_ours:
+            self.peer.run(f"CREATE TABLE trips USING hudi LOCATION '{self.path}'")
 
     def run(self) -> object:
-        return {"wall_s": self.peer.run(self.text)}
+        return {"wall_s": self.peer.run(self.text.format(trips=self.trips))}
 
     def result(self) -> Iterator[pa.Table]:
         for rows in hudi_rows(self.path):

@@ -78,6 +78,7 @@ def test_records_of_the_metadata_table_tell_files_and_statistics(runner, name):
     stats = [row["ColumnStatsMetadata"] for row in rows if row["type"] == 3]
     assert {"fare", "uuid"} <= {one["columnName"] for one in stats}
     assert {row["type"] for row in rows} == {1, 2, 3, 6}
+    assert "time64" not in str(read(runner, "hudi_metadata", name).schema.field("ColumnStatsMetadata"))
 
 
 def test_a_table_without_a_metadata_table_has_no_records(runner, plain):

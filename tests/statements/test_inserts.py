@@ -80,3 +80,10 @@ def test_without_partition_the_whole_table_is_replaced_or_what_rows_come_for(tri
     trips.sql("alter table trips set tblproperties ('hoodie.datasource.overwrite.mode' = 'static')")
     trips.sql("insert overwrite trips values (7, 1, 1, 'oslo', 'd1')")
     assert [row[0] for row in rows(trips)] == [7]
+
+
+def test_columns_of_hudi_that_a_query_has_are_left_out(trips):
+    trips.sql("create table copy (id integer, fare double, ts bigint, city varchar, day varchar) using hudi")
+    trips.sql("insert into copy select _hoodie_commit_time, _hoodie_record_key, * from trips")
+    trips.sql("insert into copy by name select _hoodie_file_name, day, city, ts, fare, id + 2 as id from trips")
+    assert [row["id"] for row in trips.sql("select id from copy order by id")] == [1, 2, 3, 4]

@@ -73,6 +73,18 @@ def test_columns_are_added_and_widened_and_nothing_else(session):
         session.sql("alter table a add columns (z integer not null)")
 
 
+def test_columns_are_added_before_the_partition_columns_that_stand_last(session):
+    session.sql("create table a (id integer, v varchar, city varchar) using hudi partitioned by (city)")
+    session.sql("insert into a values (1, 'x', 'oslo')")
+    session.sql("alter table a add columns (w varchar, u integer)")
+    session.sql("insert into a values (2, 'y', 'new', 7, 'lima')")
+    assert session.sql("select * from a order by id") == [
+        {"id": 1, "v": "x", "w": None, "u": None, "city": "oslo"},
+        {"id": 2, "v": "y", "w": "new", "u": 7, "city": "lima"},
+    ]
+    assert sorted(row["partition"] for row in session.sql("show partitions a")) == ["city=lima", "city=oslo"]
+
+
 def test_properties_names_and_partitions_change(session):
     session.sql("create table a (id integer, city varchar) using hudi partitioned by (city)")
     session.sql("insert into a values (1, 'oslo'), (2, 'lima'), (3, null)")

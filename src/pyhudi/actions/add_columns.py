@@ -23,7 +23,7 @@ __all__ = ["add_columns", "new_columns"]
 
 @restarting
 def add_columns(call: WriteCall, columns: pa.Schema) -> WriteResult | PlannedWrite:
-    """Put columns behind those that the table has; rows that are stored have nulls there.
+    """Put columns behind those that the table has, but for partition columns that stand last; stored rows have nulls.
 
     Raises: SchemaMismatch for a column that the table has; WriteConflict.
     Spec:   format/timeline 3.2: operation ALTER_SCHEMA.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Final
 
@@ -352,21 +353,26 @@ def _columns(
     """Check the rows' columns against the table's; return those before and after the write."""
     stored = table_schema(call.state, timeline)
     if new_columns is not None:
-        return stored, _with_new(stored, new_columns)
+        return stored, _with_new(stored, new_columns, call.state.config)
     if records is None or has_only_keys:
         return stored, stored
     return stored, _schema_after(call, records, stored)
 
 
-def _with_new(stored: pa.Schema, new_columns: pa.Schema) -> pa.Schema:
-    """Return a table's columns with others behind them.
+def _with_new(stored: pa.Schema, new_columns: pa.Schema, config: TableConfig) -> pa.Schema:
+    """Return a table's columns with others behind them, but before partition columns that stand last.
+
+    There SQL has partition columns, whose rows come by position.
 
     Raises: SchemaMismatch for one that the table has, or that no table can have.
     """
     new = to_table_schema(new_columns)
     if known := [name for name in new.names if name in stored.names]:
         raise SchemaMismatch("the table has this column already", columns=known)
-    return evolve(stored, pa.schema([*stored, *new]))
+    partitions = {name.partition(":")[0] for name in config.partition_fields}
+    count = len(stored) - len(list(takewhile(partitions.__contains__, reversed(stored.names))))
+    evolved = list(evolve(stored, pa.schema([*stored, *new])))
+    return pa.schema([*evolved[:count], *evolved[len(stored) :], *evolved[count : len(stored)]])
 
 
 def _schema_after(call: WriteCall, records: Frame, stored: pa.Schema) -> pa.Schema:

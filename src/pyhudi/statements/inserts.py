@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyhudi.commit.call import OPERATION
 from pyhudi.errors import OptionError, SchemaMismatch, StatementError
 from pyhudi.options import one_of, option
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Insert, PartitionValue
 from pyhudi.statements.outdated import begun_again, unchanged_if_read
@@ -124,11 +125,16 @@ def _static_values(statement: Insert, target: Target) -> dict[str, PartitionValu
 
 
 def _rows(statement: Insert, target: Target, runner: Runner, static: Mapping[str, PartitionValue]) -> Any:  # noqa: ANN401
-    """Return the query's rows as rows of the table's columns."""
+    """Return the query's rows as rows of the table's columns; Hudi's own columns, as of `SELECT *`, are left out."""
     rows = runner.rows(statement.query.text, statement.query.place)
     given = runner.schema(rows)
-    places = _places(statement, target, given, [name for name in target.schema.names if name not in static])
     names = [f"_c{place}" for place in range(len(given))]
+    own = [place for place, name in enumerate(given.names) if name in META_FIELDS]
+    if own:
+        kept = [place for place in range(len(given)) if place not in own]
+        rows = runner.project(rows, names, {names[place]: runner.quoted(names[place]) for place in kept})
+        given, names = pa.schema([given.field(place) for place in kept]), [names[place] for place in kept]
+    places = _places(statement, target, given, [name for name in target.schema.names if name not in static])
     columns: dict[str, str] = {}
     for field in target.schema:
         if field.name in static:

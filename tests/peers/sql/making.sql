@@ -22,6 +22,7 @@ CREATE TABLE filled USING hudi TBLPROPERTIES (type = '{type}', primaryKey = 'id'
 CREATE TABLE parted USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = '{type}', primaryKey = 'id', orderingFields = 'ts') AS SELECT 1 AS id, '2021-01-05' AS dt, 'a1' AS name, 1000L AS ts;
 INSERT INTO parted VALUES (2, 'a2', 1001, '2021-01-06');
 CREATE TABLE keyless USING hudi TBLPROPERTIES (type = '{type}') AS SELECT id, name FROM filled;
+CREATE TABLE whole USING hudi TBLPROPERTIES (type = '{type}', primaryKey = 'id') AS SELECT * FROM filled;
 CREATE TABLE IF NOT EXISTS filled USING hudi AS SELECT 9 AS id;
 CREATE TABLE copy LIKE filled USING hudi;
 INSERT INTO copy SELECT * FROM filled;
@@ -44,6 +45,7 @@ UPDATE keyed SET more = 8 WHERE id = 1;
 SELECT * FROM keyed ORDER BY id;
 SELECT id, more FROM keyed WHERE extra = 'y';
 ALTER TABLE parted ADD COLUMNS (extra INT);
+INSERT INTO parted VALUES (3, 'a3', 1002, 7, '2021-01-06');
 SELECT id, name, ts, extra, dt FROM parted ORDER BY id;
 ALTER TABLE keyed SET TBLPROPERTIES ('hoodie.keep.max.commits' = '50', 'note' = 'mine');
 SHOW TBLPROPERTIES keyed ('note');
