@@ -117,6 +117,7 @@ def test_views_of_a_table_are_queried_and_not_changed(hooked, basePath):
 
 
 @pytest.mark.all
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("properties", ["", "TBLPROPERTIES (type = 'mor')"], ids=["cow", "mor"])
 def test_the_quick_start_for_sql_runs_as_typed(hooked, properties, tmp_path):
     spark = hooked
