@@ -24,7 +24,7 @@ from pyhudi.commit.tag import key_search, tag
 from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
-from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.index.choice import index_of
@@ -298,7 +298,7 @@ def _key_prefix(call: WriteCall) -> InstantTime:
 
 
 def _unreached(
-    write: WriteContext, work: WriteWork, reached: Collection[tuple[PartitionPath, FileId]], clauses: MergeClauses
+    write: WriteContext, work: WriteWork, reached: Collection[tuple[str, str]], clauses: MergeClauses
 ) -> FilesWork:
     """Apply the clauses for rows without a source row to the file groups that no source row reached.
 
