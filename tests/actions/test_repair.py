@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_would_be_built_and_changes_nothing():
 def test_what_the_table_cannot_have_is_refused():
     table = new_table()
     with pytest.raises(InvalidInput, match="no such partition"):
-        table.repair("record_index")
+        table.repair("other_index")
     bare = TableBuilder().create()
     bare.upsert(rows("a"), options=TINY_FILTERS)
     with pytest.raises(InvalidInput, match="build those first"):

@@ -1,10 +1,10 @@
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.engine.api import BUCKET, FILE_INDEX, IS_MOVED, KEY, PARTITION, TASK, Moves, Placing, Routes
-from pyhudi.engine.routing import match, route
+from pyhudi.engine.routing import match, route, runs_by_bucket
 from pyhudi.kernels.merge import MergeSpec
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["p", "q", "r"])), max_size=12)
@@ -107,3 +107,34 @@ def _place(rows, number, slots):
     before = sum(place == partition for _, place in rows[:number])
     count = slots["pq".index(partition)]
     return (0, slots[0])["pq".index(partition)] + before * count // sum(place == partition for _, place in rows)
+
+
+def batches_of(buckets, sizes):
+    table = pa.table({BUCKET: pa.array(buckets, pa.int32()), "row": list(range(len(buckets)))})
+    start = 0
+    for size in sizes:
+        yield from table.slice(start, size).to_batches() or table.schema.empty_table().to_batches()
+        start += size
+    yield from table.slice(start).to_batches()
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=30).map(sorted), st.lists(st.integers(0, 7), max_size=6))
+def test_a_stream_is_cut_where_the_bucket_changes_however_it_is_batched(buckets, sizes):
+    runs = [(bucket, rows["row"].to_pylist()) for bucket, rows in runs_by_bucket(batches_of(buckets, sizes))]
+    assert [bucket for bucket, _ in runs] == sorted(set(buckets))
+    assert [row for _, rows in runs for row in rows] == list(range(len(buckets)))
+    assert all(buckets[row] == bucket for bucket, rows in runs for row in rows)
+
+
+def test_one_bucket_is_given_before_the_next_batch_is_asked_for():
+    asked = []
+
+    def stream():
+        for bucket in (0, 1, 2):
+            asked.append(bucket)
+            yield pa.record_batch({BUCKET: pa.array([bucket], pa.int32())})
+
+    runs = runs_by_bucket(stream())
+    assert next(runs)[0] == 0
+    assert asked == [0, 1]

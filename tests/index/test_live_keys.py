@@ -6,8 +6,9 @@ from tests.building import TableBuilder, trip, trips
 from tests.index.test_merged_keys import spec_of
 
 from pyhudi.engine.api import FILE_INDEX, KEY, PARTITION
+from pyhudi.filegroup.slice_keys import may_delete
 from pyhudi.index import live_keys
-from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows, may_delete
+from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows
 from pyhudi.kernels.rules import Merger
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.slices import visible_slices

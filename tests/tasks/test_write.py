@@ -4,12 +4,10 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.filegroup.test_writer import LAYOUT, TASK, keyed, next_task, spec_at
 
-from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED
+from pyhudi.engine.api import BASE_ROW, IS_MOVED
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.writer import Sink, WriteStatus, create_base_file
@@ -20,41 +18,10 @@ from pyhudi.kernels.rules import Fill
 from pyhudi.options import Settings
 from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.tasks.write import RowsKind, runs_by_bucket, status_batch, to_statuses, write_bucket
+from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_bucket
 from pyhudi.timeline.instant import InstantTime
 
 INSTANT, NEXT = InstantTime("20260101000000001"), InstantTime("20260101000000002")
-
-
-def batches_of(buckets, sizes):
-    table = pa.table({BUCKET: pa.array(buckets, pa.int32()), "row": list(range(len(buckets)))})
-    start = 0
-    for size in sizes:
-        yield from table.slice(start, size).to_batches() or table.schema.empty_table().to_batches()
-        start += size
-    yield from table.slice(start).to_batches()
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 4), max_size=30).map(sorted), st.lists(st.integers(0, 7), max_size=6))
-def test_a_stream_is_cut_where_the_bucket_changes_however_it_is_batched(buckets, sizes):
-    runs = [(bucket, rows["row"].to_pylist()) for bucket, rows in runs_by_bucket(batches_of(buckets, sizes))]
-    assert [bucket for bucket, _ in runs] == sorted(set(buckets))
-    assert [row for _, rows in runs for row in rows] == list(range(len(buckets)))
-    assert all(buckets[row] == bucket for bucket, rows in runs for row in rows)
-
-
-def test_one_bucket_is_given_before_the_next_batch_is_asked_for():
-    asked = []
-
-    def stream():
-        for bucket in (0, 1, 2):
-            asked.append(bucket)
-            yield pa.record_batch({BUCKET: pa.array([bucket], pa.int32())})
-
-    runs = runs_by_bucket(stream())
-    assert next(runs)[0] == 0
-    assert asked == [0, 1]
 
 
 def test_statuses_survive_the_way_through_a_table():

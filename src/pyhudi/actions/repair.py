@@ -13,17 +13,19 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.actions.unfinished import writer_of
+from pyhudi.engine.api import Engine
 from pyhudi.errors import InvalidInput, WriteConflict
 from pyhudi.metadata.definitions import read_indexes
 from pyhudi.metadata.names import is_by_definition
-from pyhudi.metadata.partitions.api import TaskRunner
+from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, need_footers
-from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import open_metadata
+from pyhudi.metadata.table.groups import records_count
 from pyhudi.metadata.table.upkeep import known_stats, rebuild_partitions, records_to_build
 from pyhudi.options import Settings
 from pyhudi.queries.check import check_table
 from pyhudi.queries.display import facts_html
+from pyhudi.services.rows_told import rows_of_table
 from pyhudi.services.service import ServiceCall, require_unchanged
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
@@ -70,12 +72,12 @@ def repair_table(call: ServiceCall, partition: str = "", *, is_dry_run: bool = F
     """
     state = open_state(call.state.storage, call.state.env)
     partitions = (partition,) if partition else _wrong(call)
-    wanted, run = _wanted(state, partitions), call.engine.run
+    wanted, engine = _wanted(state, partitions), call.engine
     if not wanted:
         return RepairResult(partitions=(), records={})
     settings = _HAS_ALL.over(call.settings)
-    known = known_stats(state, settings, run) if need_footers(wanted) else None
-    build = partial(_records, wanted=wanted, settings=settings, run=run, known=known)
+    known = known_stats(state, settings, engine.run) if need_footers(wanted) else None
+    build = partial(_records, wanted=wanted, settings=settings, engine=engine, known=known)
     if is_dry_run:
         return _result(build(state, decided_timeline(state)))
     with call.hold() as lease:
@@ -132,13 +134,16 @@ def _records(
     *,
     wanted: tuple[str, ...],
     settings: Settings,
-    run: TaskRunner,
+    engine: Engine,
     known: pa.Table | None,
-) -> list[MetadataRecords]:
-    found = records_to_build(state, timeline, settings=settings, run=run, known=known, wanted=wanted)
+) -> list[Records]:
+    tell_rows = partial(rows_of_table, state, timeline, settings, engine)
+    found = records_to_build(
+        state, timeline, settings=settings, run=engine.run, tell_rows=tell_rows, known=known, wanted=wanted
+    )
     return [one for one in found if one.partition in wanted]
 
 
-def _result(records: list[MetadataRecords]) -> RepairResult:
-    counts = {str(one.partition): len(one.keys) for one in records}
+def _result(records: list[Records]) -> RepairResult:
+    counts = {one.partition: records_count(one) for one in records}
     return RepairResult(partitions=tuple(counts), records=counts)

@@ -233,7 +233,7 @@ def _prepared(call: WriteCall, kept: Mapping[str, str], seen: Timeline) -> Write
         state = _made(call) if call.state.is_planned else call.state
         state = remember_fence(remember_lock(state, call.settings), call.settings)
         state = remember_index(state, kept, call.settings, seen)
-        call = replace(call, state=keep_metadata_table(state, call.settings, call.engine.run))
+        call = replace(call, state=keep_metadata_table(state, call.settings, call.engine))
     return call
 
 
@@ -244,7 +244,7 @@ def _made(call: WriteCall) -> TableState:
     """
     planned = call.state
     try:
-        return make_table(planned, call.settings, call.engine.run)
+        return make_table(planned, call.settings, call.engine)
     except TableExists as error:
         theirs, ours = (
             replace(

@@ -18,9 +18,11 @@ from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
+from pyhudi.metadata.partitions.api import RowsTold
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.schema.evolution import hint_at
 from pyhudi.services.due import run_after_commit
+from pyhudi.services.rows_told import rows_of_action
 from pyhudi.services.service import service_call
 from pyhudi.tasks.specs import commit_schema
 from pyhudi.tasks.write_stats import stats_of
@@ -86,8 +88,25 @@ def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatu
         replaced=work.replaced_ids,
     )
     call = write.call
-    records = partial(records_of_commit, metadata=metadata, settings=call.settings, run=call.engine.run)
+    tell_rows = partial(_rows_told, write, work, metadata)
+    records = partial(
+        records_of_commit, metadata=metadata, settings=call.settings, run=call.engine.run, tell_rows=tell_rows
+    )
     return Proposal(metadata=metadata, find_keys=work.find_keys, read_set=work.read_set, records=records)
+
+
+def _rows_told(write: WriteContext, work: WriteWork, metadata: CommitMetadata) -> RowsTold:
+    """Return what the write changes of what the transaction has seen by now."""
+    call = write.call
+    return rows_of_action(
+        call.state,
+        write.txn.snapshot,
+        call.settings,
+        call.engine,
+        instant=write.time,
+        metadata=metadata,
+        has_new_keys=work.find_keys is not None and write.index.is_global,
+    )
 
 
 def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus], done: Instant) -> WriteResult:

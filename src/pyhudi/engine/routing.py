@@ -1,10 +1,11 @@
 """Decide which bucket every row goes to: the local engine's rendering of `Routes`.
 
-Pure numpy and Arrow over narrow columns. Start at `route`.
+Pure numpy and Arrow over narrow columns. Start at `route`; a task takes its rows apart again by `runs_by_bucket`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyhudi.hashing import java_hash
 from pyhudi.kernels.bucket import bucket_of
 from pyhudi.kernels.rules import Bools, MergeSpec
 
-__all__ = ["FindLosers", "Routed", "match", "route", "settled"]
+__all__ = ["FindLosers", "Routed", "bucket_runs", "match", "route", "runs_by_bucket", "settled"]
 
 FindLosers = Callable[[MergeSpec, Indices, Indices], Bools]
 """Compares pairs of row and located row: which rows lose."""
@@ -226,3 +227,23 @@ def _one(values: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(values, pa.ChunkedArray):
         return values.combine_chunks()
     return values
+
+
+def runs_by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """Cut a stream that is ordered by BUCKET at its changes, holding one bucket's rows at a time."""
+    for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
+        yield bucket, pa.Table.from_batches(rows for _, rows in run)
+
+
+def bucket_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Cut each batch where the bucket changes; a bucket may go on in the next one."""
+    return (run for batch in batches for run in _runs(batch))
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    buckets = batch.column(BUCKET).to_numpy()
+    starts = np.flatnonzero(np.append(True, buckets[1:] != buckets[:-1]))
+    for start, end in zip(starts, np.append(starts[1:], len(buckets)), strict=True):
+        yield int(buckets[start]), batch.slice(int(start), int(end - start))

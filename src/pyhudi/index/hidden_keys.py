@@ -16,7 +16,7 @@ from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.graves import hidden_keys
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.index.live_keys import may_delete
+from pyhudi.filegroup.slice_keys import may_delete
 from pyhudi.index.lookup import Located, WantedKeys
 from pyhudi.storage.api import Storage
 

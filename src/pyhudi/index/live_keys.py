@@ -11,16 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY, LOCATED
-from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.formats.log import BlockKind, LogBlock
-from pyhudi.index.merged_keys import slice_keys, stored_rows
-from pyhudi.kernels.rules import DELETE_COLUMNS, MergeSpec
-from pyhudi.schema.types import avro_to_arrow
+from pyhudi.filegroup.slice_keys import may_delete, stored_rows
+from pyhudi.index.merged_keys import slice_keys
 from pyhudi.storage.api import Storage
 
-__all__ = ["Suspect", "dead_keys", "dead_rows", "may_delete"]
+__all__ = ["Suspect", "dead_keys", "dead_rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +28,6 @@ class Suspect:
     """Its place in the list of slices."""
     slice: FileSlice
     keys: pa.Array
-
-
-def may_delete(one: FileSlice, *, storage: Storage, spec: SliceSpec) -> bool:
-    """Return whether the logs of a slice may delete rows of it.
-
-    Cost: a read a log.
-    """
-    blocks = blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes)
-    return bool(blocks) and (spec.merge.merger is not None or any(_may_delete(block, spec.merge) for block in blocks))
 
 
 def dead_keys(suspect: Suspect, *, storage: Storage, spec: SliceSpec) -> pa.Table:
@@ -68,10 +56,3 @@ def dead_rows(numbered: tuple[int, FileSlice], *, storage: Storage, spec: SliceS
     batches = slice_keys((index, replace(one, logs=())), storage=storage, spec=spec, stored=pa.schema([]))
     keys = pc.unique(pa.Table.from_batches(batches, LOCATED)[KEY])
     yield from dead_keys(Suspect(index=index, slice=one, keys=keys), storage=storage, spec=spec).to_batches()
-
-
-def _may_delete(block: LogBlock, merge: MergeSpec) -> bool:
-    if block.kind is BlockKind.DELETE:
-        return True
-    marks = {*DELETE_COLUMNS, merge.delete_field}
-    return bool(marks & {*avro_to_arrow(block.schema, wide_unions=True).names})

@@ -12,9 +12,10 @@ from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Frame
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.slice_keys import may_delete
 from pyhudi.index.api import Index
 from pyhudi.index.hidden_keys import Hiding, add_hidden
-from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows, may_delete
+from pyhudi.index.live_keys import Suspect, dead_keys, dead_rows
 from pyhudi.index.log_keys import are_in_logs
 from pyhudi.index.lookup import Located, WantedKeys, locate
 from pyhudi.index.merged_keys import MergedSlices

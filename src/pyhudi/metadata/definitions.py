@@ -23,6 +23,7 @@ __all__ = [
     "define_column_stats",
     "define_index",
     "define_new_columns",
+    "define_record_index",
     "definitions_for",
     "drop_definitions",
     "read_definitions",
@@ -55,6 +56,20 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
     if state.config.table_version >= _WITH_VERSIONS:
         definition["version"] = defined[name].get("version", "V1") if name in defined else "V2"
     _write(state, {**defined, name: definition})
+
+
+def define_record_index(state: TableState, *, is_partitioned: bool) -> None:
+    """Write that there is a record index; from version 9 on, before there is no such entry.
+
+    Locks: the table lock is held.
+    """
+    if state.config.table_version < _WITH_VERSIONS:
+        return
+    name = MetadataPartition.RECORD_INDEX.value
+    options = {"isPartitioned": str(is_partitioned).lower()}
+    define_index(
+        state, IndexDefinition(partition=name, type=name, function="", fields=(), options=options, version="V1")
+    )
 
 
 def define_new_columns(state: TableState, columns: Collection[str]) -> None:

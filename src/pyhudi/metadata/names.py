@@ -43,6 +43,7 @@ class MetadataPartition(StrEnum):
 
     FILES = "files"
     COLUMN_STATS = "column_stats"
+    RECORD_INDEX = "record_index"
     PARTITION_STATS = "partition_stats"
 
 
@@ -57,6 +58,7 @@ class RecordKind:
     FILES: Final = 2
     COLUMN_STATS: Final = 3
     BLOOM_FILTER: Final = 4
+    RECORD_INDEX: Final = 5
     PARTITION_STATS: Final = 6
 
 

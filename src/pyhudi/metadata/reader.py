@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.formats.avro_rows import decode_rows, encode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.metadata.file_entries import FILE_ENTRIES
@@ -33,13 +33,14 @@ __all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "slice_entrie
 
 _SMALL_BYTES: Final = 1 << 20
 _SCHEMA: Final = "schema"
+_NEWEST: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("layer", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """Which entries to read; neither keys nor prefixes: all of them."""
 
-    keys: tuple[str, ...] | None = None
+    keys: tuple[str, ...] | pa.Array | None = None
     prefixes: tuple[str, ...] | None = None
 
 
@@ -68,6 +69,28 @@ class Entries:
             tables.append(table.drop_columns(["value"]).append_column(column, rows.column(0)))
         return pa.concat_tables(tables) if tables else pa.table({"key": [], "layer": [], column: []})
 
+    def newest(self, table_version: int) -> pa.Table:
+        """Return the entry of each key's last layer, encoded as the table's version has it.
+
+        Shape: as `records.encode_records`.
+        Cost:  entries of another schema are decoded and encoded once more.
+        """
+        wanted = record_schema(table_version, has_meta_fields=True)
+        tables = [_NEWEST.empty_table()]
+        for schema, parts in self._parts.items():
+            table = pa.concat_tables(parts).combine_chunks()
+            if schema != wanted:
+                rows = decode_rows(table.column("value").combine_chunks(), schema, wanted)
+                table = table.set_column(1, "value", encode_rows(rows, wanted))
+            columns = [table.column("key").cast(pa.binary()), table.column("value"), table.column("layer")]
+            tables.append(pa.table(columns, schema=_NEWEST))
+        found = pa.concat_tables(tables).sort_by([("key", "ascending"), ("layer", "ascending")]).combine_chunks()
+        keys = found.column("key").combine_chunks()
+        if len(keys) < 2:
+            return found.drop_columns(["layer"])
+        is_last = np.append(pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False), True)
+        return found.filter(pa.array(is_last)).drop_columns(["layer"])
+
 
 def read_entries(table: MetadataTable, partition: str, wanted: Wanted) -> Entries:
     """Read entries of a partition; no key at all is no entry.
@@ -84,10 +107,10 @@ def read_entries(table: MetadataTable, partition: str, wanted: Wanted) -> Entrie
     return found
 
 
-def slice_entries(table: MetadataTable, group: FileSlice) -> Entries:
-    """Read all entries of one file slice.   Cost: its base file and its logs."""
+def slice_entries(table: MetadataTable, group: FileSlice, wanted: Wanted | None = None) -> Entries:
+    """Read entries of one file slice, all of them without a wish.   Cost: as `read_entries`."""
     found = Entries()
-    for schema, part in _of_group(table, group, Wanted()):
+    for schema, part in _of_group(table, group, wanted or Wanted()):
         found.add(schema, part)
     return found
 
@@ -109,11 +132,12 @@ def _asked(groups: Sequence[FileSlice], wanted: Wanted) -> Iterator[tuple[int, W
     if wanted.keys is None:
         yield from ((number, wanted) for number in range(len(groups)))
         return
-    places = group_of_keys(pa.array(wanted.keys, pa.string()), len(groups)).tolist() if groups else []
-    by_group: dict[int, list[str]] = defaultdict(list)
-    for place, key in zip(places, wanted.keys, strict=True):
-        by_group[place].append(key)
-    yield from ((number, Wanted(keys=tuple(sorted(keys)))) for number, keys in sorted(by_group.items()))
+    keys = pa.array(wanted.keys, pa.string()) if isinstance(wanted.keys, tuple) else wanted.keys
+    places = group_of_keys(keys, len(groups)) if groups else np.zeros(0, np.int64)
+    order = np.argsort(places, kind="stable")
+    numbers, first = np.unique(places[order], return_index=True)
+    for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=False):
+        yield number, Wanted(keys=keys.take(pa.array(rows)))
 
 
 def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterator[tuple[str, pa.Table]]:
@@ -152,7 +176,8 @@ def _open(storage: Storage, path: str, size_bytes: int) -> HFile:
 def _entries(hfile: HFile, wanted: Wanted) -> pa.Table:
     """Return the entries of a file that are asked for: key as text, value."""
     if wanted.keys is not None:
-        found = hfile.lookup(pa.array(wanted.keys, pa.string()).cast(pa.binary()))
+        keys = pa.array(wanted.keys, pa.string()) if isinstance(wanted.keys, tuple) else wanted.keys
+        found = hfile.lookup(keys.cast(pa.binary()))
     elif wanted.prefixes is not None:
         found = hfile.lookup(pa.array(wanted.prefixes, pa.string()).cast(pa.binary()), prefix=True)
     else:

@@ -21,7 +21,15 @@ from pyhudi.metadata.names import MetadataPartition, RecordKind
 from pyhudi.metadata.schema import record_schema
 from pyhudi.schema.types import avro_to_arrow
 
-__all__ = ["FILES_FIELD", "STATS_FIELD", "MetadataRecords", "encode_records", "files_records", "stats_records"]
+__all__ = [
+    "FILES_FIELD",
+    "STATS_FIELD",
+    "MetadataRecords",
+    "encode_record_values",
+    "encode_records",
+    "files_records",
+    "stats_records",
+]
 
 
 FILES_FIELD: Final = "filesystemMetadata"
@@ -84,17 +92,25 @@ def encode_records(records: MetadataRecords, table_version: int) -> pa.Table:
 
     Shape: key binary, value binary; sorted by the bytes of the key.
     """
+    values = encode_record_values(records.kinds, records.field, records.values, table_version)
+    return pa.table({"key": records.keys.cast(pa.binary()), "value": values}).sort_by("key")
+
+
+def encode_record_values(kinds: pa.Array, field: str, values: pa.Array, table_version: int) -> pa.Array:
+    """Encode records in Avro, without their keys, which entries have.
+
+    Shape: n of `RecordKind`, n values of one field of the record schema -> n binary.
+    """
     schema = record_schema(table_version, has_meta_fields=True)
     arrow = _record_columns(table_version)
-    count = len(records.keys)
+    count = len(kinds)
     filled = {
         "key": pa.repeat(pa.scalar("", pa.string()), count),
-        "type": records.kinds,
-        records.field: _typed(records.values, arrow.field(records.field).type),
+        "type": kinds,
+        field: _typed(values, arrow.field(field).type),
     }
-    columns = [filled.get(field.name, pa.nulls(count, field.type)) for field in arrow]
-    values = encode_rows(pa.RecordBatch.from_arrays(columns, schema=arrow), schema)
-    return pa.table({"key": records.keys.cast(pa.binary()), "value": values}).sort_by("key")
+    columns = [filled.get(one.name, pa.nulls(count, one.type)) for one in arrow]
+    return encode_rows(pa.RecordBatch.from_arrays(columns, schema=arrow), schema)
 
 
 @lru_cache(maxsize=8)

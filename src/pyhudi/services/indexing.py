@@ -9,6 +9,7 @@ Spec: format/timeline 3.9, 10.7; format/metadata-table 7.8.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pyhudi.errors import FileMissing, NotBuilt
@@ -17,6 +18,7 @@ from pyhudi.metadata.partitions.kinds import KINDS, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
 from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
 from pyhudi.options import Settings
+from pyhudi.services.rows_told import rows_of_table
 from pyhudi.services.service import ServiceCall
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
@@ -137,7 +139,13 @@ def _filled(
     for left in reversed(range(_TRIES)):
         try:
             records = records_to_build(
-                state, timeline, settings=settings, run=call.engine.run, known=None, wanted=names
+                state,
+                timeline,
+                settings=settings,
+                run=call.engine.run,
+                tell_rows=partial(rows_of_table, state, timeline, settings, call.engine),
+                known=None,
+                wanted=names,
             )
             return fill_groups(state, records, instant.requested_time, settings)
         except FileMissing:  # an older file, which was cleaned since it was listed

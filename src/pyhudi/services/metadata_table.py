@@ -5,13 +5,21 @@ Start at `make_table`.
 
 from collections.abc import Collection
 from contextlib import suppress
+from functools import partial
 
 import pyarrow as pa
 
+from pyhudi.engine.api import Engine, engine_for
 from pyhudi.errors import WriteConflict
-from pyhudi.metadata.partitions.api import TaskRunner
-from pyhudi.metadata.table.upkeep import METADATA_TABLE, has_upkeep, prepare_metadata_table, read_ahead
+from pyhudi.metadata.table.upkeep import (
+    METADATA_TABLE,
+    has_upkeep,
+    keeping_partitions,
+    prepare_metadata_table,
+    read_ahead,
+)
 from pyhudi.options import Settings
+from pyhudi.services.rows_told import rows_of_table
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table, lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import create_state, open_state
@@ -25,7 +33,7 @@ from pyhudi.txn.times import times_for
 __all__ = ["build_metadata_table_again", "keep_metadata_table", "make_table", "without_metadata_table"]
 
 
-def make_table(planned: TableState, settings: Settings, run: TaskRunner) -> TableState:
+def make_table(planned: TableState, settings: Settings, engine: Engine) -> TableState:
     """Make a planned table, with a metadata table unless the options say otherwise.
 
     Where the lock cannot be had, nothing is made. A crash between the two leaves a table without a metadata table.
@@ -37,34 +45,37 @@ def make_table(planned: TableState, settings: Settings, run: TaskRunner) -> Tabl
         return create_state(planned.storage, planned.env, planned.config.properties)
     with lock_for(planned, settings).hold():
         state = create_state(planned.storage, planned.env, planned.config.properties)
-        return _built(state, settings, run, read_ahead(state, settings, run))
+        return _built(state, settings, engine, read_ahead(state, settings, engine.run))
 
 
-def keep_metadata_table(state: TableState, settings: Settings, run: TaskRunner) -> TableState:
+def keep_metadata_table(state: TableState, settings: Settings, engine: Engine) -> TableState:
     """Drop the metadata table, what of it is not kept up, or build it, as a write's options ask; else do nothing.
 
     Locks:  takes the table lock, if there is something to do.
     Raises: WriteConflict, LockNotAcquired, ClockBehindTimeline; NotBuilt for indexes that are not to be dropped.
     """
-    return _kept(state, settings, run) if has_upkeep(state, settings) else state
+    return _kept(state, settings, engine) if has_upkeep(state, settings) else state
 
 
-def _kept(state: TableState, settings: Settings, run: TaskRunner, had: Collection[str] = ()) -> TableState:
-    known = read_ahead(state, settings, run)
+def _kept(state: TableState, settings: Settings, engine: Engine, had: Collection[str] = ()) -> TableState:
+    known = read_ahead(state, settings, engine.run)
     with lock_for(state, settings).hold():
         state = require_same_table(state)
         if state.config.metadata_partitions and not has_upkeep(state, settings):
             return state  # another writer was quicker
-        return _built(state, settings, run, known, had)
+        return _built(state, settings, engine, known, had)
 
 
 def _built(
-    state: TableState, settings: Settings, run: TaskRunner, known: pa.Table | None, had: Collection[str] = ()
+    state: TableState, settings: Settings, engine: Engine, known: pa.Table | None, had: Collection[str] = ()
 ) -> TableState:
     """Build the metadata table.   Locks: the table lock is held."""
     timeline = load_timeline(state)
     completion = times_for(state, settings).issue(newest_time(timeline))
-    return prepare_metadata_table(state, timeline, completion, settings=settings, run=run, known=known, had=had)
+    tell_rows = partial(rows_of_table, state, timeline, settings, engine)
+    return prepare_metadata_table(
+        state, timeline, completion, settings=settings, run=engine.run, tell_rows=tell_rows, known=known, had=had
+    )
 
 
 def without_metadata_table(state: TableState) -> TableState:
@@ -87,5 +98,5 @@ def build_metadata_table_again(before: TableState, settings: Settings) -> None:
     if lists_files(before.config.metadata_partitions) and settings.get(METADATA_TABLE):
         with suppress(WriteConflict):  # another writer has one built
             had = before.config.metadata_partitions
-            run: TaskRunner = lambda task, files: [task(one) for one in files]  # noqa: E731 - one line
-            _kept(open_state(before.storage, before.env), settings, run, had)
+            fresh, engine = open_state(before.storage, before.env), engine_for(None, before.storage)
+            _kept(fresh, keeping_partitions(before, settings), engine, had)

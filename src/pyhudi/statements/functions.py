@@ -183,15 +183,15 @@ def _filesystem_view(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
 def _metadata(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
     """List the records of the metadata table, each as compactions store it."""
     state = _open(runner, given[0]).state
-    others = sorted(set(state.config.metadata_partitions) - {*MetadataPartition})
-    if others:
-        raise NotBuilt("pyhudi does not read these partitions of the metadata table yet", partitions=others)
-    metadata = open_metadata(state, load_timeline(state))
-    parts = [_file_records(metadata)] if MetadataPartition.FILES in metadata.partitions else []
     kinds = {
         MetadataPartition.COLUMN_STATS: RecordKind.COLUMN_STATS,
         MetadataPartition.PARTITION_STATS: RecordKind.PARTITION_STATS,
     }
+    others = sorted(set(state.config.metadata_partitions) - {MetadataPartition.FILES, *kinds})
+    if others:
+        raise NotBuilt("pyhudi does not read these partitions of the metadata table yet", partitions=others)
+    metadata = open_metadata(state, load_timeline(state))
+    parts = [_file_records(metadata)] if MetadataPartition.FILES in metadata.partitions else []
     parts += [_stats_records(metadata, one, kind) for one, kind in kinds.items() if one in metadata.partitions]
     if not parts:
         raise InvalidInput(

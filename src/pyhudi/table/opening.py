@@ -118,7 +118,7 @@ def create_table(
         planned = plan_table(storage, world, columns, settings, arguments, keeps_options=True)
         require_kept_options(settings, planned.config.properties, planned.config.record_key)
         with suppress(TableExists):  # another writer was quicker
-            return Table(make_table(planned, settings, engine_for(columns, storage).run))
+            return Table(make_table(planned, settings, engine_for(columns, storage)))
     if if_exists != "open":
         raise TableExists("there is a table already; open it, or pass if_exists='open'", path=storage.url)
     state = open_state(storage, world)

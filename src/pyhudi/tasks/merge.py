@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY, PARTITION, Attempt
+from pyhudi.engine.routing import runs_by_bucket
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded, record_keys_of
@@ -26,7 +27,7 @@ from pyhudi.storage.api import Storage
 from pyhudi.tasks.assignment import in_type_of
 from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
 from pyhudi.tasks.sink import change_stored, slice_of
-from pyhudi.tasks.write import runs_by_bucket, status_batch
+from pyhudi.tasks.write import status_batch
 
 __all__ = ["merge_bucket", "merge_buckets"]
 

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, KEY, Attempt
+from pyhudi.engine.api import BASE_ROW, IS_MOVED, KEY, Attempt
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.slice_keys import stored_rows
 from pyhudi.filegroup.writer import (
     WRITE_STATUS,
     FileTask,
@@ -27,7 +28,6 @@ from pyhudi.filegroup.writer import (
     create_base_file,
     rewrite_base_file,
 )
-from pyhudi.index.merged_keys import stored_rows
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
@@ -36,7 +36,7 @@ from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 
-__all__ = ["RowsKind", "runs_by_bucket", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
+__all__ = ["RowsKind", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
 
 
 class RowsKind(StrEnum):
@@ -70,7 +70,7 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
-    for bucket, run in groupby(_all_runs(batches), key=lambda one: one[0]):
+    for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
         if only is not None and bucket not in only:
             continue
         file, parts = files[bucket], (rows for _, rows in run)
@@ -198,25 +198,6 @@ def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
     return rows
-
-
-def runs_by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """Cut a stream that is ordered by BUCKET at its changes, holding one bucket's rows at a time."""
-    for bucket, run in groupby(_all_runs(batches), key=lambda one: one[0]):
-        yield bucket, pa.Table.from_batches(rows for _, rows in run)
-
-
-def _all_runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    return (run for batch in batches for run in _runs(batch))
-
-
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if not batch.num_rows:
-        return
-    buckets = batch.column(BUCKET).to_numpy()
-    starts = np.flatnonzero(np.append(True, buckets[1:] != buckets[:-1]))
-    for start, end in zip(starts, np.append(starts[1:], len(buckets)), strict=True):
-        yield int(buckets[start]), batch.slice(int(start), int(end - start))
 
 
 def status_batch(*statuses: WriteStatus) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["KEYS_LOOKED_UP", "CommitMetadata", "WriteOperation", "WriteStat"]
+__all__ = ["KEYS_LOOKED_UP", "SERVICES", "CommitMetadata", "WriteOperation", "WriteStat"]
 
 KEYS_LOOKED_UP: Final = "pyhudi.keys.looked.up"
 """Of a commit's `extra`: `true` says that an insert left out or refused keys that were stored."""
@@ -38,7 +38,7 @@ class WriteOperation(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-_SERVICES: Final = frozenset(
+SERVICES: Final = frozenset(
     {WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.INDEX}
 )
 
@@ -108,4 +108,4 @@ class CommitMetadata:
     @property
     def can_change_columns(self) -> bool:
         """Return whether its schema counts as the table's: that of a table service is as old as the service's plan."""
-        return self.operation not in _SERVICES
+        return self.operation not in SERVICES

@@ -5,23 +5,31 @@ import pytest
 from tests.building import TableBuilder
 
 from pyhudi.errors import OptionError
-from pyhudi.metadata.names import KEPT_UP, MetadataPartition, group_of_keys
-from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, kind_of, kinds_of, need_footers
+from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.partitions.kinds import (
+    KINDS,
+    asked_partitions,
+    first_partitions,
+    kind_of,
+    kinds_of,
+    need_footers,
+    need_rows,
+)
 from pyhudi.options import Settings
 
 
 def test_each_partition_that_is_kept_up_has_one_kind():
     assert [kind.name for kind in KINDS] == list(MetadataPartition)
-    assert {kind_of(name).name for name in KEPT_UP} == KEPT_UP
+    assert all(kind_of(name).name == name for name in MetadataPartition)
 
 
 def test_kinds_are_in_the_order_in_which_they_are_built_and_others_are_left_out():
-    found = kinds_of(["column_stats", "record_index", "files"])
+    found = kinds_of(["column_stats", "other_index", "files"])
     assert [kind.name for kind in found] == ["files", "column_stats"]
 
 
 def test_only_statistics_need_footers():
-    assert not need_footers(["files", "record_index"])
+    assert not need_footers(["files", "record_index", "other_index"])
     assert need_footers(["files", "column_stats"])
     assert need_footers(["partition_stats"])
 
@@ -49,7 +57,15 @@ def test_a_new_metadata_table_has_statistics_by_version_and_options(version, opt
 
 def test_a_partition_is_built_with_one_file_group_at_least():
     key = "hoodie.metadata.index.column.stats.file.group.count"
-    assert kind_of("column_stats").groups(Settings({key: "1"})) == 1
-    assert kind_of("files").groups(Settings({key: "3"})) == 1
+    assert kind_of("column_stats").groups(Settings({key: "1"}), 0) == 1
+    assert kind_of("files").groups(Settings({key: "3"}), 0) == 1
     with pytest.raises(OptionError, match="at least one"):
-        kind_of("column_stats").groups(Settings({key: "0"}))
+        kind_of("column_stats").groups(Settings({key: "0"}), 0)
+
+
+def test_an_older_metadata_table_gets_what_is_asked_for_by_name():
+    config = TableBuilder().create().state.config
+    assert asked_partitions(config, Settings()) == ()
+    asked = asked_partitions(config, Settings({"hoodie.metadata.global.record.level.index.enable": "true"}))
+    assert asked == ("record_index",)
+    assert need_rows(asked)

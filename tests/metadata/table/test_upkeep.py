@@ -45,22 +45,22 @@ def test_an_index_that_is_not_kept_up_is_dropped_by_name(version, caplog):
     table = new_table(version)
     kept = partitions_of(table)
     storage = table.state.storage
-    update_properties(storage, table.state.env, {PARTITIONS: ",".join([*kept, "record_index"])})
-    storage.put(".hoodie/metadata/record_index/x.hfile", b"1")
+    update_properties(storage, table.state.env, {PARTITIONS: ",".join([*kept, "other_index"])})
+    storage.put(".hoodie/metadata/other_index/x.hfile", b"1")
     with caplog.at_level(logging.WARNING, logger="pyhudi"):
         table.upsert(rows("c"))
-    assert "record_index" in caplog.text
+    assert "other_index" in caplog.text
     assert partitions_of(table) == kept
-    assert storage.list(".hoodie/metadata/record_index") == []
+    assert storage.list(".hoodie/metadata/other_index") == []
     assert listed_as_stored(table)
 
 
 def test_a_write_that_must_not_drop_an_index_is_refused():
     table = new_table()
-    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,record_index"})
+    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,other_index"})
     with pytest.raises(NotBuilt, match="keep these indexes"):
         table.upsert(rows("c"), options={"hoodie.metadata.auto.delete.partitions": False})
-    assert partitions_of(table) == ("files", "record_index")
+    assert partitions_of(table) == ("files", "other_index")
 
 
 def test_a_dry_run_changes_nothing():
@@ -96,7 +96,7 @@ def test_an_index_that_is_not_kept_up_goes_with_one_of_a_later_layout():
     table = TableBuilder().create(version=6)
     table.upsert(rows("a", "b"), options=BUILT)
     raise_metadata_table(table)
-    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,record_index"})
+    update_properties(table.state.storage, table.state.env, {PARTITIONS: "files,other_index"})
     table.upsert(rows("c"))
     assert partitions_of(table) == ("column_stats", "files")
     require_built_anew(table)

@@ -19,6 +19,7 @@ from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import marker_path
 from pyhudi.formats.avro import encode_container
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.partitions.api import RowsTold
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.commit import publish_changes, remove_instant, remove_logs
@@ -212,7 +213,7 @@ def _tell_metadata(state: TableState, seat: Seat, instant: Instant, metadata: Co
         remove_logs(now, one.requested_time)
         remove_instant(table, one.requested_time)
     settings = Settings.of(seat.options)
-    records = partial(records_of_commit, metadata=metadata, settings=settings, run=_one_by_one)
+    records = partial(records_of_commit, metadata=metadata, settings=settings, run=_one_by_one, tell_rows=_no_rows)
     issued = next_instant_time(now.env, newest_time(load_timeline(now)), timeline_zone(now))
     publish_changes(now, instant.requested_time, records, settings, lambda: issued)
     return issued
@@ -220,3 +221,7 @@ def _tell_metadata(state: TableState, seat: Seat, instant: Instant, metadata: Co
 
 def _one_by_one(task: Callable[[Any], Any], given: Sequence[Any]) -> list[Any]:
     return [task(one) for one in given]
+
+
+def _no_rows() -> RowsTold:
+    raise NotImplementedError("tables of the explorer have no index of rows")

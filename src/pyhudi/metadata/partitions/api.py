@@ -15,15 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
-from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
+from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
+from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.spread_records import SpreadRecords
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Option, Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.view import Timeline
 
 __all__ = [
@@ -33,8 +37,12 @@ __all__ = [
     "FilesTold",
     "Need",
     "PartitionKind",
+    "Records",
+    "RowsTold",
+    "SliceChange",
     "Stored",
     "TaskRunner",
+    "TellRows",
     "asked_groups",
     "file_group",
 ]
@@ -43,11 +51,63 @@ TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function over tasks, as `Engine.run` does."""
 
 
+Records = MetadataRecords | SpreadRecords
+"""Records of one partition, here or made by tasks."""
+
+
 class Need(StrEnum):
     """What an action has to bring along for the records of a partition, beside the names of its files."""
 
     FOOTERS = "footers"
     """Statistics of the columns of each file that was written."""
+    ROWS = "rows"
+    """The rows of file groups before and after, which tasks read: see `RowsTold`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceChange:
+    """One file group before and after an action, as readers see its rows."""
+
+    before: FileSlice | None
+    """None: it is new."""
+    after: FileSlice | None
+    """None: it is replaced, and its rows are gone or lie elsewhere."""
+    instant: InstantTime
+    """Of the action that wrote what is new."""
+    inserts_count: int
+    """Rows of new keys, at least where it is 0. Units: rows."""
+    deletes_count: int
+    """Rows that went, at least where it is 0. Units: rows."""
+
+    @property
+    def group(self) -> FileGroupId:
+        """Return the file group."""
+        one = self.after or self.before
+        assert one is not None, "a change is of a file group"
+        return one.group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsTold:
+    """Which file groups an action changes, and how tasks read their rows."""
+
+    changes: tuple[SliceChange, ...]
+    reads: SliceSpec
+    """For slices before and after."""
+    engine: Engine
+    operation: WriteOperation | None = None
+    """None: all that is stored, for a partition to be built from."""
+    has_new_keys: bool = False
+    """No key that comes to a file group has a row elsewhere, but for those that the action moves."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Return whether the action leaves each row in its file group as it was: a compaction."""
+        return self.operation in {WriteOperation.COMPACT, WriteOperation.LOG_COMPACT}
+
+
+TellRows = Callable[[], RowsTold]
+"""Finds them where a partition needs them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +124,8 @@ class Commit:
     """The data files: partition path and name of each."""
     settings: Settings
     run: TaskRunner
+    rows: RowsTold | None = None
+    """None where no partition needs them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +159,8 @@ class Stored:
     """The data files of completed instants: partition path and name of each."""
     settings: Settings
     run: TaskRunner
+    rows: RowsTold | None = None
+    """As of a commit: each slice is new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +213,13 @@ class PartitionKind(Protocol):
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return whether a new metadata table gets it."""
 
-    def groups(self, settings: Settings) -> int:
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return how many file groups it is built with.   Raises: OptionError for fewer than one."""
 
     def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
         """Return in which file group each record key is.   Shape: n keys -> n numbers below `groups_count`."""
 
-    def records_of_commit(self, commit: Commit) -> MetadataRecords:
+    def records_of_commit(self, commit: Commit) -> Records:
         """Return what a commit of any action changes."""
 
     def records_of_clean(self, clean: Clean) -> MetadataRecords | None:
@@ -164,11 +228,14 @@ class PartitionKind(Protocol):
     def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> MetadataRecords | None:
         """Return what a rollback adds: sizes of the log files it wrote or left, by partition path and name."""
 
-    def build(self, stored: Stored) -> MetadataRecords:
+    def build(self, stored: Stored) -> Records:
         """Return all records, from what is stored."""
 
-    def fold(self, table: MetadataTable, entries: Entries) -> MetadataRecords:
-        """Fold the layers of one file group into one record a key; what was deleted is left out."""
+    def fold(self, table: MetadataTable, entries: Entries) -> MetadataRecords | pa.Table:
+        """Fold the layers of one file group into one record a key; what was deleted is left out.
+
+        Records that are as they were may come encoded, as `records.encode_records` has them.
+        """
 
     def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
         """Put what is stored beside what files say; None where only a listing can tell, which `queries.check` makes."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.metadata.partitions.api import Clean, Commit, TaskRunner
-from pyhudi.metadata.partitions.kinds import kinds_for, need_footers
+from pyhudi.metadata.partitions.api import Clean, Commit, Records, TaskRunner, TellRows
+from pyhudi.metadata.partitions.kinds import kinds_for, need_footers, need_rows
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.stats.indexed_columns import indexed_columns
@@ -30,11 +30,12 @@ _FILES_A_TASK: Final = 64
 
 
 def records_of_commit(
-    state: TableState, *, metadata: CommitMetadata, settings: Settings, run: TaskRunner
-) -> list[MetadataRecords]:
+    state: TableState, *, metadata: CommitMetadata, settings: Settings, run: TaskRunner, tell_rows: TellRows
+) -> list[Records]:
     """Return the records of a commit for the partitions that the table's metadata table has.
 
     Cost: the footer of each file that was written, in tasks where there are many; of a log what `log_stats` costs.
+          What records of rows cost is paid where they are written.
     """
     kept = state.config.metadata_partitions
     written = [
@@ -54,6 +55,7 @@ def records_of_commit(
         written=written,
         settings=settings,
         run=run,
+        rows=tell_rows() if need_rows(state.config.partitions_kept_up) else None,
     )
     return [kind.records_of_commit(commit) for kind in kinds_for(state)]
 

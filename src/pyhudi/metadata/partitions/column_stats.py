@@ -56,7 +56,7 @@ class ColumnStatsKind:
         """Return what the options say."""
         return settings.get(COLUMN_STATS)
 
-    def groups(self, settings: Settings) -> int:
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, COLUMN_STATS_GROUPS)
 

@@ -38,7 +38,7 @@ class FilesKind:
         """Return that each new metadata table gets it."""
         return True
 
-    def groups(self, settings: Settings) -> int:
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return that there is one."""
         return 1
 

@@ -18,6 +18,7 @@ from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
 from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
+from pyhudi.metadata.partitions.record_index import RecordIndexKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.index_definition import IndexDefinition
@@ -27,6 +28,7 @@ from pyhudi.state.model import TableState
 __all__ = [
     "KINDS",
     "Definitions",
+    "asked_partitions",
     "built_by_others",
     "first_partitions",
     "kind_of",
@@ -34,9 +36,10 @@ __all__ = [
     "kinds_of",
     "left_behind",
     "need_footers",
+    "need_rows",
 ]
 
-KINDS: Final[tuple[PartitionKind, ...]] = (FilesKind(), ColumnStatsKind(), PartitionStatsKind())
+KINDS: Final[tuple[PartitionKind, ...]] = (FilesKind(), ColumnStatsKind(), RecordIndexKind(), PartitionStatsKind())
 """Of which a table has one partition at most, in the order in which they are built."""
 _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KINDS}
 
@@ -99,9 +102,23 @@ def first_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]
     return tuple(kind.name for kind in KINDS if kind.is_first(config, settings))
 
 
+def asked_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]:
+    """Return the partitions that options ask for by name, so that a metadata table that lacks them gets them."""
+    return tuple(
+        kind.name
+        for kind in KINDS
+        if kind.enabled_by is not None and settings.has(kind.enabled_by) and kind.is_first(config, settings)
+    )
+
+
 def need_footers(partitions: Iterable[str]) -> bool:
     """Return whether a partition among some needs the statistics of files; of those with a definition none does."""
     return any(Need.FOOTERS in kind.needs for kind in kinds_of(partitions))
+
+
+def need_rows(partitions: Iterable[str]) -> bool:
+    """Return whether a partition among some needs the rows of file groups; of those with a definition none does."""
+    return any(Need.ROWS in kind.needs for kind in kinds_of(partitions))
 
 
 def _kind(partition: str, defined: Definitions) -> PartitionKind | None:

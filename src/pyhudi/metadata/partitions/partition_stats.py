@@ -58,7 +58,7 @@ class PartitionStatsKind:
         can_have = config.table_version >= _FROM and bool(config.partition_fields)
         return can_have and settings.get(COLUMN_STATS) and settings.get(PARTITION_STATS)
 
-    def groups(self, settings: Settings) -> int:
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, PARTITION_STATS_GROUPS)
 

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
+from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.commit import remove_instant_of
-from pyhudi.metadata.table.groups import first_records, write_base_files, write_empty_groups
+from pyhudi.metadata.table.groups import first_records, records_count, write_base_files, write_empty_groups
 from pyhudi.metadata.table.initialise import bootstrap_time
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
@@ -62,15 +63,16 @@ def open_groups(
 
 
 def fill_groups(
-    state: TableState, records: Sequence[MetadataRecords], time: InstantTime, settings: Settings
+    state: TableState, records: Sequence[Records], time: InstantTime, settings: Settings
 ) -> list[FilledGroups]:
     """Write the base files, which carry the time of the action that builds them.   Cost: writes what `records` hold."""
     own, defined = metadata_state(state), definitions_for(state, [one.partition for one in records])
     filled = []
-    for one in (as_defined(state, made) for made in records):
+    for made in records:
+        one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
         written = write_base_files(own, kind, one, groups_count=kind.groups(settings), time=time, settings=settings)
-        filled.append(FilledGroups(partition=kind.name, written=written, records_count=len(one.keys)))
+        filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
     return filled
 
 

@@ -18,13 +18,15 @@ from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
 from pyhudi.metadata.definitions import define_new_columns
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
+from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.records import FILES_FIELD, STATS_FIELD, MetadataRecords
+from pyhudi.metadata.spread_records import SpreadRecords
 from pyhudi.metadata.state import MetadataTable, complete_commit, metadata_state, open_metadata, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.agreement import CHECK_METADATA, require_told_files
 from pyhudi.metadata.table.compaction import finish_compaction, is_compaction_due
-from pyhudi.metadata.table.logs import BLOCK_BYTES, GroupLog, group_logs, write_logs
+from pyhudi.metadata.table.logs import BLOCK_BYTES, GroupLog, group_logs, spread_logs, write_logs
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -43,7 +45,7 @@ __all__ = [
     "remove_logs",
 ]
 
-RecordsOf = Callable[[TableState], Sequence[MetadataRecords]]
+RecordsOf = Callable[[TableState], Sequence[Records]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +94,17 @@ class MetadataCommit:
         table = open_metadata(state, timeline)
         version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
         logs: list[GroupLog] = []
-        records = self.records(state)
+        found = self.records(state)
+        records = [one for one in found if isinstance(one, MetadataRecords)]
         changed = [one for one in (as_defined(state, made) for made in records) if len(one.keys)]
-        table.read_file_groups(one.partition for one in changed)
+        spread = [one for one in found if isinstance(one, SpreadRecords) and one.tasks]
+        table.read_file_groups([*(one.partition for one in changed), *(one.partition for one in spread)])
         for one in changed:
             kind = kind_of(one.partition, table.definitions)
             groups_count = len(table.file_groups(one.partition))
             logs += group_logs(kind, one, groups_count, time=self.time, table_version=version, block_bytes=block_bytes)
+        for each in spread:
+            logs += spread_logs(table, each, self.time, revision, block_bytes)
         is_early = table.state.layout.timeline_layout > 1
         self._prepared = _Prepared(
             revision=revision,

@@ -13,13 +13,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+import pyarrow as pa
+
 from pyhudi.errors import CorruptData, PreconditionFailed
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice, LogFile
 from pyhudi.metadata.names import group_number
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.reader import slice_entries
-from pyhudi.metadata.records import encode_records
+from pyhudi.metadata.records import MetadataRecords, encode_records
 from pyhudi.metadata.state import MetadataTable, complete_commit, open_metadata, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.base_files import base_file, base_file_content
@@ -176,8 +178,9 @@ def _compact(
 ) -> WriteStat | None:
     """Write the base file of one file group; None where it has no records and no release would write one."""
     chosen, version = _slice(table, operation), table.state.config.table_version
-    records = kind_of(operation.partition, table.definitions).fold(table, slice_entries(table, chosen))
-    entries = encode_records(as_defined(table.owner, records), version)
+    folded = kind_of(operation.partition, table.definitions).fold(table, slice_entries(table, chosen))
+    is_plain = isinstance(folded, MetadataRecords)
+    entries: pa.Table = encode_records(as_defined(table.owner, folded), version) if is_plain else folded
     if not entries.num_rows and version < _EMPTY_FILES:
         return None
     content = base_file_content(entries, version, settings.get(BLOCK_BYTES))

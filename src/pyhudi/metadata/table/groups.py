@@ -5,6 +5,8 @@ Start at `write_empty_groups`.
 Spec: format/metadata-table 3.2, 3.5.
 """
 
+from functools import partial
+
 import pyarrow as pa
 
 from pyhudi.env import Env
@@ -12,16 +14,18 @@ from pyhudi.filegroup.listing import at_once, encode_partition_metadata
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA
 from pyhudi.formats.properties import java_date
-from pyhudi.metadata.partitions.api import PartitionKind, file_group
-from pyhudi.metadata.records import MetadataRecords, encode_records
+from pyhudi.metadata.partitions.api import PartitionKind, Records, file_group
+from pyhudi.metadata.records import encode_records
+from pyhudi.metadata.spread_records import GroupContent, SpreadRecords, write_groups
 from pyhudi.metadata.table.base_files import base_file, base_file_content
 from pyhudi.metadata.table.logs import BLOCK_BYTES, EMPTY_GROUP, empty_group_log
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
-__all__ = ["first_records", "write_base_files", "write_empty_groups"]
+__all__ = ["first_records", "records_count", "write_base_files", "write_empty_groups"]
 
 
 def write_empty_groups(own: TableState, kind: PartitionKind, groups_count: int, time: InstantTime, env: Env) -> None:
@@ -36,14 +40,16 @@ def write_empty_groups(own: TableState, kind: PartitionKind, groups_count: int, 
 def write_base_files(
     own: TableState,
     kind: PartitionKind,
-    records: MetadataRecords,
+    records: Records,
     *,
     groups_count: int,
     time: InstantTime,
     settings: Settings,
 ) -> tuple[WriteStat, ...]:
-    """Write a base file for each file group that has records."""
+    """Write a base file for each file group that has records; tasks write those that they make."""
     version = own.config.table_version
+    if isinstance(records, SpreadRecords):
+        return _spread_base_files(own, kind, records, groups_count, time, settings.get(BLOCK_BYTES))
     entries = encode_records(records, version)
     places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
     contents: dict[str, bytes] = {}
@@ -56,6 +62,11 @@ def write_base_files(
         stats.append(_base_stat(file, part.num_rows))
     at_once(lambda path: own.storage.put(path, contents[path]), list(contents))
     return tuple(stats)
+
+
+def records_count(records: Records) -> int:
+    """Return how many records there are; of those that tasks make, roughly."""
+    return records.count if isinstance(records, SpreadRecords) else len(records.keys)
 
 
 def first_records(own: TableState, kind: PartitionKind, written: tuple[WriteStat, ...]) -> CommitMetadata:
@@ -74,6 +85,32 @@ def _empty_log(kind: PartitionKind, group: int, time: InstantTime) -> LogFile:
         suffix="",
         size_bytes=0,
     )
+
+
+def _spread_base_files(
+    own: TableState,
+    kind: PartitionKind,
+    records: SpreadRecords,
+    groups_count: int,
+    time: InstantTime,
+    block_bytes: int,
+) -> tuple[WriteStat, ...]:
+    paths = tuple(base_file(file_group(kind, group), time, f"{group}-0-0", 0).path for group in range(groups_count))
+    version = own.config.table_version
+    write = partial(_write_base_file, storage=own.storage, paths=paths, table_version=version, block_bytes=block_bytes)
+    rows = write_groups(records, groups_count, write).to_pylist()  # a row a file, never one a record
+    files = [base_file(file_group(kind, row["group"]), time, f"{row['group']}-0-0", row["size_bytes"]) for row in rows]
+    return tuple(_base_stat(file, row["records_count"]) for file, row in zip(files, rows, strict=True))
+
+
+def _write_base_file(
+    content: GroupContent, *, storage: Storage, paths: tuple[str, ...], table_version: int, block_bytes: int
+) -> tuple[int, None]:
+    """Write one file group's base file. A task."""
+    entries = pa.table({"key": content.keys, "value": content.values})
+    data = base_file_content(entries, table_version, block_bytes)
+    storage.put(paths[content.group], data)
+    return len(data), None
 
 
 def _base_stat(file: BaseFile, rows_count: int) -> WriteStat:

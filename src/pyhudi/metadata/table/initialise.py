@@ -18,13 +18,13 @@ from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
-from pyhudi.metadata.partitions.api import PartitionKind, Stored, TaskRunner
+from pyhudi.metadata.partitions.api import PartitionKind, Records, Stored, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import footers_of_files
-from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers
+from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers, need_rows
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_properties, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
-from pyhudi.metadata.table.groups import first_records, write_base_files, write_empty_groups
+from pyhudi.metadata.table.groups import first_records, records_count, write_base_files, write_empty_groups
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
@@ -47,7 +47,7 @@ def initialise(
     state: TableState,
     timeline: Timeline,
     completion_time: InstantTime,
-    records: Sequence[MetadataRecords],
+    records: Sequence[Records],
     settings: Settings,
 ) -> TableState:
     """Build partitions and name them in the table's properties; returns the table as it is then.
@@ -63,7 +63,8 @@ def initialise(
     if not has_properties(own.storage):
         create_state(own.storage, state.env, metadata_properties(state.config))
     defined = definitions_for(state, [one.partition for one in records])
-    for one in (as_defined(state, made) for made in records):
+    for made in records:
+        one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         own.storage.delete_tree(one.partition)
         time = bootstrap_time(own, timeline)
         kind = kind_of(one.partition, defined)
@@ -84,9 +85,10 @@ def stored_records(
     *,
     settings: Settings,
     run: TaskRunner,
+    tell_rows: TellRows,
     partitions: Sequence[str],
     known: pa.Table | None = None,
-) -> list[MetadataRecords]:
+) -> list[Records]:
     """List the table: its partitions and the files that completed instants have written, and their statistics.
 
     The records are those of some partitions of the metadata table, in the order in which these are built. `schema` is
@@ -108,6 +110,7 @@ def stored_records(
         files=measured,
         settings=settings,
         run=run,
+        rows=tell_rows() if need_rows(partitions) else None,
     )
     return [kind.build(stored) for kind in kinds_of(partitions, definitions_for(state, partitions))]
 
@@ -157,7 +160,7 @@ def _build(
     state: TableState,
     own: TableState,
     kind: PartitionKind,
-    records: MetadataRecords,
+    records: Records,
     *,
     time: InstantTime,
     completion_time: InstantTime,
@@ -166,7 +169,7 @@ def _build(
     """Write one partition's file groups, by a delta commit."""
     instant = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
     instant = request_commit(own, instant, None)
-    groups_count = kind.groups(settings)
+    groups_count = kind.groups(settings, records_count(records))
     write_empty_groups(own, kind, groups_count, time, state.env)
     written = write_base_files(own, kind, records, groups_count=groups_count, time=time, settings=settings)
     complete_commit(own, instant, first_records(own, kind, written), completion_time)

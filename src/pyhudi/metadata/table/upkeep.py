@@ -9,17 +9,17 @@ Spec: format/metadata-table 1.3.
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
-from pyhudi.metadata.definitions import define_column_stats, drop_definitions
-from pyhudi.metadata.names import is_by_definition
-from pyhudi.metadata.partitions.api import TaskRunner
+from pyhudi.metadata.definitions import define_column_stats, define_record_index, drop_definitions
+from pyhudi.metadata.names import MetadataPartition, is_by_definition
+from pyhudi.metadata.partitions.api import Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import stats_columns
-from pyhudi.metadata.partitions.kinds import built_by_others, first_partitions, kinds_of, left_behind
-from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.partitions.kinds import asked_partitions, built_by_others, first_partitions, kinds_of, left_behind
 from pyhudi.metadata.state import has_other_layout, open_metadata
 from pyhudi.metadata.table.compaction import finish_compaction
 from pyhudi.metadata.table.initialise import initialise, stored_records, stored_stats
@@ -39,6 +39,7 @@ __all__ = [
     "building_refusals",
     "define_statistics",
     "has_upkeep",
+    "keeping_partitions",
     "known_schema",
     "known_stats",
     "prepare_metadata_table",
@@ -67,7 +68,7 @@ def has_upkeep(state: TableState, settings: Settings) -> bool:
     if not settings.get(METADATA_TABLE):
         return any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
     if state.config.metadata_partitions:
-        return bool(left_behind(state)) or has_other_layout(state)
+        return bool(left_behind(state) or _missing(state, settings)) or has_other_layout(state)
     return settings.has(METADATA_TABLE)
 
 
@@ -90,7 +91,7 @@ def read_ahead(state: TableState, settings: Settings, run: TaskRunner) -> pa.Tab
     is_built = not state.config.metadata_partitions or has_other_layout(state)
     if not is_built or not settings.get(METADATA_TABLE):
         return None
-    return known_stats(state, _keeping_statistics(state, settings), run)
+    return known_stats(state, keeping_partitions(state, settings), run)
 
 
 def known_stats(state: TableState, settings: Settings, run: TaskRunner) -> pa.Table | None:
@@ -108,12 +109,14 @@ def prepare_metadata_table(
     *,
     settings: Settings,
     run: TaskRunner,
+    tell_rows: TellRows,
     known: pa.Table | None = None,
     had: Collection[str] = (),
 ) -> TableState:
-    """Drop the metadata table, or what of it is not kept up; or build it. Returns the table as it is then.
+    """Drop the metadata table, or what of it is not kept up; or build it, or what of it is asked for and missing.
 
-    One of another layout is built anew, with what it had; `had` are indexes that are built, too, as they are defined.
+    Returns the table as it is then. One of another layout is built anew, with what it had; `had` are indexes that are
+    built, too, as they are defined.
 
     `known` are statistics that were read ahead.
 
@@ -126,18 +129,23 @@ def prepare_metadata_table(
     behind = left_behind(state)
     if behind:
         state = _without(state, behind, settings)
-        if not has_other_layout(state):
+    build = partial(stored_records, state, timeline, run=run, tell_rows=tell_rows, known=known)
+    if state.config.metadata_partitions and not has_other_layout(state):
+        missing = _missing(state, settings)
+        if not missing:
             return state
-    schema, settings = known_schema(state, timeline), _keeping_statistics(state, settings)
+        found = build(known_schema(state, timeline), settings=settings, partitions=missing)
+        return rebuild_partitions(state, timeline, completion_time, found, settings)
+    schema, settings = known_schema(state, timeline), keeping_partitions(state, settings)
     wanted = (*first_partitions(state.config, settings), *filter(is_by_definition, had))
-    records = stored_records(state, timeline, schema, settings=settings, run=run, partitions=wanted, known=known)
+    records = build(schema, settings=settings, partitions=wanted)
     state = _of_same_layout(state)
     define_statistics(state, map(_partition, records), schema, settings)
     return initialise(state, timeline, completion_time, records, settings)
 
 
-def _keeping_statistics(state: TableState, settings: Settings) -> Settings:
-    """Return options by which a metadata table that is built anew has the statistics that it had."""
+def keeping_partitions(state: TableState, settings: Settings) -> Settings:
+    """Return options by which a metadata table that is built anew has the partitions that it had."""
     options = [kind.enabled_by for kind in kinds_of(state.config.metadata_partitions)]
     had = {one.key: "true" for one in options if one is not None}
     return settings.over(Settings(had))
@@ -161,19 +169,29 @@ def records_to_build(
     *,
     settings: Settings,
     run: TaskRunner,
+    tell_rows: TellRows,
     known: pa.Table | None,
     wanted: Collection[str],
-) -> list[MetadataRecords]:
+) -> list[Records]:
     """Return the records of partitions that are going to be built, from what is stored.   Cost: as `stored_records`."""
     schema = known_schema(state, timeline)
-    return stored_records(state, timeline, schema, settings=settings, run=run, partitions=tuple(wanted), known=known)
+    return stored_records(
+        state,
+        timeline,
+        schema,
+        settings=settings,
+        run=run,
+        tell_rows=tell_rows,
+        partitions=tuple(wanted),
+        known=known,
+    )
 
 
 def rebuild_partitions(
     state: TableState,
     timeline: Timeline,
     completion_time: InstantTime,
-    records: Sequence[MetadataRecords],
+    records: Sequence[Records],
     settings: Settings,
 ) -> TableState:
     """Build partitions of a metadata table anew; others stay as they are. Returns the table as it is then.
@@ -204,12 +222,26 @@ def _settle_compaction(state: TableState, timeline: Timeline, completion_time: I
 
 
 def define_statistics(state: TableState, partitions: Iterable[str], schema: str | None, settings: Settings) -> None:
-    """Write which columns have statistics, where those are built.   Locks: the table lock is held."""
-    if state.layout.has_completion_times and any(one.is_defined for one in kinds_of(partitions)):
+    """Write which columns have statistics, and that there is a record index, where those are built.
+
+    Locks: the table lock is held.
+    """
+    built = {*partitions}
+    if not state.layout.has_completion_times:
+        return
+    if MetadataPartition.COLUMN_STATS in built:
         define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
+    if MetadataPartition.RECORD_INDEX in built:
+        define_record_index(state, is_partitioned=False)
 
 
-def _partition(records: MetadataRecords) -> str:
+def _missing(state: TableState, settings: Settings) -> list[str]:
+    """Name the partitions that options ask for and the metadata table does not have."""
+    has = {*state.config.partitions_kept_up}
+    return [name for name in asked_partitions(state.config, settings) if name not in has]
+
+
+def _partition(records: Records) -> str:
     return records.partition
 
 

@@ -163,7 +163,7 @@ def clean_table(call: ServiceCall, *, is_dry_run: bool = False, is_only_planned:
     if is_dry_run:
         plan = plan_service(call, Cleaning())
         return _result((), [] if plan is None else [plan])
-    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
+    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine))
     if is_only_planned:
         scheduled = schedule_service(call, Cleaning())
         runs: Iterable[ServiceRun[CleanPlan]] = () if scheduled is None else (scheduled,)

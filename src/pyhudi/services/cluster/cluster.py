@@ -21,8 +21,7 @@ from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.writer import FileTask, WriteStatus
 from pyhudi.kernels.curves import Curve
-from pyhudi.metadata.partitions.changes import records_of_commit
-from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.options import MOST, Settings, between, option
 from pyhudi.queries.display import facts_html
@@ -41,6 +40,7 @@ from pyhudi.services.compact.plan import waits
 from pyhudi.services.compact.planned_slices import slices_of_plan
 from pyhudi.services.metadata_table import keep_metadata_table
 from pyhudi.services.service import ServiceCall, ServiceRun, plan_service, run_or_planned, run_service, schedule_service
+from pyhudi.services.service_records import service_records
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
 from pyhudi.tasks.cluster import ClusteringTask, RowOrder, cluster_slices
@@ -138,7 +138,7 @@ class Clustered:
     """The table's columns as commits carry them."""
     partitions: tuple[str, ...] = ()
     """What the table's metadata table had then."""
-    records: Sequence[MetadataRecords] | None = field(default=None, repr=False)
+    records: Sequence[Records] | None = field(default=None, repr=False)
     """What changes in it; None: not known any more."""
 
     @property
@@ -216,7 +216,7 @@ class Clustering:
         Cost:   what reading the slices costs, and writing their rows; with an order, the rows of a group in memory.
         Raises: CorruptData where a file of the plan is gone; as reading and writing files.
         """
-        call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
+        call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine))
         timeline = load_timeline(call.state)
         gone = _superseded(call, timeline, instant, plan)
         groups = [group for group in plan.groups if not gone.keys() & _inputs(group)]
@@ -231,7 +231,7 @@ class Clustering:
             (groups[at], tuple(status for _, found in same for status in found))
             for at, same in groupby(by_group, key=lambda pair: pair[0])
         )
-        return _with_records(call, Clustered(written=written, schema=schema))
+        return _with_records(call, Clustered(written=written, schema=schema), instant.requested_time)
 
     def commit(
         self, call: ServiceCall, instant: Instant, plan: ClusteringPlan, done: Clustered
@@ -252,7 +252,7 @@ class Clustering:
         metadata = done.metadata
         reconcile(call.state, instant.requested_time, metadata)
         newest = newest_time(timeline)
-        records = partial(_records, done=done, call=call)
+        records = partial(_records, done=done, call=call, time=instant.requested_time)
         publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
         return lambda nonce: encode_commit(metadata, call.state.layout.timeline_layout, nonce)
 
@@ -392,17 +392,17 @@ def _withdraw(call: ServiceCall, instant: Instant, gone: Mapping[FileGroupId, In
     )
 
 
-def _with_records(call: ServiceCall, done: Clustered) -> Clustered:
+def _with_records(call: ServiceCall, done: Clustered, time: InstantTime) -> Clustered:
     """Find what changes in the metadata table.   Cost: the footer of each base file, in tasks."""
-    records = records_of_commit(call.state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
+    records = service_records(call, call.state, done.metadata, time)
     return replace(done, partitions=call.state.config.partitions_kept_up, records=records)
 
 
-def _records(state: TableState, *, done: Clustered, call: ServiceCall) -> Sequence[MetadataRecords]:
+def _records(state: TableState, *, done: Clustered, call: ServiceCall, time: InstantTime) -> Sequence[Records]:
     """Return what changes in the metadata table; made anew where it has other partitions by now."""
     if done.records is not None and state.config.partitions_kept_up == done.partitions:
         return done.records
-    return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
+    return service_records(call, state, done.metadata, time)
 
 
 def _result(instants: Iterable[str], plans: Sequence[ClusteringPlan]) -> ClusteringResult:

@@ -15,8 +15,7 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, WriteSpec
-from pyhudi.metadata.partitions.changes import records_of_commit
-from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.queries.committed_files import visible_instants
 from pyhudi.queries.display import facts_html
@@ -27,6 +26,7 @@ from pyhudi.services.compact.planned_slices import slices_of_plan
 from pyhudi.services.compact.strategy import Metric
 from pyhudi.services.metadata_table import keep_metadata_table
 from pyhudi.services.service import Service, ServiceCall, ServiceRun, plan_service, run_service, schedule_service
+from pyhudi.services.service_records import service_records
 from pyhudi.state.merging import require_merge_rules
 from pyhudi.state.model import TableState
 from pyhudi.tasks.compact import SliceTask
@@ -96,7 +96,7 @@ class Compacted:
     metadata: CommitMetadata
     partitions: tuple[str, ...]
     """What the table's metadata table had then."""
-    records: Sequence[MetadataRecords] | None
+    records: Sequence[Records] | None
     """What changes in it; None: not known any more."""
 
 
@@ -105,6 +105,7 @@ class CompactionRun:
     """A plan about to be run."""
 
     call: ServiceCall
+    time: InstantTime
     plan: Operations
     """What is left of it: others may have replaced or compacted file groups since."""
     tasks: tuple[SliceTask, ...]
@@ -123,7 +124,7 @@ def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> Compac
     Cost:   two listings of each partition.
     Raises: CorruptData where a file of the plan is gone; NotBuilt for merge rules that are not built.
     """
-    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine.run))
+    call = replace(call, state=keep_metadata_table(call.state, call.settings, call.engine))
     timeline = load_timeline(call.state)
     gone = find_superseded(call.state, timeline, call.settings, instant, _footprint(instant, plan))
     numbered = [(at, one) for at, one in enumerate(plan) if operation_group(one) not in gone]
@@ -133,7 +134,15 @@ def planned_run(call: ServiceCall, instant: Instant, plan: Operations) -> Compac
     tokens = [write_token(at, 0) for at, _ in numbered]
     tasks = tuple(SliceTask(slice=one, write_token=token) for one, token in zip(found, tokens, strict=True))
     remove_of_others(call.state, instant.requested_time, [one.file for one in tasks])
-    return CompactionRun(call=call, plan=left, tasks=tasks, reads=reads, writes=writes, schema=schema)
+    return CompactionRun(
+        call=call,
+        time=instant.requested_time,
+        plan=left,
+        tasks=tasks,
+        reads=reads,
+        writes=writes,
+        schema=schema,
+    )
 
 
 def remove_of_others(state: TableState, time: InstantTime, files: Iterable[FileTask]) -> None:
@@ -158,7 +167,7 @@ def compacted_files(
     """Return what a commit of these files says.   Cost: the footer of each base file, in tasks."""
     call, extra = run.call, {"schema": run.schema}
     metadata = CommitMetadata(operation=operation, stats=stats, extra=extra, compacted=True)
-    records = records_of_commit(call.state, metadata=metadata, settings=call.settings, run=call.engine.run)
+    records = service_records(call, call.state, metadata, run.time)
     return Compacted(metadata=metadata, partitions=call.state.config.partitions_kept_up, records=records)
 
 
@@ -179,7 +188,7 @@ def commit_compacted(
     done = _without(done, gone)
     reconcile(call.state, instant.requested_time, done.metadata)
     newest = newest_time(timeline)
-    records = partial(_records, done=done, call=call)
+    records = partial(_records, done=done, call=call, time=instant.requested_time)
     publish_changes(call.state, instant.requested_time, records, call.settings, lambda: call.times.issue(newest))
     return lambda nonce: encode_commit(done.metadata, call.state.layout.timeline_layout, nonce)
 
@@ -268,11 +277,11 @@ def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) ->
     return reads, writes, commit_schema(call.state.config, schema)
 
 
-def _records(state: TableState, *, done: Compacted, call: ServiceCall) -> Sequence[MetadataRecords]:
+def _records(state: TableState, *, done: Compacted, call: ServiceCall, time: InstantTime) -> Sequence[Records]:
     """Return what changes in the metadata table; made anew where it has other partitions by now."""
     if done.records is not None and state.config.partitions_kept_up == done.partitions:
         return done.records
-    return records_of_commit(state, metadata=done.metadata, settings=call.settings, run=call.engine.run)
+    return service_records(call, state, done.metadata, time)
 
 
 def _result(instants: Iterable[str], plans: Sequence[Operations]) -> CompactionResult:

@@ -73,7 +73,7 @@ def _delete(call: ProcedureCall) -> Rows:
 
 def _kept(call: ProcedureCall, state: TableState, *, is_wanted: bool) -> str:
     settings = settings_of(state.config, call.options({_ENABLED: is_wanted}))
-    keep_metadata_table(state, settings, LocalEngine(state.storage).run)
+    keep_metadata_table(state, settings, LocalEngine(state.storage))
     if lists_files(open_state(state.storage, state.env).config.metadata_partitions) != is_wanted:
         raise InvalidInput("the table's metadata table stays as it is; see table.options()", key=_ENABLED)
     return _place(state)

@@ -1,0 +1,114 @@
+"""Which keys an action brought to a file group, and which it took away: by the rows that readers see before and after.
+
+Runs in tasks, one file group each. Counts of the action say what need not be looked at. Start at `changed_keys`.
+"""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_scan import blocks_to_merge
+from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.slice_keys import may_delete, rows_with_keys, stored_rows
+from pyhudi.kernels.merge import MergeSpec
+from pyhudi.metadata.partitions.api import SliceChange
+from pyhudi.schema.meta_fields import COMMIT_TIME
+from pyhudi.storage.api import Storage
+
+__all__ = ["changed_keys", "keys_of_slice"]
+
+_NONE = pa.array([], pa.string())
+_ONLY_KEYS = pa.schema([])
+
+
+def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> tuple[pa.Array, pa.Array]:
+    """Find the keys that have a row now and had none, and those that had one and have none.
+
+    Where rows are written to a base file, keys that had a row may be among the first.
+
+    Shape: distinct keys, distinct keys.
+    Cost:  nothing where the action counts neither; the key columns of both slices, and the commit times of the new one;
+           of a log that is put on a slice its keys, and those of the slice around them.
+    """
+    before, after = change.before, change.after
+    if after is None:
+        return _NONE, keys_of_slice(before, storage=storage, reads=reads)
+    if before is None:
+        return keys_of_slice(after, storage=storage, reads=reads), _NONE
+    logs = tuple(log for log in after.logs if log not in before.logs)
+    if after.base == before.base:
+        return _by_logs(change, logs, storage, reads)
+    if before.logs or after.logs:
+        return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
+    if not change.inserts_count and not change.deletes_count:
+        return _NONE, _NONE
+    if change.deletes_count:
+        return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
+    return _new_rows(change, storage, reads), _NONE
+
+
+def keys_of_slice(one: FileSlice | None, *, storage: Storage, reads: SliceSpec) -> pa.Array:
+    """Return the distinct keys that a slice has rows of; none where there is no slice."""
+    if one is None:
+        return _NONE
+    return pc.unique(rows_with_keys(one, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
+
+
+def _difference(had: pa.Array, after: FileSlice, storage: Storage, reads: SliceSpec) -> tuple[pa.Array, pa.Array]:
+    has = keys_of_slice(after, storage=storage, reads=reads)
+    return _without(has, had), _without(had, has)
+
+
+def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
+    return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+def _new_rows(change: SliceChange, storage: Storage, reads: SliceSpec) -> pa.Array:
+    """Return the keys of rows of this action that the base file before it has not."""
+    before, after = change.before, change.after
+    assert before is not None, "a base file follows another"
+    assert after is not None, "a base file follows another"
+    if not reads.layout.has_meta_values:
+        return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)[0]
+    times = pa.schema([(COMMIT_TIME, pa.string())])
+    rows = rows_with_keys(after, storage=storage, spec=reads, stored=times)
+    ours = pc.unique(rows.filter(pc.equal(rows.column(COMMIT_TIME), change.instant)).column(0))
+    known = rows_with_keys(before, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0)
+    return _without(ours, known.filter(pc.is_in(known, value_set=ours)))
+
+
+def _by_logs(
+    change: SliceChange, logs: tuple[LogFile, ...], storage: Storage, reads: SliceSpec
+) -> tuple[pa.Array, pa.Array]:
+    """Find what the rows and deletes of new logs make of their keys: a delete may lose, and so may a row."""
+    before, after = change.before, change.after
+    assert before is not None, "logs lie on a slice"
+    assert after is not None, "logs lie on a slice"
+    if not logs:
+        return _NONE, _NONE
+    ours = replace(after, base=None, logs=logs)
+    brings_only_rows = not change.deletes_count and not may_delete(ours, storage=storage, spec=reads)
+    if brings_only_rows and not change.inserts_count and not may_delete(before, storage=storage, spec=reads):
+        return _NONE, _NONE
+    keys = _keys_of_logs(ours, storage, reads)
+    had, has = (
+        pc.unique(stored_rows(one, keys=keys, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
+        for one in (before, after)
+    )
+    return _without(has, had), _without(had, has)
+
+
+def _keys_of_logs(ours: FileSlice, storage: Storage, reads: SliceSpec) -> pa.Array:
+    layout = reads.layout
+    wanted = ReadSpec(
+        schema=pa.schema([field for field in layout.file_schema if field.name in reads.key_columns]),
+        key_spec=layout.key_spec,
+        merge=MergeSpec(),
+        has_meta_values=layout.has_meta_values,
+    )
+    blocks = blocks_to_merge(storage, ours.logs, reads.counts, reads.instants.committed_bytes)
+    found = [chunk for block in blocks for chunk in read_changes(block, wanted).keys.chunks]
+    return pc.unique(pa.chunked_array(found, pa.string()))

@@ -1,0 +1,59 @@
+"""Where the rows of keys are, as the record index says. Start at `read_places`; `places_of_entries` runs in tasks, too.
+
+Spec: format/metadata-table 5.4, 8.6.
+"""
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyhudi.formats.avro_rows import decode_rows
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.reader import Entries, Wanted, read_entries
+from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.state import MetadataTable
+
+__all__ = ["PLACES", "RECORD_FIELD", "decode_places", "places_of_entries", "read_places"]
+
+RECORD_FIELD: Final = "recordIndexMetadata"
+PLACES: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
+_AS_TEXT: Final = 1
+
+
+def read_places(table: MetadataTable, keys: pa.Array | None = None) -> pa.Table:
+    """Read the places of keys, or of all keys; a key without a row has none.
+
+    Shape:  PLACES, sorted by key.
+    Cost:   of the shards that can have a key the blocks that may, and their logs.
+    Raises: CorruptData.
+    """
+    entries = read_entries(table, MetadataPartition.RECORD_INDEX, Wanted(keys=keys))
+    return places_of_entries(entries, table.state.config.table_version)
+
+
+def places_of_entries(entries: Entries, table_version: int) -> pa.Table:
+    """Decode the newest entry of each key: each distinct place once.   Shape: PLACES, sorted by key."""
+    newest = entries.newest(table_version)
+    places = decode_places(newest.column("value").combine_chunks(), table_version)
+    return pa.table([newest.column("key").cast(pa.string()), *places.columns], schema=PLACES)
+
+
+def decode_places(values: pa.Array, table_version: int) -> pa.Table:
+    """Decode records, each distinct one once.   Shape: n binary -> n rows of PLACES without keys."""
+    encoded = values.dictionary_encode()
+    schema = record_schema(table_version, has_meta_fields=True)
+    told = decode_rows(encoded.dictionary, schema, columns=[RECORD_FIELD]).column(0).to_pylist()  # a row a place
+    partitions = pa.array([one["partitionName"] for one in told], pa.string())
+    file_ids = pa.array(map(_file_id, told), pa.string())
+    columns = [one.take(encoded.indices) for one in (partitions, file_ids)]
+    return pa.table(columns, names=PLACES.names[1:])
+
+
+def _file_id(place: Mapping[str, Any]) -> str:
+    if place["fileIdEncoding"] == _AS_TEXT:
+        return str(place["fileId"])
+    halves = (place[name].to_bytes(8, "big", signed=True) for name in ("fileIdHighBits", "fileIdLowBits"))
+    whole, number = str(uuid.UUID(bytes=b"".join(halves))), place["fileIndex"]
+    return whole if number < 0 else f"{whole}-{number}"

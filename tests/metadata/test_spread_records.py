@@ -1,0 +1,66 @@
+"""Records that tasks tell are brought together by file group, each key once."""
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import DuplicateKeys
+from pyhudi.metadata import spread_records
+from pyhudi.metadata.names import group_of_keys
+from pyhudi.metadata.spread_records import TOLD, SpreadRecords, write_groups
+from pyhudi.storage.memory import MemoryStorage
+
+
+def tell(task):
+    yield pa.table([list(task), list(task.values())], schema=TOLD)
+
+
+def records(*tasks, **said):
+    engine = LocalEngine(MemoryStorage(), threads=2)
+    values = pa.array([b"one", b"two"])
+    count = sum(map(len, tasks))
+    return SpreadRecords(
+        partition="p", engine=engine, tell=tell, tasks=tasks, values=values, count=count, place=group_of_keys, **said
+    )
+
+
+def written(given, groups=3):
+    """Return what each file group was given."""
+    found = {}
+
+    def write(content):
+        found[content.group] = (
+            dict(zip(content.keys.to_pylist(), content.values.to_pylist(), strict=True)),
+            content.deleted.to_pylist(),
+            content.moved.to_pylist(),
+        )
+        return 7, b"content"
+
+    rows = write_groups(given, groups, write)
+    assert rows["group"].to_pylist() == sorted(found)
+    assert rows["records_count"].to_pylist() == [len(found[group][0]) for group in sorted(found)]
+    return found
+
+
+@pytest.mark.parametrize("rows_at_once", [2, 1000])
+def test_keys_meet_in_their_file_group_whatever_task_told_them(rows_at_once, monkeypatch):
+    monkeypatch.setattr(spread_records, "_PASS_ROWS", rows_at_once)
+    found = written(records({"a": 0, "b": 1, "c": None}, {"d": 0, "b": None, "e": None}))
+    assert {key: value for keys, *_ in found.values() for key, value in keys.items()} == {
+        b"a": b"one",
+        b"b": b"two",
+        b"d": b"one",
+    }
+    assert sorted(key for _, deleted, _ in found.values() for key in deleted) == ["c", "e"]
+    assert [key for *_, moved in found.values() for key in moved] == ["b"]
+    for group, (keys, deleted, _) in found.items():
+        told = pa.array([*(key.decode() for key in keys), *deleted])
+        assert set(group_of_keys(told, 3).tolist()) == {group}
+
+
+def test_a_key_with_two_records_is_refused_where_there_is_one_place_for_it():
+    twice = {"a": 0}, {"a": 1}
+    assert written(records(*twice), 1) == {0: ({b"a": b"one"}, [], [])}
+    with pytest.raises(DuplicateKeys, match="two file groups"):
+        written(records(*twice, refuses_two=True), 1)
+    assert written(records({"a": 0}, {"a": 0}, refuses_two=True), 1) == {0: ({b"a": b"one"}, [], [])}
