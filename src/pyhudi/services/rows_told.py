@@ -120,6 +120,7 @@ def _change(
     files = [_file(group, stat) for stat in written]
     base = next((one for one in files if isinstance(one, BaseFile)), None)
     logs = [one for one in files if isinstance(one, LogFile)]
+    before = None if before is None else _without(before, {one.name for one in logs})
     if base is not None:
         after = FileSlice(group=group, base_instant=instant, base=base)
     else:
@@ -133,6 +134,12 @@ def _change(
         inserts_count=sum(stat.num_inserts or 0 for stat in written),
         deletes_count=sum(stat.num_deletes or 0 for stat in written) + (_MANY if group in gone else 0),
     )
+
+
+def _without(one: FileSlice, names: Collection[str]) -> FileSlice | None:
+    """Leave logs of the action out: where names do not tell their commits, a listing of storage has them already."""
+    logs = tuple(log for log in one.logs if log.name not in names)
+    return replace(one, logs=logs) if logs or one.base is not None else None
 
 
 def _as_new(one: FileSlice, count: int) -> SliceChange:
