@@ -3,25 +3,48 @@
 Runs in tasks, one file group each. Counts of the action say what need not be looked at. Start at `changed_keys`.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
-from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.filegroup.model import FileGroupId, FileSlice, LogFile
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import may_delete, rows_with_keys, stored_rows
 from pyhudi.kernels.merge import MergeSpec
-from pyhudi.metadata.partitions.api import SliceChange
 from pyhudi.schema.meta_fields import COMMIT_TIME
 from pyhudi.storage.api import Storage
+from pyhudi.timeline.instant import InstantTime
 
-__all__ = ["changed_keys", "keys_of_slice"]
+__all__ = ["SliceChange", "changed_keys", "keys_of_slice"]
 
 _NONE = pa.array([], pa.string())
 _ONLY_KEYS = pa.schema([])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceChange:
+    """One file group before and after an action, as readers see its rows."""
+
+    before: FileSlice | None
+    """None: it is new."""
+    after: FileSlice | None
+    """None: it is replaced, and its rows are gone or lie elsewhere."""
+    instant: InstantTime
+    """Of the action that wrote what is new."""
+    inserts_count: int
+    """Rows of new keys, at least where it is 0. Units: rows."""
+    deletes_count: int
+    """Rows that went, at least where it is 0. Units: rows."""
+
+    @property
+    def group(self) -> FileGroupId:
+        """Return the file group."""
+        one = self.after or self.before
+        assert one is not None, "a change is of a file group"
+        return one.group
 
 
 def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> tuple[pa.Array, pa.Array]:

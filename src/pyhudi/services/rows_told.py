@@ -19,8 +19,9 @@ from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, Log
 from pyhudi.filegroup.names import parse_file
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.formats.parquet import read_footer
+from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.partitions.api import RowsTold, SliceChange
+from pyhudi.metadata.partitions.api import RowsTold
 from pyhudi.options import Settings
 from pyhudi.queries.committed_files import CHECK_FILES, visible_instants
 from pyhudi.queries.key_encoding import stored_key_encoding

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
-from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
+from pyhudi.filegroup.model import FileGroupId, FileId, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.spread_records import SpreadRecords
@@ -26,7 +27,6 @@ from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Option, Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
-from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.view import Timeline
 
@@ -39,7 +39,6 @@ __all__ = [
     "PartitionKind",
     "Records",
     "RowsTold",
-    "SliceChange",
     "Stored",
     "TaskRunner",
     "TellRows",
@@ -62,29 +61,6 @@ class Need(StrEnum):
     """Statistics of the columns of each file that was written."""
     ROWS = "rows"
     """The rows of file groups before and after, which tasks read: see `RowsTold`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceChange:
-    """One file group before and after an action, as readers see its rows."""
-
-    before: FileSlice | None
-    """None: it is new."""
-    after: FileSlice | None
-    """None: it is replaced, and its rows are gone or lie elsewhere."""
-    instant: InstantTime
-    """Of the action that wrote what is new."""
-    inserts_count: int
-    """Rows of new keys, at least where it is 0. Units: rows."""
-    deletes_count: int
-    """Rows that went, at least where it is 0. Units: rows."""
-
-    @property
-    def group(self) -> FileGroupId:
-        """Return the file group."""
-        one = self.after or self.before
-        assert one is not None, "a change is of a file group"
-        return one.group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.metadata.changed_keys import changed_keys
+from pyhudi.metadata.changed_keys import SliceChange, changed_keys
 from pyhudi.metadata.names import MetadataPartition, RecordKind, group_of_keys
 from pyhudi.metadata.partitions.api import (
     Clean,
@@ -29,7 +29,6 @@ from pyhudi.metadata.partitions.api import (
     FilesTold,
     Need,
     RowsTold,
-    SliceChange,
     Stored,
 )
 from pyhudi.metadata.reader import Entries

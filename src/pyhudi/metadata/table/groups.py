@@ -49,7 +49,9 @@ def write_base_files(
     """Write a base file for each file group that has records; tasks write those that they make."""
     version = own.config.table_version
     if isinstance(records, SpreadRecords):
-        return _spread_base_files(own, kind, records, groups_count, time, settings.get(BLOCK_BYTES))
+        return _spread_base_files(
+            own, kind, records, groups_count=groups_count, time=time, block_bytes=settings.get(BLOCK_BYTES)
+        )
     entries = encode_records(records, version)
     places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
     contents: dict[str, bytes] = {}
@@ -91,6 +93,7 @@ def _spread_base_files(
     own: TableState,
     kind: PartitionKind,
     records: SpreadRecords,
+    *,
     groups_count: int,
     time: InstantTime,
     block_bytes: int,
