@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import BASE_ROW, IS_MOVED, KEY, Attempt
+from pyhudi.engine.routing import bucket_runs
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import stored_rows

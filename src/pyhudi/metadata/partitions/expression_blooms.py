@@ -84,7 +84,7 @@ class ExpressionBloomKind:
         """Return that it is only built when it is asked for."""
         return False
 
-    def groups(self, settings: Settings) -> int:
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return what the options say."""
         return asked_groups(settings, EXPRESSION_GROUPS)
 
