@@ -44,8 +44,8 @@ def test_rows_that_fit_into_a_file_anyway_are_not_looked_at(table, monkeypatch):
         raise AssertionError("rows were encoded for nothing")
 
     monkeypatch.setattr("pyhudi.commit.sizing.stored_row_bytes", fail)
-    table.insert(rows_of(100), options=SIZES)
-    assert table.count() == 100
+    table.insert(rows_of(90), options=SIZES)
+    assert table.count() == 90
 
 
 def test_keys_to_delete_tell_no_size(table):

@@ -16,6 +16,7 @@ __all__ = ["known_row_bytes", "sizing_of"]
 
 _HISTORY: Final = 5
 _MOST_GROWTH: Final = 2.0
+_TINY_BYTES: Final = 1 << 20
 
 
 def sizing_of(write: WriteContext) -> Sizing:
@@ -31,6 +32,7 @@ def sizing_of(write: WriteContext) -> Sizing:
         small_files_count=settings.get(SMALL_FILES_COUNT),
         record_bytes=known_row_bytes(write) or _sampled_bytes(write),
         growth=math.inf if settings.has(SMALL_FILES_COUNT) else _MOST_GROWTH,
+        tiny_bytes=_TINY_BYTES,
     )
 
 

@@ -46,7 +46,7 @@ SMALL_FILES_COUNT: Final = option(
     "hoodie.merge.small.file.group.candidates.limit",
     1,
     "Merge-on-read: how many small base files of a partition, without logs, are written anew to take new rows. Where it"
-    " is not given, it is one at most, and none that is more than twice as large as the rows that it would take.",
+    " is not given, it is one at most, and none of more than a megabyte that is twice as large as the rows it would take.",
     parse=between(0, MOST),
 )
 RECORD_SIZE: Final = option(
@@ -85,6 +85,8 @@ class Sizing:
     """What one record takes on average in this table."""
     growth: float = math.inf
     """How many times as large as the new rows a small file may be that is written anew for them alone."""
+    tiny_bytes: int = 0
+    """A file of so many is always written anew, which costs no more than another one beside it."""
 
     def rows_that_fit(self, used_bytes: int) -> int:
         """Return how many more rows a file of this size may take."""
@@ -357,7 +359,7 @@ def _worth_growing(small: Sequence[FileSlice], rows: int, sizing: Sizing) -> lis
     The others stay, beside a new file that the next rows find: what is written is in proportion to what comes, and the
     files of a partition differ in size, so that they are few.
     """
-    most_bytes = rows * sizing.record_bytes * sizing.growth
+    most_bytes = max(rows * sizing.record_bytes * sizing.growth, sizing.tiny_bytes)
     return [one for one in small if _base_bytes(one) <= most_bytes]
 
 
