@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder
 
+import pyhudi
 from pyhudi.actions.bulk_insert import SortMode
 from pyhudi.errors import HudiError, InvalidInput
 
@@ -197,3 +198,13 @@ def test_a_stream_is_sorted_as_the_mode_says(spools, mode):
     for before, after in itertools.pairwise(spans):
         is_next = before["_hoodie_partition_path"] == after["_hoodie_partition_path"]
         assert not is_next or before["uuid_max"] < after["uuid_min"]
+
+
+def test_a_stream_makes_a_table(tmp_path, spools):
+    said = {"record_key": ["uuid"], "partition_by": ["city"], "ordering": ["ts"], "name": "trips"}
+    for ts in (1, 2):
+        pyhudi.write_table(str(tmp_path / "t"), batches(ts=ts), options=OPTIONS, **said)
+    assert spools
+    rows = read(pyhudi.open_table(str(tmp_path / "t")), "uuid", "ts")
+    assert len(rows["uuid"].unique()) == rows.num_rows == ROWS
+    assert set(rows["ts"].to_pylist()) == {2}

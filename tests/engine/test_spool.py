@@ -77,6 +77,7 @@ def test_rows_placed_in_order_are_read_where_they_are(frame):
     assert set(first[BUCKET].to_pylist()) == {1}
     assert second[BUCKET].to_pylist() == [0] * half + [2] * len(oslo)
     assert set(second[TASK].to_pylist()) == {1}
+    assert engine.collect(routed).equals(pa.concat_tables([first, second]))
 
 
 @pytest.mark.parametrize("placing", [Placing.BY_KEY, Placing.IN_ORDER_OF_KEYS])

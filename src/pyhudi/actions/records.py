@@ -17,7 +17,7 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION, Engine, Frame, RowsMemory
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import HudiError, InvalidInput, KeyMissing, SchemaMismatch
 from pyhudi.filegroup.merge_memory import SPILL_DIRECTORY
-from pyhudi.options import between, option
+from pyhudi.options import Settings, between, option
 from pyhudi.predicate import column
 from pyhudi.queries.given_keys import keys_as_stored
 from pyhudi.queries.key_encoding import stored_key_encoding
@@ -66,13 +66,21 @@ def take_records(call: WriteCall, records: Any, *, is_as_it_is: bool = False) ->
     return call.engine.frame(rows, None if is_as_it_is else memory)
 
 
-def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str]) -> Frame:  # noqa: ANN401 - anything Arrow
+def rows_for_new_table(engine: Engine, records: Any, fields: Collection[str], settings: Settings) -> Frame:  # noqa: ANN401 - anything Arrow
     """Make a frame of rows that a table is to be made for; `fields` are its key, partition and ordering fields.
 
     A pandas frame's index becomes a column only if it is one of the fields.
     """
-    given = _listed(records)
-    return engine.frame(rows_of_dicts(given) if _are_dicts(given) else _arrow_rows(given, lambda: fields))
+    memory, given = _memory_of(settings), _begun(records)
+    if isinstance(given, _Batches):
+        return engine.frame(given.reader(), memory)
+    given = _listed(given)
+    return engine.frame(rows_of_dicts(given) if _are_dicts(given) else _arrow_rows(given, lambda: fields), memory)
+
+
+def _memory_of(settings: Settings) -> RowsMemory:
+    """Read how much memory rows may take.   Raises: InvalidInput for too little."""
+    return RowsMemory(max_bytes=settings.get(WRITE_MEMORY), spill_directory=settings.get(SPILL_DIRECTORY))
 
 
 def columns_of_new_table(schema: pa.Schema, record_key: Collection[str]) -> pa.Schema:

@@ -46,7 +46,7 @@ SMALL_FILES_COUNT: Final = option(
     "hoodie.merge.small.file.group.candidates.limit",
     1,
     "Merge-on-read: how many small base files of a partition, without logs, are written anew to take new rows. Where it"
-    " is not given, it is one at most, and none of more than a megabyte that is twice as large as the rows it would take.",
+    " is not given, it is one at most, and none of more than a megabyte that is twice as large as the rows.",
     parse=between(0, MOST),
 )
 RECORD_SIZE: Final = option(

@@ -63,7 +63,7 @@ _BATCH_ROWS = 128 * 1024
 _SAMPLE_RUNS = 16
 _log = logging.getLogger("pyhudi.engine")
 
-AnyFrame: TypeAlias = LocalFrame | StreamedFrame | SpooledFrame
+AnyFrame: TypeAlias = LocalFrame | StreamedFrame | SpooledFrame | RoutedSpool
 GivenFrame = TypeVar("GivenFrame", LocalFrame, StreamedFrame)
 """What a caller gave: in memory, or a stream."""
 

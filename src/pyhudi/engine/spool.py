@@ -184,6 +184,11 @@ class RoutedSpool:
         """Count the tasks."""
         return max(self.task_of_bucket, default=-1) + 1
 
+    def resident(self) -> LocalFrame:
+        """Return all rows in memory."""
+        batches = (batch for number in range(self.tasks_count) for batch in self.task(number))
+        return LocalFrame.of(pa.Table.from_batches(batches, schema=self.schema))
+
     def task(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task, by BUCKET and ORDER."""
         mine = sorted((one for one in self.parts if self.task_of_bucket[one.bucket] == number), key=_bucket_of)

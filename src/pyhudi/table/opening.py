@@ -169,7 +169,7 @@ def write_table(
         require_same_arguments(asdict(arguments), table.config)
     else:
         engine = engine_for(records, storage)
-        records = rows_for_new_table(engine, records, arguments.fields | _fields(settings))
+        records = rows_for_new_table(engine, records, arguments.fields | _fields(settings), settings)
         columns = columns_of_new_table(engine.schema(records), arguments.key_fields(settings))
         table = Table(plan_table(storage, world, columns, settings, arguments))
     if mode == "append":
