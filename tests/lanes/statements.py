@@ -192,11 +192,9 @@ STEPS: tuple[Step, ...] = (
 
 def run_statements(spark: Any, path: str, kind: str, lacks: Sequence[str] = ()) -> int:
     """Run all steps on a table of type `cow` or `mor`, and return how many there were."""
-    done = 0
+    steps = [step for step in STEPS if not step.needs & set(lacks)]
     known = {"path": path, "kind": kind}
-    for step in STEPS:
-        if step.needs & set(lacks):
-            continue
+    for step in steps:
         if step.setting is not None:
             spark.conf.set(step.text, step.setting)
             continue
@@ -206,8 +204,7 @@ def run_statements(spark: Any, path: str, kind: str, lacks: Sequence[str] = ()) 
         for name, value in known.items():
             text = text.replace("{" + name + "}", value)
         check(spark, step, text)
-        done += 1
-    return done
+    return len(steps)
 
 
 def check(spark: Any, step: Step, text: str) -> None:
