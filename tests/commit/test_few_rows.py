@@ -5,6 +5,7 @@ from tests.building import TINY_FILTERS, TRIPS, trip
 from tests.spark.building import SparkTableBuilder
 
 from pyhudi.commit.few_rows import DRIVER_WRITE_BYTES
+from pyhudi.errors import InvalidInput
 
 pytestmark = pytest.mark.spark
 
@@ -60,3 +61,23 @@ def test_logs_count_among_the_bytes_that_a_write_may_read(spark, tmp_path):
     options = {**buckets, DRIVER_WRITE_BYTES.key: log.size_bytes}
     assert jobs_of(spark, lambda: table.upsert(builder.rows([trip("a1", "a", ts=2)]), options=options)) > 2
     assert builder.rows_of(table, "uuid", "ts") == [("a1", 2)]
+
+
+def test_few_files_are_rewritten_by_the_driver_and_many_by_tasks(builder, spark):
+    table = builder.create(TRIPS)
+    table.upsert([trip("a1", "a"), trip("b1", "b"), trip("b2", "b")], options=TINY_FILTERS)
+    many = {**TINY_FILTERS, DRIVER_WRITE_BYTES.key: 1}
+
+    def update(options):
+        assert table.update(set={"fare": "fare + 1"}, where="city = 'b'", options=options, spark=spark).updated == 2
+
+    assert jobs_of(spark, lambda: update(TINY_FILTERS)) == 0
+    assert jobs_of(spark, lambda: update(many)) > 0
+    assert jobs_of(spark, lambda: table.delete(where="fare = 1", options=many, spark=spark)) > 0
+    assert builder.rows_of(table, "uuid", "fare") == [("b1", 3.0), ("b2", 3.0)]
+    assert jobs_of(spark, lambda: table.delete(keys=["b1"], options=many, spark=spark)) > 0
+    assert builder.rows_of(table, "uuid") == [("b2",)]
+    with pytest.raises(InvalidInput, match="session"):
+        table.delete([trip("b2", "b")], spark=spark)
+    with pytest.raises(InvalidInput, match="SparkSession"):
+        table.update(set={"fare": "1.0"}, spark="local")

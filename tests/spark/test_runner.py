@@ -1,9 +1,14 @@
 """Every statement about a Hudi table, on one session; what each one means is tried in `tests/statements`."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 import pyhudi
 import pyhudi.spark
+from pyhudi.actions import rewrite
+from pyhudi.actions.rewrite import _rewrite_file
 from pyhudi.errors import ExpressionError, NotBuilt, StatementError, TableExists
 
 COLUMNS = "id string, rider string, fare double, ts bigint, city string"
@@ -67,6 +72,25 @@ def test_rows_are_changed_by_each_statement(trips):
     assert counts(trips.sql(by_query)) == (1, 0, 0)
     assert trips.sql("TRUNCATE TABLE trips").collect() == []
     assert counts(trips.sql("DELETE FROM trips")) == (0, 0, 0)
+
+
+def recorded(task, **how):
+    """Rewrite a file, and leave the number of the process that does it."""
+    Path(how["storage"].url.removeprefix("file://"), f"process-{os.getpid()}").touch()
+    return _rewrite_file(task, **how)
+
+
+def test_stored_rows_are_rewritten_by_tasks(trips, tmp_path, monkeypatch):
+    monkeypatch.setattr(rewrite, "_rewrite_file", recorded)
+    trips.sql(f"CREATE TABLE apart LIKE trips LOCATION '{tmp_path}/apart'")
+    trips.sql("INSERT INTO apart SELECT id, rider, fare, ts, city FROM trips")
+    assert counts(trips.sql("UPDATE apart SET fare = fare * 2 WHERE city = 'oslo'")) == (2, 0, 0)
+    assert counts(trips.sql("DELETE FROM apart WHERE fare = 2.5")) == (0, 1, 0)
+    assert fares(trips, "apart") == {"a": 3.0, "c": 7.0}
+    assert counts(trips.sql("DELETE FROM apart")) == (0, 2, 0)
+    processes = {path.name for path in (tmp_path / "apart").glob("process-*")}
+    assert processes
+    assert f"process-{os.getpid()}" not in processes
 
 
 def test_rows_are_inserted_in_each_way(trips):

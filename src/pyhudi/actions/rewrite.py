@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyhudi.commit.begin import WriteContext, begin_write
 from pyhudi.commit.call import WriteCall, WriteResult
+from pyhudi.commit.few_rows import with_few_files_here
 from pyhudi.commit.finish import finish
 from pyhudi.commit.planned import PlannedWrite, planned
 from pyhudi.commit.restart import restarting
@@ -72,8 +73,9 @@ def update_where(
 
 @restarting
 def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> WriteResult | PlannedWrite:
-    with begin_write(call, None, operation, check=partial(_check, call, change)) as write:
-        slices = _candidates(write, change)
+    with begin_write(call, None, operation, check=partial(_check, call, change)) as begun:
+        slices = _candidates(begun, change)
+        write = with_few_files_here(begun, slices)
         told = values_in_paths(call.state.config, write.schema, sorted({one.group.partition for one in slices}))
         change = replace(change, path_values=told)
         spec = call.spec(write.time, write.schema)

@@ -12,13 +12,14 @@ from pyhudi.commit.begin import WriteContext
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.options import between, option
 
-__all__ = ["DRIVER_WRITE_BYTES", "bring_few_rows"]
+__all__ = ["DRIVER_WRITE_BYTES", "bring_few_rows", "with_few_files_here"]
 
 DRIVER_WRITE_BYTES: Final = option(
     "pyhudi.spark.driver.write.bytes",
     134_217_728,
-    "Spark: a write whose rows, and all base files of their partitions, take no more is done by the driver itself. "
-    "Bytes; 0: never, for a driver that is far from the table or has little memory.",
+    "Spark: a write whose rows, and all base files of their partitions, take no more is done by the driver itself; so "
+    "is an update or delete by a condition, where all files that it may concern take no more. Bytes; 0: never, for a "
+    "driver that is far from the table or has little memory.",
     parse=between(0, 2**63 - 1),
 )
 
@@ -34,10 +35,22 @@ def bring_few_rows(write: WriteContext, slices: Sequence[FileSlice] | None = Non
     if call.is_dry_run or rows.size_bytes is None:
         return write
     touched = write.slices if slices is None else slices
-    files = (file for one in touched for file in (one.base, *one.logs) if file is not None)
-    files_bytes = sum(file.size_bytes for file in files)
-    if rows.size_bytes + files_bytes > call.settings.get(DRIVER_WRITE_BYTES):
+    if rows.size_bytes + _size_bytes(touched) > call.settings.get(DRIVER_WRITE_BYTES):
         return write
     with write.phases.step("bring rows"):
         engine, rows = call.engine.bring(rows)
     return replace(write, call=replace(call, engine=engine), rows=rows)
+
+
+def with_few_files_here(write: WriteContext, slices: Sequence[FileSlice]) -> WriteContext:
+    """Return a write without rows that is done in this process, if the files that it may read and rewrite are few."""
+    call = write.call
+    if call.is_dry_run or _size_bytes(slices) > call.settings.get(DRIVER_WRITE_BYTES):
+        return write
+    engine = call.engine.here()
+    return write if engine is None else replace(write, call=replace(call, engine=engine))
+
+
+def _size_bytes(slices: Sequence[FileSlice]) -> int:
+    files = (file for one in slices for file in (one.base, *one.logs) if file is not None)
+    return sum(file.size_bytes for file in files)

@@ -260,6 +260,10 @@ class Engine(Protocol):
         """Bring whole rows to this process; return the engine that works on them here, and them."""
         ...
 
+    def here(self) -> "Engine | None":
+        """Return the engine of this process, for work on few files; None where this may be far from the table."""
+        ...
+
     def scan_keys(
         self,
         files: Sequence[ScanFile],

@@ -235,6 +235,10 @@ class LocalEngine:
         """Return the rows, which are here."""
         return self, rows
 
+    def here(self) -> "LocalEngine":
+        """Return this engine."""
+        return self
+
     def scan_keys(
         self,
         files: Sequence[ScanFile],

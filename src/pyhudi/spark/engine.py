@@ -277,6 +277,16 @@ class SparkEngine:
         self._check_workers()
         return self._local, KeyedRows(frame=LocalFrame.of(self.collect(rows.frame)), counts=rows.counts)
 
+    def here(self) -> LocalEngine | None:
+        """Return the driver's own engine; None for a Connect client, which may be far from the table.
+
+        Raises: PathNotShared, WorkerMismatch, as `bring`.
+        """
+        if is_connect(self._spark):
+            return None
+        self._check_workers()
+        return self._local
+
     def scan_keys(
         self,
         files: Sequence[ScanFile],

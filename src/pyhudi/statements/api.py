@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyhudi.table import Table
 
-__all__ = ["Catalog", "CopyRunner", "Entry", "Finder", "ProcedureRunner", "Runner", "SessionRunner"]
+__all__ = ["Catalog", "CopyRunner", "Entry", "Finder", "ProcedureRunner", "Runner", "SessionRunner", "session_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class Entry:
     is_managed: bool = False
     """Whether the catalog chose the location, so that dropping the table deletes its files."""
     comment: str | None = None
+    is_read_optimized: bool = False
+    """Whether reads by this name leave logs out: the entry `trips_ro` that Apache Hudi's sync makes beside `trips`."""
 
 
 class Catalog(Protocol):
@@ -165,6 +167,11 @@ class SessionRunner(Protocol):
     def session(self) -> Any:  # noqa: ANN401 - a session of Spark, whose types stay in the Spark room
         """Return the session."""
         ...
+
+
+def session_of(runner: object) -> Any:  # noqa: ANN401 - a session of Spark
+    """Return the session in which a surface's work is done; None for one that works in this process."""
+    return runner.session if isinstance(runner, SessionRunner) else None
 
 
 @runtime_checkable

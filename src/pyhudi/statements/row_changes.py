@@ -1,8 +1,9 @@
 """Run UPDATE and DELETE.
 
-Where the grammar of `pyhudi.predicate` has all expressions, the table's own verb does the work. Where it has not, the
-surface computes the keys of the rows that the statement means, and the new values, and a merge or a delete by keys
-applies them; a commit that comes between the two makes the statement begin again. Start at `update`.
+Where the grammar of `pyhudi.predicate` has all expressions, the table's own verb does the work, in the tasks of the
+surface's session if it has one. Where it has not, the surface computes the keys of the rows that the statement means,
+and the new values, and a merge or a delete by keys applies them; a commit that comes between the two makes the
+statement begin again. Start at `update`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyhudi.errors import StatementError
 from pyhudi.predicate import Expression
 from pyhudi.predicate.model import Column, literal
-from pyhudi.statements.api import Runner
+from pyhudi.statements.api import Runner, session_of
 from pyhudi.statements.model import Delete, Piece, TableName, Update
 from pyhudi.statements.outdated import begun_again
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
@@ -42,7 +43,7 @@ def update(statement: Update, runner: Runner) -> "WriteResult":
         if expression is not None:
             known[column] = expression
     if len(known) == len(values) and (where is None) == (statement.where is None):
-        return target.table.update(set=known, where=where, options=options)
+        return target.table.update(set=known, where=where, options=options, spark=session_of(runner))
     rows = _computed(statement, target, values, runner)
     on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in target.row_columns)
     changed = {column: Column(parts=("s", _NEW + column)) for column in values}
@@ -59,10 +60,10 @@ def delete(statement: Delete, runner: Runner) -> "WriteResult":
     target = target_of(runner, statement.table)
     options = _options(runner, target)
     if statement.where is None:
-        return target.table.delete(where="true", options=options)
+        return target.table.delete(where="true", options=options, spark=session_of(runner))
     where = _scope(target, statement.table, statement.alias, runner).resolve(statement.where)
     if where is not None:
-        return target.table.delete(where=where, options=options)
+        return target.table.delete(where=where, options=options, spark=session_of(runner))
     columns = [_own(statement, name, runner) for name in target.row_columns]
     rows = _selected(statement, columns, statement.where, runner)
     return target.unchanged.delete(rows, options=options)

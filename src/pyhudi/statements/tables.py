@@ -17,7 +17,7 @@ from pyhudi.options import current_key
 from pyhudi.state.agreement import is_table_option
 from pyhudi.state.config import FENCE_KEY, INDEX_KEYS, LOCK_KEYS, TableType
 from pyhudi.state.kept_options import may_be_kept
-from pyhudi.statements.api import Entry, Runner
+from pyhudi.statements.api import Entry, Runner, session_of
 from pyhudi.statements.model import (
     AddColumns,
     ChangeColumn,
@@ -123,7 +123,7 @@ def truncate_table(statement: TruncateTable, runner: Runner) -> None:
         _drop_stored(target, [statement.partition], runner, is_if_exists=False)
     else:
         options = _without_operation(options_of_writes(runner, target.entry))
-        target.table.delete(where="true", options=options)
+        target.table.delete(where="true", options=options, spark=session_of(runner))
 
 
 def drop_partitions(statement: DropPartitions, runner: Runner) -> None:

@@ -17,7 +17,7 @@ from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, ins
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.commit.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.commit.planned import PlannedWrite
-from pyhudi.engine.api import Engine, Frame, engine_for
+from pyhudi.engine.api import Engine, Frame, engine_for, engine_on
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput
 from pyhudi.predicate import Expression, to_expression, to_value
@@ -163,6 +163,7 @@ class WriteVerbs:
         *,
         keys: Iterable[Any] | None = None,
         where: Filter = None,
+        spark: object = None,
         **how: Unpack[Isolated],
     ) -> WriteResult: ...
     @overload
@@ -172,6 +173,7 @@ class WriteVerbs:
         *,
         keys: Iterable[Any] | None = None,
         where: Filter = None,
+        spark: object = None,
         **how: Unpack[IsolatedPlan],
     ) -> PlannedWrite: ...
     def delete(
@@ -184,6 +186,7 @@ class WriteVerbs:
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         isolation: Isolation | None = None,
+        spark: object = None,
     ) -> WriteResult | PlannedWrite:
         """Delete rows: those with these records' keys, those with these keys, or those for which a predicate is true.
 
@@ -198,6 +201,8 @@ class WriteVerbs:
             commit_metadata: entries of your own for the commit.
             isolation: with `serializable` the delete begins again where another commit changed what it has read, even
                 if the two changed different rows.
+            spark: a session that does the work of `where` or `keys`; else it is done in this process. Rows of a Spark
+                DataFrame bring theirs.
 
         Example:
             >>> trips.delete(where="fare < 8").deleted
@@ -212,11 +217,15 @@ class WriteVerbs:
             records, where = None, records
         if sum(given is not None for given in (records, keys, where)) != 1:
             raise InvalidInput("delete takes exactly one of records, keys and where")
+        if records is not None and spark is not None:
+            raise InvalidInput(
+                "a session does the work of where or keys; rows say themselves where they are", spark=spark
+            )
         if where is not None:
-            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation, spark=spark)
             return delete_where(call, _condition(where))
         if keys is not None:
-            call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+            call = self._call(options, dry_run, commit_metadata, isolation=isolation, spark=spark)
             return delete_keys(call, key_rows(call, keys), is_told=True)
         call, rows = self._call_with(records, options, dry_run, commit_metadata, isolation=isolation)
         return delete_keys(call, keyed_rows(call, rows))
@@ -347,9 +356,13 @@ class WriteVerbs:
         return add_columns(self._call(options, dry_run, commit_metadata), new_columns(columns))
 
     @overload
-    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[Isolated]) -> WriteResult: ...
+    def update(
+        self, *, set: Mapping[str, Any], where: Filter = None, spark: object = None, **how: Unpack[Isolated]
+    ) -> WriteResult: ...
     @overload
-    def update(self, *, set: Mapping[str, Any], where: Filter = None, **how: Unpack[IsolatedPlan]) -> PlannedWrite: ...
+    def update(
+        self, *, set: Mapping[str, Any], where: Filter = None, spark: object = None, **how: Unpack[IsolatedPlan]
+    ) -> PlannedWrite: ...
     def update(
         self,
         *,
@@ -359,6 +372,7 @@ class WriteVerbs:
         dry_run: bool = False,
         commit_metadata: Mapping[str, str] | None = None,
         isolation: Isolation | None = None,
+        spark: object = None,
     ) -> WriteResult | PlannedWrite:
         """Set columns in the rows for which a predicate is true.
 
@@ -369,6 +383,7 @@ class WriteVerbs:
             dry_run: return the plan and write nothing.
             commit_metadata: entries of your own for the commit.
             isolation: as in `delete`.
+            spark: a session that does the work; else it is done in this process.
 
         Example:
             >>> trips.update(set={"fare": "fare * 2", "ts": 3}, where="city = 'oslo'").updated
@@ -377,7 +392,7 @@ class WriteVerbs:
         Raises: InvalidInput, ExpressionError, Conflict, CommitUnknown.
         """
         require_operation(options, "upsert")
-        call = self._call(options, dry_run, commit_metadata, isolation=isolation)
+        call = self._call(options, dry_run, commit_metadata, isolation=isolation, spark=spark)
         changes = {name: to_value(value) for name, value in as_mapping("set", set).items()}
         return update_where(call, changes, None if where is None else _condition(where))
 
@@ -444,12 +459,13 @@ class WriteVerbs:
         *,
         isolation: Isolation | None = None,
         records: Records | None = None,
+        spark: object = None,
     ) -> WriteCall:
         given = with_argument(options, "isolation", isolation, ISOLATION.key)
         if not self._state.is_planned:
             self._state = open_state(self._state.storage, self._state.env)
         said = commit_entries(commit_metadata)
-        engine: Engine = engine_for(records, self._state.storage, progress_for(self._state.env))
+        engine = self._engine(records, spark)
         settings = settings_of(self._state.config, given, engine.session_options)
         return WriteCall(
             state=self._state,
@@ -460,6 +476,12 @@ class WriteVerbs:
             is_serializable=self._seen is not None or settings.get(ISOLATION) == "serializable",
             seen=self._seen,
         )
+
+    def _engine(self, records: Records | None, spark: object) -> Engine:
+        """Return the engine of a session, or the one that fits rows."""
+        if spark is not None:
+            return engine_on(spark, self._state.storage)
+        return engine_for(records, self._state.storage, progress_for(self._state.env))
 
 
 def _condition(where: Filter) -> Expression:

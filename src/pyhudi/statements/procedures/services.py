@@ -18,7 +18,7 @@ from pyhudi.services.compact.compact import Compaction
 from pyhudi.services.service import Service, run_service, service_call
 from pyhudi.state.config import TableType
 from pyhudi.state.kept_options import settings_of
-from pyhudi.statements.api import SessionRunner
+from pyhudi.statements.api import session_of
 from pyhudi.statements.procedures.model import (
     BOOLEAN,
     INT,
@@ -72,7 +72,7 @@ def _run_compaction(call: ProcedureCall) -> Rows:
     if operation == _SCHEDULE:
         done = list(table.compact(options=options, schedule=True).instants)
     elif times is None:
-        done = list(table.compact(options=options, spark=_session(call)).instants)
+        done = list(table.compact(options=options, spark=session_of(call.runner)).instants)
     else:
         done = _executed(call, table, Compaction(), options, times)
     return [row for row in compaction_rows(table.state) if row[0] in done]
@@ -93,7 +93,7 @@ def _run_clustering(call: ProcedureCall) -> Rows:
     if operation == _SCHEDULE:
         done = list(table.cluster(options=options, schedule=True).instants)
     elif times is None:
-        done = list(table.cluster(options=options, spark=_session(call)).instants)
+        done = list(table.cluster(options=options, spark=session_of(call.runner)).instants)
     else:
         done = _executed(call, table, Clustering(), options, times)
     rows = clustering_rows(table.state, has_partitions=call.switch("show_involved_partition"))
@@ -149,7 +149,7 @@ def _executed(
     call: ProcedureCall, table: Table, service: Service[Any, Any], options: Mapping[str, object], times: list[str]
 ) -> list[str]:
     """Run what is planned, and plan nothing."""
-    session = _session(call)
+    session = session_of(call.runner)
     engine = None if session is None else engine_on(session, table.state.storage)
     service_of = service_call(table.state, settings_of(table.config, options), engine)
     runs = run_service(service_of, service, is_planned_too=False, times=times)
@@ -225,16 +225,12 @@ def _truncate_table(call: ProcedureCall) -> Rows:
     if partitions:
         table.delete_partitions(partitions, options=call.options())
     else:
-        table.delete(where="true", options=call.options())
+        table.delete(where="true", options=call.options(), spark=session_of(call.runner))
     return [(_SUCCESS.upper(), int((env.monotonic_s() - began) * 1000))]
 
 
 def _paths(text: str) -> list[str]:
     return [path.strip() for path in text.split(",") if path.strip()]
-
-
-def _session(call: ProcedureCall) -> Any:  # noqa: ANN401 - a session of Spark
-    return call.runner.session if isinstance(call.runner, SessionRunner) else None
 
 
 _OPTIONS: Final = Parameter(name="options")
