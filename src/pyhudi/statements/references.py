@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
+from itertools import islice
 
 from pyhudi.statements.cursor import is_any_word, is_name
 from pyhudi.statements.relation_reader import (
@@ -43,6 +45,7 @@ _BEFORE_AN_OPERAND = frozenset(
 _QUERY = frozenset({"select", "with", "from", "table", "values"})
 _SURE_QUERY = frozenset({"select", "with", "values"})
 """Words that a query in parentheses begins with, and a list of columns does not."""
+_OPERATORS = frozenset({".", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%", "::", "||"})
 _BEHIND_SET_OPERATOR = frozenset({"all", "distinct", "by", "name"})
 
 
@@ -51,6 +54,7 @@ def is_query(text: str) -> bool:
     return _FIRST.match(text) is not None and _NAMES_TABLES.search(text) is not None
 
 
+@lru_cache(maxsize=64)
 def references(tokens: tuple[SqlToken, ...]) -> tuple[Reference, ...]:
     """Return every table and table function that a query reads, in the order of the text.
 
@@ -198,9 +202,12 @@ class _Scanner(RelationReader):
 
     def _step(self, frame: _Frame) -> None:
         token = self.next
-        is_keyword = token.kind is SqlKind.WORD and not (self.at and self.previous.is_mark("."))
-        if is_keyword and token.value in _WORDS:
-            _WORDS[token.value](self, frame)
+        if token.kind is not SqlKind.MARK:
+            is_keyword = token.kind is SqlKind.WORD and token.value in _WORDS
+            if is_keyword and not (self.at and self.previous.is_mark(".")):
+                _WORDS[token.value](self, frame)
+            else:
+                self._pass_on(frame)
         elif token.is_mark("(", "[", "{"):
             self._group(frame)
         elif token.is_mark(",") and frame.clause is _Clause.FROM:
@@ -208,11 +215,22 @@ class _Scanner(RelationReader):
         elif self.is_at_pipe:
             self._pipe(frame)
         else:
-            self._pass(frame)
+            self._pass_on(frame)
 
     def _pass(self, frame: _Frame) -> None:
         self.take()
         frame.is_start = False
+
+    def _pass_on(self, frame: _Frame) -> None:
+        """Go past a token, and past those behind it that begin and end nothing."""
+        frame.is_start = False
+        place = self.at + 1
+        for token in islice(self.tokens, place, None):
+            is_mark = token.kind is SqlKind.MARK
+            if token.kind is SqlKind.END or (token.value not in _OPERATORS if is_mark else token.value in _WORDS):
+                break
+            place += 1
+        self.at = min(place, len(self.tokens) - 1)
 
     def _group(self, frame: _Frame) -> None:
         before = self.previous if self.at else None

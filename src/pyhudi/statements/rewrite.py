@@ -95,6 +95,8 @@ def _shortened_columns(
 ) -> list[_Edit] | None:
     """Return edits that make `trips.fare` of `db.trips.fare`; None where that could be a column of another table."""
     labelled = [one for one in replaced if _has_label(one)]
+    if not labelled:
+        return []
     labels = {one.visible_name for one in labelled}
     edits: list[_Edit] = []
     for first, chain in _chains(tokens, [one.span for one in every]):
