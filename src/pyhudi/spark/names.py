@@ -35,6 +35,7 @@ FORMATS: Final = frozenset({"hudi", "org.apache.hudi"})
 MANAGED: Final = "pyhudi.managed"
 """The property of a table whose location the catalog chose: dropping it deletes the files."""
 
+_READ_OPTIMIZED: Final = "hoodie.query.as.ro.table"
 _SESSION_CATALOG: Final = "spark_catalog"
 _NAME: Final = re.compile(r"\w+", re.ASCII)
 """All that the session catalog takes as a name; it makes SHOW TABLE's pattern fit this name alone."""
@@ -74,6 +75,7 @@ class SparkCatalog:
         if facts.get("Provider", "").lower() not in FORMATS or not location:
             return None
         properties = dict(_read_properties(facts.get("Table Properties", "[]")))
+        said = {**properties, **dict(_read_properties(facts.get("Storage Properties", "[]")))}
         is_managed = properties.pop(MANAGED, "") == "true" or facts.get("Type") == "MANAGED"
         return Entry(
             name=TableName((shown.database, name.parts[-1]), name.place),
@@ -81,6 +83,7 @@ class SparkCatalog:
             properties=properties,
             is_managed=is_managed,
             comment=facts.get("Comment"),
+            is_read_optimized=said.get(_READ_OPTIMIZED, "").lower() == "true",
         )
 
     def exists(self, name: TableName) -> bool:
@@ -290,7 +293,8 @@ def _read_properties(shown: str) -> Iterator[tuple[str, str]]:
 
 
 def _said(entry: Entry) -> dict[str, str]:
-    return {**entry.properties, **({MANAGED: "true"} if entry.is_managed else {})}
+    marks = {MANAGED: entry.is_managed, _READ_OPTIMIZED: entry.is_read_optimized}
+    return {**entry.properties, **{key: "true" for key, is_set in marks.items() if is_set}}
 
 
 def _written(properties: Mapping[str, str]) -> str:

@@ -32,6 +32,7 @@ from pyhudi.state.creation import NAME
 from pyhudi.statements.api import Entry
 from pyhudi.statements.inserts import OVERWRITE_MODE
 from pyhudi.statements.model import CreateTable, Insert, Piece, Statement, TableName
+from pyhudi.statements.targets import options_of_reads
 from pyhudi.statements.verbs import run
 
 if TYPE_CHECKING:
@@ -85,11 +86,10 @@ def _read_table(spark: "SparkSession", text: str, options: Mapping[str, object])
     name = _name(text)
     if name is None:
         return None
-    location = name.path
-    if location is None:
-        entry = SparkRunner(spark).catalog.find(name)
-        location = None if entry is None else entry.location
-    return None if location is None else read(spark, location, options)
+    if name.path is not None:
+        return read(spark, name.path, options)
+    entry = SparkRunner(spark).catalog.find(name)
+    return None if entry is None else read(spark, entry.location, {**options, **options_of_reads(entry)})
 
 
 # --- the writer of version one

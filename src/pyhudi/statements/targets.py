@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyhudi.errors import StatementError, TableNotFound
 from pyhudi.queries.slices import table_schema
+from pyhudi.queries.source_options import QUERY_TYPE
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.state.agreement import is_table_option
 from pyhudi.statements.api import Entry, Runner
@@ -20,7 +21,7 @@ from pyhudi.timeline.view import Timeline
 if TYPE_CHECKING:
     from pyhudi.table import Table
 
-__all__ = ["Target", "entry_of", "options_of_writes", "require_distinct", "target_of"]
+__all__ = ["Target", "entry_of", "options_of_reads", "options_of_writes", "require_distinct", "target_of"]
 
 _OPTIONS: Final = ("hoodie.", "pyhudi.")
 _OWN: Final = ("pyhudi.managed", "pyhudi.path")
@@ -101,6 +102,11 @@ def entry_of(runner: Runner, name: TableName) -> Entry:
     if entry is None:
         raise TableNotFound("there is no Hudi table of this name", table=str(name), position=name.place)
     return entry
+
+
+def options_of_reads(entry: Entry) -> dict[str, str]:
+    """Return what a table's entry says of reads by its name; it wins over what a query says."""
+    return {QUERY_TYPE.key: "read_optimized"} if entry.is_read_optimized else {}
 
 
 def options_of_writes(runner: Runner, entry: Entry) -> dict[str, str]:
