@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from benchmarks import clustering, formats, growing, hudi, local, merge_on_read, metadata, spark, stream
+from benchmarks import clustering, formats, growing, hudi, local, merge_on_read, metadata, spark, sql, stream
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -11,6 +11,7 @@ WORKLOADS: dict[str, Workload] = {
     **formats.WORKLOADS,
     **growing.WORKLOADS,
     **spark.WORKLOADS,
+    **sql.WORKLOADS,
     **stream.WORKLOADS,
     **hudi.WORKLOADS,
 }
