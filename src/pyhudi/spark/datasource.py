@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pyhudi.filegroup.model import FileSlice
+    from pyhudi.predicate import Expression
     from pyhudi.queries.snapshot import ReadPlan
     from pyhudi.spark.gathered import GatheringStreamWriter, GatheringWriter
     from pyhudi.spark.stream_source import HudiStreamReader
+    from pyhudi.timeline.view import Timeline
 
-__all__ = ["HudiReader", "HudiSource"]
+__all__ = ["HudiReader", "HudiSource", "columns_in", "path_in", "planned"]
 
 PATH: Final = "pyhudi.path"
 """Metadata of the first column: the table's base path."""
@@ -59,20 +61,15 @@ class HudiSource(DataSource):
         from pyhudi.spark.types import to_spark
 
         is_entry = "location" in self.options
-        plan = _planned({"path": self.options["path"]} if is_entry else self.options)
+        plan = planned({"path": self.options["path"]} if is_entry else self.options)
         columns = to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
         columns.fields[0].metadata = {PATH: plan.state.storage.url}
         return columns
 
     def reader(self, schema: "StructType") -> "HudiReader":
-        """Return the reader; its schema is the table's, or the columns that the user asked for.
-
-        Spark gives it as its own; Sail as one of Arrow.
-        """
-        from pyhudi.spark.types import to_spark
-
-        columns = schema if hasattr(schema, "fieldNames") else to_spark(schema)
-        return HudiReader({**_path_in(columns), **self.options}, columns)
+        """Return the reader; its schema is the table's, or the columns that the user asked for."""
+        columns = columns_in(schema)
+        return HudiReader({**path_in(columns), **self.options}, columns)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "GatheringWriter":
         """Return what adds rows that say where they go, as `pyhudi.spark.into` makes them.
@@ -112,7 +109,7 @@ class HudiReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str], schema: "StructType") -> None:
         """Plan the read: tasks get the plan, not the options."""
-        plan = _planned(options)
+        plan = planned(options)
         self._plan = replace(plan, columns=tuple(schema.fieldNames()))
         self._schema = schema
 
@@ -134,7 +131,13 @@ class HudiReader(DataSourceReader):
             yield select_and_cast(batch, target)
 
 
-def _planned(options: Mapping[str, str]) -> "ReadPlan":
+def planned(
+    options: Mapping[str, str], predicate: "Expression | None" = None, timeline: "Timeline | None" = None
+) -> "ReadPlan":
+    """Plan the read of the table at the option `path`; a snapshot is that of `timeline`, where one is given.
+
+    Raises: InvalidInput, TableNotFound, OptionError, NotBuilt.
+    """
     from pyhudi.options import Settings, as_spelled
     from pyhudi.queries.source_options import plan_read
     from pyhudi.table import open_table
@@ -147,10 +150,17 @@ def _planned(options: Mapping[str, str]) -> "ReadPlan":
             " pyhudi.spark.install(spark)",
             paths=given.get("paths"),
         )
-    return plan_read(open_table(path).state, Settings.of(given))
+    return plan_read(open_table(path).state, Settings.of(given), predicate, timeline=timeline)
 
 
-def _path_in(schema: "StructType") -> dict[str, str]:
+def columns_in(schema: "StructType | pa.Schema") -> "StructType":
+    """Return the columns that an engine asks for: Spark gives them as its own, Sail as those of Arrow."""
+    from pyhudi.spark.types import to_spark
+
+    return schema if hasattr(schema, "fieldNames") else to_spark(schema)
+
+
+def path_in(schema: "StructType") -> dict[str, str]:
     """Return where a catalog table is, as an option; nothing for other columns."""
     path = schema.fields[0].metadata.get(PATH) if schema.fields else None
     return {"path": path} if isinstance(path, str) else {}

@@ -24,6 +24,7 @@ from pyhudi.spark.notes import (
     noting,
 )
 from pyhudi.spark.reading import read
+from pyhudi.spark.releases import HAS_PUSHED_FILTERS
 from pyhudi.spark.runner import answer, sql_of
 from pyhudi.spark.session import is_connect, require_pyspark, require_session
 from pyhudi.spark.stream_hooks import stream_hooks
@@ -56,6 +57,8 @@ def install(spark: "SparkSession") -> None:
     for owner, name, wrap in (*table_hooks(room), *stream_hooks(room)):
         _hook(owner, name, wrap)
     _hook(importlib.import_module(f"{room}.session").SparkSession, "sql", _asking)
+    if HAS_PUSHED_FILTERS:
+        importlib.import_module("pyhudi.spark.pushing").push_filters(spark)
 
 
 def sql(spark: "SparkSession", query: str) -> "DataFrame":

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HAS_DATA_SOURCES",
+    "HAS_PUSHED_FILTERS",
     "NESTED_TYPES",
     "SCANS_WIDENED",
+    "classic_frame_of_plan",
     "collect_arrow",
     "frame_of",
     "frame_of_plan",
@@ -43,6 +45,11 @@ HAS_DATA_SOURCES: bool = find_spec("pyspark.sql.datasource") is not None
 
 SCANS_WIDENED: bool = _HAS_ARROW
 """Since 4.0 Spark's scan reads numbers of a file as those of a wider column."""
+
+HAS_PUSHED_FILTERS: bool = HAS_DATA_SOURCES and hasattr(
+    importlib.import_module("pyspark.sql.datasource").DataSourceReader, "pushFilters"
+)
+"""Since 4.1 a data source in Python is told the filters of a query."""
 
 NESTED_TYPES: tuple[type[spark.DataType], ...] = (
     spark.ArrayType,
@@ -117,6 +124,16 @@ def placed_by_id(frame: DataFrame, partitions_count: int, place: Column) -> Data
     if not hasattr(DataFrame, "repartitionById"):
         return None
     return frame.repartitionById(partitions_count, place)
+
+
+def classic_frame_of_plan(session: SparkSession, plan: object) -> DataFrame:
+    """Return a frame of a classic session for a plan of the JVM, which is private to Spark."""
+    private: Any = session
+    sql = private._jvm.org.apache.spark.sql
+    maker = sql.classic.Dataset if _HAS_ARROW else sql.Dataset
+    frame: Any = DataFrame
+    made: DataFrame = frame(maker.ofRows(private._jsparkSession, plan), session)
+    return made
 
 
 def frame_of_plan(session: SparkSession, plan: object) -> DataFrame:

@@ -34,7 +34,7 @@ from pyhudi.statements.cursor import is_name
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlKind, SqlToken
 
-__all__ = ["columns_named", "fitting_condition", "is_alike", "pushed_condition"]
+__all__ = ["columns_named", "fitting_condition", "fitting_part", "is_alike", "pushed_condition"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BEFORE_A_STAR = frozenset({"select", "distinct", "all"})
@@ -68,8 +68,14 @@ def fitting_condition(condition: str, schema: pa.Schema) -> str | None:
 
     Raises: ExpressionError if the condition does not parse.
     """
-    terms = [term for term in conjuncts(parse(condition)) if _fits(term, schema)]
-    return to_sql(all_of(*terms)) if terms else None
+    fitting = fitting_part(parse(condition), schema)
+    return None if fitting is None else to_sql(fitting)
+
+
+def fitting_part(condition: Expression, schema: pa.Schema) -> Expression | None:
+    """Return what `fitting_condition` leaves of a condition that is parsed; None if nothing."""
+    terms = [term for term in conjuncts(condition) if _fits(term, schema)]
+    return all_of(*terms) if terms else None
 
 
 def columns_named(tokens: tuple[SqlToken, ...], reference: Reference) -> frozenset[str] | None:
