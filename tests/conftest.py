@@ -41,7 +41,12 @@ SETTINGS = {
 }
 
 
-ON_SPARK = ("tests/spark/", "tests/commit/test_few_rows.py", "tests/peers/test_judged_")
+ON_SPARK = (
+    "tests/spark/",
+    "tests/commit/test_few_rows.py",
+    "tests/docs/test_sql_examples.py",
+    "tests/peers/test_judged_",
+)
 """Where tests are that need the session, but for those that both engines share."""
 
 
