@@ -1,11 +1,13 @@
 import datetime
 
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 from tests.fixed_env import FixedEnv
 
 from pyhudi.errors import ExpressionError, InstantNotFound, InvalidInput
+from pyhudi.predicate import parse
+from pyhudi.queries.snapshot import narrowed
 from pyhudi.timeline.clock import parse_time
 
 OPTIONS = {**SMALL_FILES, **TINY_FILTERS}
@@ -189,3 +191,22 @@ def test_partitions_of_any_depth_and_dates_are_pruned(engine, version):
     assert found["uuid"].to_pylist() == ["sf2"]
     assert len(opened(faulty)) == 1
     assert engine.rows_of(table, "uuid", filter="ts is null") == [("osloNone",), ("sfNone",)]
+
+
+def test_a_plan_without_the_files_that_a_condition_excludes_filters_no_rows():
+    builder = TableBuilder("mor")
+    table = builder.create()
+    for number in range(4):
+        table.insert(
+            trips(trip(f"k{number}", ["sf", "oslo"][number % 2], fare=float(number))),
+            options={**OPTIONS, "hoodie.parquet.small.file.limit": 0},
+        )
+    plan = table.scan(["uuid"], filter="fare < 3").plan
+    left = narrowed(plan, parse("fare in (0.0, 2.0) and city = 'sf'"))
+    assert [one.group.partition for one in left.slices] == ["sf", "sf"]
+    assert (left.predicate, left.columns) == (plan.predicate, plan.columns)
+    assert len(narrowed(left, parse("fare = 2")).slices) == 1
+    assert narrowed(plan, parse("fare > 100")).slices == ()
+    table.upsert(trips(trip("k0", "sf", ts=9, fare=50.0)), options=OPTIONS)
+    with_logs = table.scan().plan
+    assert [one.group for one in narrowed(with_logs, parse("fare > 100")).slices] == [with_logs.merged[0].group]

@@ -36,7 +36,17 @@ from pyhudi.timeline.active import load_timeline, timeline_zone
 from pyhudi.timeline.clock import parse_query_time, parse_time
 from pyhudi.timeline.view import Timeline, as_of_requested, first_pending_write, latest_write, resolve_as_of
 
-__all__ = ["Moment", "ReadPlan", "count_rows", "pin", "pin_requested", "plan_snapshot", "run_read", "slice_reader"]
+__all__ = [
+    "Moment",
+    "ReadPlan",
+    "count_rows",
+    "narrowed",
+    "pin",
+    "pin_requested",
+    "plan_snapshot",
+    "run_read",
+    "slice_reader",
+]
 
 Moment = str | datetime | date
 """An instant's text, or wall time in the timeline's zone."""
@@ -202,6 +212,26 @@ def _plan(
         merging=merging_of(state, schema, timeline, settings) if any(one.logs for one in slices) else None,
         path_values=values_in_paths(state.config, schema, chosen.partitions),
     )
+
+
+def narrowed(plan: ReadPlan, condition: Expression) -> ReadPlan:
+    """Leave out the planned slices of which no row can fulfil a further condition; it is not applied to rows.
+
+    Only base files without logs are left out.
+
+    Cost: one listing of the planned partitions, and statistics of the columns that the condition names.
+    """
+    gone = _base_paths(plan, None) - _base_paths(plan, condition)
+    kept = tuple(one for one in plan.slices if one.logs or one.base is None or one.base.path not in gone)
+    return replace(plan, slices=kept)
+
+
+def _base_paths(plan: ReadPlan, condition: Expression | None) -> set[str]:
+    """Return the base files of the planned partitions that may hold a row for which a condition is true."""
+    index = file_index(plan.state, plan.timeline)
+    partitions = {one.group.partition for one in plan.slices}
+    chosen = choose_slices(index, plan.schema, condition, partitions=partitions)
+    return {one.base.path for one in as_file_slices(chosen.slices) if one.base is not None}
 
 
 def run_read(plan: ReadPlan, engine: Engine) -> Frame:

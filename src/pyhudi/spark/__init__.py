@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 from pyhudi.spark.session import set_worker_python
 
 if TYPE_CHECKING:
+    from pyhudi.spark.explaining import explain
     from pyhudi.spark.gathered import into
     from pyhudi.spark.hooks import install, sql, uninstall
-    from pyhudi.spark.reading import explain, read
+    from pyhudi.spark.reading import read
     from pyhudi.spark.streaming import streaming_sink
     from pyhudi.spark.writing import write
 
 __all__ = ["explain", "install", "into", "read", "sql", "streaming_sink", "uninstall", "write"]
 
 _HOMES = {
-    "explain": "reading",
+    "explain": "explaining",
     "install": "hooks",
     "into": "gathered",
     "read": "reading",

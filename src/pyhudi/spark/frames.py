@@ -11,7 +11,7 @@ from pyhudi.errors import InvalidInput, StatementError
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, parse
 from pyhudi.queries.slices import table_schema
-from pyhudi.queries.snapshot import pin, pin_requested
+from pyhudi.queries.snapshot import ReadPlan, pin, pin_requested
 from pyhudi.queries.source_options import COLUMNS, plan_read
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.spark.parameters import with_arguments
@@ -26,6 +26,7 @@ from pyhudi.statements.reader import TokenReader
 from pyhudi.statements.references import is_query, references
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.rewrite import Replacement, rewritten
+from pyhudi.statements.targets import options_of_reads
 from pyhudi.statements.tokens import SqlToken, tokenize_statement
 from pyhudi.table import open_table
 
@@ -50,6 +51,10 @@ class Framed:
     frames: Mapping[str, "DataFrame"]
     args: Mapping[str, Any] | Sequence[Any] | None
     """Arguments that are still to be given."""
+    plans: Mapping[str, ReadPlan]
+    """What is read of each frame that is a table, and no answer of a table function."""
+    joined: tuple[str, ...] = ()
+    """What joins left of tables, in words."""
 
 
 def framed(
@@ -76,8 +81,10 @@ def framed(
     if changed is None:
         return None
     reads = _Reads(spark, runner, tokens)
-    frames = {replacements[one].name: reads.frame(one, entry) for one, entry in found.items()}
-    return Framed(text=changed, frames=frames, args=left)
+    plans = {replacements[one].name: reads.plan(one, entry) for one, entry in found.items() if entry is not None}
+    frames = {name: frame_of_read(spark, plan) for name, plan in plans.items()}
+    answers = {replacements[one].name: reads.answer(one) for one, entry in found.items() if entry is None}
+    return Framed(text=changed, frames={**frames, **answers}, args=left, plans=plans)
 
 
 class _Reads:
@@ -88,10 +95,8 @@ class _Reads:
         self._session = session_options(spark)
         self._opened: dict[str, tuple[TableState, Timeline]] = {}
 
-    def frame(self, reference: Reference, entry: Entry | None) -> "DataFrame":
-        """Read a table, or what a table function gives."""
-        if entry is None:
-            return self._given(reference)
+    def plan(self, reference: Reference, entry: Entry) -> ReadPlan:
+        """Plan the read of a table."""
         state, timeline = self._opened_at(entry.location)
         options = dict(TokenReader(f"({reference.options.text})").properties()) if reference.options else {}
         if reference.as_of is not None:
@@ -100,9 +105,8 @@ class _Reads:
         columns = None if options else self._columns(reference, schema)
         if columns is not None:
             options[COLUMNS.key] = ",".join(columns)
-        settings = Settings.of(options, self._session)
-        plan = plan_read(state, settings, self._condition(reference, schema), timeline=timeline)
-        return frame_of_read(self._spark, plan)
+        settings = Settings.of({**options, **options_of_reads(entry)}, self._session)
+        return plan_read(state, settings, self._condition(reference, schema), timeline=timeline)
 
     def _opened_at(self, location: str) -> "tuple[TableState, Timeline]":
         """Return a table and the moment at which the query reads it."""
@@ -111,7 +115,8 @@ class _Reads:
             self._opened[location] = (state, pin(state, None))
         return self._opened[location]
 
-    def _given(self, reference: Reference) -> "DataFrame":
+    def answer(self, reference: Reference) -> "DataFrame":
+        """Read what a table function gives."""
         arguments = [self._runner.value(one.text, one.place) for one in reference.arguments or ()]
         answer = read_function(self._runner, reference.name.parts[0], arguments)
         if isinstance(answer, TableRead):

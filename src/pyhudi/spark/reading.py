@@ -22,7 +22,7 @@ from pyhudi.table import open_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["explain", "frame_of_read", "read"]
+__all__ = ["described", "frame_of_read", "read", "scan_of"]
 
 
 def read(
@@ -43,26 +43,12 @@ def read(
     """
     require_session(spark)
     given = to_expression(filter) if filter is not None else None
-    scan = _scan(path, options, session_options(spark), predicate=given, storage_options=storage_options)
+    scan = described(path, options, session_options(spark), predicate=given, storage_options=storage_options)
     frame: DataFrame = scan.to_spark(spark)
     return frame
 
 
-def explain(
-    spark: "SparkSession",
-    path: str,
-    options: Mapping[str, object] | None = None,
-    *,
-    filter: object = None,
-    storage_options: Mapping[str, str] | None = None,
-) -> str:
-    """Return which partitions and files `read` would open with these arguments, and what a later `where` reads."""
-    require_session(spark)
-    given = to_expression(filter) if filter is not None else None
-    return _scan(path, options, session_options(spark), predicate=given, storage_options=storage_options).explain()
-
-
-def _scan(
+def described(
     path: str,
     options: Mapping[str, object] | None,
     session: Mapping[str, str],
@@ -75,15 +61,16 @@ def _scan(
     Raises: TableNotFound, InvalidInput, OptionError, NotBuilt.
     """
     state = open_table(path, storage_options=storage_options).state
-    return _scan_of(plan_read(state, Settings.of(options, session), predicate))
+    return scan_of(plan_read(state, Settings.of(options, session), predicate))
 
 
 def frame_of_read(spark: "SparkSession", plan: ReadPlan) -> "DataFrame":
     """Return a lazy frame of what was planned."""
-    frame: DataFrame = _scan_of(plan).to_spark(spark)
+    frame: DataFrame = scan_of(plan).to_spark(spark)
     return frame
 
 
-def _scan_of(plan: ReadPlan) -> Scan:
+def scan_of(plan: ReadPlan) -> Scan:
+    """Return the read of what was planned."""
     storage = plan.storage
     return Scan(plan=plan, engine=LocalEngine(storage), engine_on=lambda spark: engine_on(spark, storage))

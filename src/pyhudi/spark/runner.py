@@ -14,11 +14,12 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import types
 
-from pyhudi.errors import ExpressionError, TableExists
-from pyhudi.spark.frames import framed
+from pyhudi.errors import ExpressionError, InvalidInput, TableExists
+from pyhudi.spark.frames import Framed, framed
 from pyhudi.spark.names import FORMATS, SparkCatalog, quoted, string, type_text
+from pyhudi.spark.narrowing import narrowed_by_joins
 from pyhudi.spark.parameters import with_arguments, with_views
-from pyhudi.spark.reading import read
+from pyhudi.spark.reading import read, scan_of
 from pyhudi.spark.releases import frame_of
 from pyhudi.spark.session import session_options
 from pyhudi.spark.types import from_spark, to_spark
@@ -187,10 +188,27 @@ class SparkRunner:
         changed = framed(query, args, self._spark, self, is_template=bool(named))
         if changed is not None:
             try:
-                return self._ask(changed.text, *_given(changed.args), **named, **changed.frames)
+                return self._asked(changed, named)[0]
             except AnalysisException:
                 pass  # what is wrong with the query, if anything is, Spark says of the user's own text
         return self._ask(query, *_given(args), **named)
+
+    def explained(self, query: str) -> str:
+        """Return what a query would read of the Hudi tables that it names.   Raises: InvalidInput if it names none."""
+        changed = framed(query, None, self._spark, self, is_template=False)
+        if changed is None:
+            raise InvalidInput("give a table's path, or a query that names Hudi tables", given=query)
+        _, read = self._asked(changed, {})
+        plans = (f"{plan.storage.url}\n{scan_of(plan).explain()}" for plan in read.plans.values())
+        return "\n\n".join([*plans, *(["\n".join(read.joined)] if read.joined else [])])
+
+    def _asked(self, changed: Framed, named: Mapping[str, Any]) -> "tuple[DataFrame, Framed]":
+        """Return the rows of a query over frames, and what is read for them: less, where joins tell so."""
+        rows = self._ask(changed.text, *_given(changed.args), **named, **changed.frames)
+        fewer = narrowed_by_joins(changed, rows)
+        if fewer is None:
+            return rows, changed
+        return self._ask(changed.text, *_given(changed.args), **named, **fewer.frames), fewer
 
     def _creates_ours(self, head: Head) -> bool:
         if head.provider is not None:

@@ -1,0 +1,134 @@
+"""Files that no joined row needs are left out, where that cannot change the result; and nowhere else."""
+
+import os
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+import pyhudi.spark
+from pyhudi.errors import InvalidInput
+from pyhudi.spark import joins, narrowing
+
+FILES = 6
+SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("x", pa.float64()), ("part", pa.string())])
+pytestmark = pytest.mark.skipif(
+    bool(os.environ.get("PYHUDI_TEST_CONNECT")), reason="Connect does not show the plan that Spark has optimised"
+)
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    """Have a table of six files, which have ten numbers each, and smaller things to join it with."""
+    folder = tmp_path_factory.mktemp("joins")
+    table = pyhudi.create_table(str(folder / "h"), SCHEMA, record_key=["id"], partition_by=["part"])
+    rows = [{"id": f"k{i:02}", "n": i, "x": i / 2, "part": f"p{i // 10}"} for i in range(10 * FILES)]
+    table.insert(rows)
+    pyhudi.write_table(str(folder / "dim"), [{"n": 3, "name": "three"}, {"n": 4, "name": "four"}], record_key=["n"])
+    spark.range(11, 13).selectExpr("id AS n", "concat('p', id - 10) AS part").write.parquet(str(folder / "plain"))
+    pyhudi.spark.install(spark)
+    spark.sql("CREATE DATABASE joins")
+    spark.sql("USE joins")
+    spark.sql(f"CREATE TABLE h USING hudi LOCATION '{folder}/h'")
+    spark.sql(f"CREATE TABLE dim USING hudi LOCATION '{folder}/dim'")
+    spark.sql("CREATE TABLE kept USING parquet AS SELECT 3L AS n")
+    spark.read.parquet(f"{folder}/plain").createOrReplaceTempView("plain")
+    yield spark
+    spark.catalog.dropTempView("plain")
+    spark.sql("USE default")
+    spark.sql("DROP DATABASE joins CASCADE")
+    pyhudi.spark.uninstall()
+
+
+@pytest.fixture(autouse=True)
+def _any_table_is_large(monkeypatch):
+    monkeypatch.setattr(narrowing, "LEAST_BYTES", 0)
+    monkeypatch.setattr(joins, "_PART", 0)
+
+
+NARROWED = {
+    "SELECT h.id, name FROM h JOIN dim USING (n)": 1,
+    "SELECT h.id FROM dim d, h WHERE d.n = h.n AND d.name = 'four'": 1,
+    "SELECT id FROM h WHERE n IN (SELECT n FROM dim)": 1,
+    "SELECT id FROM h JOIN VALUES (5L), (25L), (null) AS v(n) ON v.n = h.n": 2,
+    "SELECT id FROM h WHERE EXISTS (SELECT 1 FROM plain p WHERE p.n = h.n)": 1,
+    "SELECT h.id FROM plain p JOIN h ON p.part = h.part": 2,
+    "SELECT d.name, h.id FROM dim d LEFT JOIN h ON d.n = h.n": 1,
+    "SELECT d.name, h.id FROM h RIGHT JOIN dim d ON d.n = h.n AND h.x > 1": 1,
+    "SELECT d.name FROM dim d WHERE NOT EXISTS (SELECT 1 FROM h WHERE h.n = d.n AND h.x < 200)": 1,
+    "SELECT s.c, d.name FROM (SELECT n, count(*) AS c FROM h GROUP BY n) s JOIN dim d ON s.n = d.n": 1,
+    "SELECT h.id FROM h JOIN dim d ON h.n = d.n JOIN plain p ON p.n > h.n": 1,
+    "WITH c AS (SELECT id, n FROM h WHERE x >= 0) SELECT c.id FROM c JOIN dim d ON c.n = d.n": 1,
+    "SELECT id FROM h JOIN (SELECT n FROM dim WHERE length(name) > 100) e ON e.n = h.n": 0,
+}
+LEFT_ALONE = [
+    "SELECT h.id, name FROM h LEFT JOIN dim d ON d.n = h.n",
+    "SELECT h.id, name FROM h FULL JOIN dim d ON d.n = h.n",
+    "SELECT id FROM h WHERE n NOT IN (SELECT n FROM dim)",
+    "SELECT id FROM h WHERE NOT EXISTS (SELECT 1 FROM dim d WHERE d.n = h.n)",
+    "SELECT h.id FROM h JOIN dim d ON d.n <=> h.n",
+    "SELECT h.id FROM h JOIN dim d ON d.n = h.n OR h.id = d.name",
+    "SELECT h.id FROM h JOIN dim d ON d.n = h.n + 1",
+    "SELECT h.id FROM h JOIN dim d ON d.n > h.n",
+    "SELECT h.id FROM h JOIN (SELECT 1.5D AS x) d ON d.x = h.x",
+    "SELECT h.id FROM h JOIN kept d ON d.n = h.n",
+    "SELECT h.id FROM h JOIN (SELECT n FROM dim WHERE rand(1) < 0.9999999) d ON d.n = h.n",
+    "SELECT s.c FROM (SELECT n, count(*) OVER () AS c FROM h) s JOIN dim d ON s.n = d.n",
+    "SELECT s.n FROM (SELECT n FROM h ORDER BY n DESC LIMIT 50) s JOIN dim d ON s.n = d.n",
+    "SELECT s.m FROM (SELECT max(n) AS m, min(n) AS n FROM h) s JOIN dim d ON s.n = d.n",
+    "WITH c AS (SELECT * FROM h) SELECT c.id FROM c JOIN dim d ON c.n = d.n UNION ALL SELECT id FROM c",
+    "WITH c AS (SELECT * FROM h) SELECT c.id, (SELECT max(n) FROM c) AS m FROM c JOIN dim d ON c.n = d.n",
+    "SELECT a.id FROM h a JOIN h b ON a.n = b.n JOIN dim d ON d.n = a.n",
+    "SELECT count(*) FROM h",
+]
+
+
+def rows_of(frame):
+    return sorted(map(tuple, frame.collect()), key=repr)
+
+
+def of_all_files(spark, query, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(narrowing, "LEAST_BYTES", 1 << 60)
+        return rows_of(spark.sql(query))
+
+
+@pytest.mark.parametrize("query", NARROWED)
+def test_files_without_a_joined_value_are_left_out(lake, query, monkeypatch):
+    said = pyhudi.spark.explain(lake, query)
+    assert f"leave {NARROWED[query]} file groups" in said
+    assert f"file groups: {NARROWED[query]} of" in said
+    assert rows_of(lake.sql(query)) == of_all_files(lake, query, monkeypatch)
+
+
+@pytest.mark.parametrize("query", LEFT_ALONE)
+def test_where_it_could_change_the_result_all_files_are_read(lake, query, monkeypatch):
+    said = pyhudi.spark.explain(lake, query)
+    assert "joined values" not in said
+    assert f"file groups: {FILES} of {FILES} read" in said
+    assert rows_of(lake.sql(query)) == of_all_files(lake, query, monkeypatch)
+
+
+def test_more_values_than_are_compared_leave_nothing_out(lake, monkeypatch):
+    monkeypatch.setattr(narrowing, "MOST_VALUES", 1)
+    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
+    assert "1 joined values" in pyhudi.spark.explain(
+        lake, "SELECT id FROM h WHERE n IN (SELECT n FROM dim WHERE n = 3)"
+    )
+
+
+def test_a_small_table_and_one_that_is_not_much_larger_are_read_as_they_are(lake, monkeypatch):
+    monkeypatch.setattr(joins, "_PART", 1 << 40)
+    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
+    monkeypatch.undo()
+    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
+
+
+def test_a_plan_that_cannot_be_asked_leaves_nothing_out(lake, monkeypatch):
+    monkeypatch.setattr(joins, "classic_frame_of_plan", lambda session, plan: plan.nothing())
+    assert len(rows_of(lake.sql("SELECT h.id FROM h JOIN dim USING (n)"))) == 2
+
+
+def test_a_text_that_is_neither_path_nor_query_of_a_table_is_refused(lake):
+    with pytest.raises(InvalidInput, match="names Hudi tables"):
+        pyhudi.spark.explain(lake, "SELECT 1 AS a FROM kept")
