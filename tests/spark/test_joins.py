@@ -7,7 +7,6 @@ import pytest
 
 import pyhudi
 import pyhudi.spark
-from pyhudi.errors import InvalidInput
 from pyhudi.spark import joins, narrowing
 
 FILES = 6
@@ -107,28 +106,3 @@ def test_where_it_could_change_the_result_all_files_are_read(lake, query, monkey
     assert "joined values" not in said
     assert f"file groups: {FILES} of {FILES} read" in said
     assert rows_of(lake.sql(query)) == of_all_files(lake, query, monkeypatch)
-
-
-def test_more_values_than_are_compared_leave_nothing_out(lake, monkeypatch):
-    monkeypatch.setattr(narrowing, "MOST_VALUES", 1)
-    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
-    assert "1 joined values" in pyhudi.spark.explain(
-        lake, "SELECT id FROM h WHERE n IN (SELECT n FROM dim WHERE n = 3)"
-    )
-
-
-def test_a_small_table_and_one_that_is_not_much_larger_are_read_as_they_are(lake, monkeypatch):
-    monkeypatch.setattr(joins, "_PART", 1 << 40)
-    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
-    monkeypatch.undo()
-    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim USING (n)")
-
-
-def test_a_plan_that_cannot_be_asked_leaves_nothing_out(lake, monkeypatch):
-    monkeypatch.setattr(joins, "classic_frame_of_plan", lambda session, plan: plan.nothing())
-    assert len(rows_of(lake.sql("SELECT h.id FROM h JOIN dim USING (n)"))) == 2
-
-
-def test_a_text_that_is_neither_path_nor_query_of_a_table_is_refused(lake):
-    with pytest.raises(InvalidInput, match="names Hudi tables"):
-        pyhudi.spark.explain(lake, "SELECT 1 AS a FROM kept")
