@@ -199,7 +199,7 @@ def test_a_plan_without_the_files_that_a_condition_excludes_filters_no_rows():
     for number in range(4):
         table.insert(
             trips(trip(f"k{number}", ["sf", "oslo"][number % 2], fare=float(number))),
-            options={**OPTIONS, "hoodie.parquet.small.file.limit": 0},
+            options={**OPTIONS, "hoodie.parquet.small.file.limit": 0, "hoodie.metadata.enable": True},
         )
     plan = table.scan(["uuid"], filter="fare < 3").plan
     left = narrowed(plan, parse("fare in (0.0, 2.0) and city = 'sf'"))

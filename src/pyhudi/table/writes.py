@@ -17,7 +17,7 @@ from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, ins
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.commit.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.commit.planned import PlannedWrite
-from pyhudi.engine.api import Engine, Frame, engine_for, engine_on
+from pyhudi.engine.api import Frame, engine_for, engine_on
 from pyhudi.engine.progress import progress_for
 from pyhudi.errors import InvalidInput
 from pyhudi.predicate import Expression, to_expression, to_value
@@ -465,7 +465,8 @@ class WriteVerbs:
         if not self._state.is_planned:
             self._state = open_state(self._state.storage, self._state.env)
         said = commit_entries(commit_metadata)
-        engine = self._engine(records, spark)
+        storage, hears = self._state.storage, progress_for(self._state.env)
+        engine = engine_for(records, storage, hears) if spark is None else engine_on(spark, storage)
         settings = settings_of(self._state.config, given, engine.session_options)
         return WriteCall(
             state=self._state,
@@ -476,12 +477,6 @@ class WriteVerbs:
             is_serializable=self._seen is not None or settings.get(ISOLATION) == "serializable",
             seen=self._seen,
         )
-
-    def _engine(self, records: Records | None, spark: object) -> Engine:
-        """Return the engine of a session, or the one that fits rows."""
-        if spark is not None:
-            return engine_on(spark, self._state.storage)
-        return engine_for(records, self._state.storage, progress_for(self._state.env))
 
 
 def _condition(where: Filter) -> Expression:
