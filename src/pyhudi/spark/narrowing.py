@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pyarrow as pa
+
 from pyhudi.predicate import Column, InList
 from pyhudi.predicate.model import literal
 from pyhudi.queries.snapshot import ReadPlan, narrowed
@@ -77,9 +79,16 @@ def _fewer(framed: Framed, query: JoinedPlan, large: dict[str, ReadPlan]) -> Ite
     for name, plan in large.items():
         said, left = [], plan
         for column, values in query.values_for(framed.frames[name], _size_bytes(plan)):
-            options = tuple(literal(one, values.type) for one in values.to_pylist())
-            left = narrowed(left, InList(value=Column(parts=(column,)), options=options))
-            what = f"{len(options)} joined values of {column} leave {len(left.slices)} file groups"
+            left = _holding(left, column, values)
+            what = f"{len(values)} joined values of {column} leave {len(left.slices)} file groups"
             said.append(f"{plan.storage.url}: {what}")
         if len(left.slices) < len(plan.slices):
             yield _Fewer(name, left, tuple(said))
+
+
+def _holding(plan: ReadPlan, column: str, values: pa.Array) -> ReadPlan:
+    """Leave out files that hold none of the values; without values nothing is joined."""
+    if not len(values):
+        return replace(plan, slices=())
+    options = tuple(literal(one, values.type) for one in values.to_pylist())
+    return narrowed(plan, InList(value=Column(parts=(column,)), options=options))

@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 
 from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
@@ -198,22 +197,9 @@ def _metadata(runner: ProcedureRunner, given: Sequence[str]) -> Answer:
         raise InvalidInput(
             "the table has no metadata table; CALL create_metadata_table(...) builds one", table=given[0]
         )
-    records = pa.concat_tables(parts, promote_options="default").select(
+    return pa.concat_tables(parts, promote_options="default").select(
         ["key", "type", "filesystemMetadata", *(["ColumnStatsMetadata"] if len(parts) > 1 else [])]
     )
-    return records.cast(pa.schema([field.with_type(_as_stored(field.type)) for field in records.schema]))
-
-
-def _as_stored(kind: pa.DataType) -> pa.DataType:
-    """Return a type with microseconds, which Avro stores and Spark shows, in place of times of day."""
-    if pt.is_time64(kind):
-        return LONG
-    if pt.is_list(kind):
-        return pa.list_(_as_stored(kind.value_type))
-    if not pt.is_struct(kind):
-        return kind
-    fields = [kind.field(place) for place in range(kind.num_fields)]
-    return pa.struct([pa.field(field.name, _as_stored(field.type)) for field in fields])
 
 
 def _file_records(metadata: MetadataTable) -> pa.Table:
