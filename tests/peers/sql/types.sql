@@ -16,7 +16,7 @@ DELETE FROM v WHERE year(da) = 2022 AND id > 10;
 MERGE INTO v USING (SELECT 2L AS id, 'merged' AS s, date_add(DATE'2021-01-01', 3) AS da, 9L AS ts) n ON v.id = n.id WHEN MATCHED THEN UPDATE SET v.s = n.s, v.da = n.da, v.ts = n.ts;
 SELECT id, b, i, f, d, m, s, y, da, tm, st, ar, ma FROM v ORDER BY id;
 SELECT count(*) AS n FROM v WHERE s LIKE '%merged%' OR i IN (1, 2, 3);
-CREATE TABLE w (a INT, b DATE, c INT, name STRING, ts INT) USING hudi PARTITIONED BY (c, b) TBLPROPERTIES (type = '{type}', primaryKey = 'a,name', orderingFields = 'ts');
+CREATE TABLE w (a INT, name STRING, ts INT, c INT, b DATE) USING hudi PARTITIONED BY (c, b) TBLPROPERTIES (type = '{type}', primaryKey = 'a,name', orderingFields = 'ts');
 INSERT INTO w (a, b, c, name, ts) VALUES (1, DATE'2021-01-05', 10, 'x', 1), (1, DATE'2021-01-05', 10, 'y', 1), (2, DATE'2021-01-06', 20, 'x', 1);
 UPDATE w SET ts = ts + 1 WHERE c = 10;
 DELETE FROM w WHERE b = DATE'2021-01-06';
