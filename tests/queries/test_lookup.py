@@ -1,8 +1,11 @@
+import pyarrow as pa
 import pytest
-from tests.building import SMALL_FILES, TINY_FILTERS, trip, trips
+from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
 from pyhudi.errors import InvalidInput
+from pyhudi.metadata.record_places import PLACES
+from pyhudi.queries import lookup
 
 
 def test_records_are_found_by_key_in_every_partition(engine, version):
@@ -32,3 +35,22 @@ def test_what_is_no_list_of_keys_is_refused(engine):
     virtual = engine.create(options={"hoodie.populate.meta.fields": "false"})
     with pytest.raises(InvalidInput, match="does not store record keys"):
         virtual.lookup(["a"])
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_the_record_index_names_the_files_and_no_footer_is_asked(table_type, monkeypatch):
+    table = TableBuilder(table_type).create()
+    index = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True, **TINY_FILTERS}
+    table.upsert(trips(trip("a"), trip("b", city="rio"), trip("c")), options=index)
+    table.delete(keys=["c"])
+    monkeypatch.setattr(lookup, "prune_file", None)
+    assert table.lookup(["b", "c", "z"])["uuid"].to_pylist() == ["b"]
+
+
+def test_an_index_that_is_behind_is_not_used(caplog, monkeypatch):
+    table = TableBuilder().create()
+    index = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True, **TINY_FILTERS}
+    table.upsert(trips(trip("a"), trip("b")), options=index)
+    monkeypatch.setattr(lookup, "find_places", lambda *_: pa.table([["a"], ["sf"], ["gone"]], schema=PLACES))
+    assert table.lookup(["a"])["uuid"].to_pylist() == ["a"]
+    assert "behind" in caplog.text

@@ -12,10 +12,12 @@ from pyhudi.commit.sinks import appends_of, slice_spec
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
+from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.api import Index
 from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM
+from pyhudi.index.record import has_places, told_places
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
 from pyhudi.state.merging import merge_spec
 from pyhudi.txn.checks import FindKeys
@@ -79,6 +81,12 @@ def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool =
         if not slices:
             return replace(untagged(write), sole=sole)
         columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
+        if index.is_told and has_places(call.state):
+            told = told_places(call.engine, call.state, write.snapshot, write.rows, slices)
+            if told is not None and not columns:
+                return replace(_counted(write, Found(frame=told[0], slices=tuple(slices), rows=told[1]), sole, index))
+            if told is not None:
+                slices = _holding(slices, told[0])
         looking = index.everywhere() if write.has_unknown_partitions else index
         found = search(
             write,
@@ -159,6 +167,11 @@ def search(
         merging=KeysInLogs(spec=slice_spec(write), has_all=has_all, finds_hidden=finds_hidden),
         numbers_rows=numbers_rows,
     )
+
+
+def _holding(slices: Sequence[FileSlice], located: LocalFrame) -> list[FileSlice]:
+    """Return the slices in which keys were found."""
+    return [slices[number] for number in sorted(set(located.narrow([FILE_INDEX])[FILE_INDEX].to_pylist()))]
 
 
 def _base_alone(file: BaseFile) -> FileSlice:

@@ -75,6 +75,8 @@ class Index:
     """How a key's place is computed; None for an index that looks for keys."""
     narrow: Narrow = keep_all
     """What is done before base files are read for their keys."""
+    is_told: bool = False
+    """The metadata table says where each key is, so that no file of the table is looked into."""
     begins_with_log: bool = False
     """No base file has to be read to find a key, so that a file group may begin with a log."""
 

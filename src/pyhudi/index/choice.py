@@ -13,6 +13,7 @@ from pyhudi.errors import NotBuilt, OptionError
 from pyhudi.index.api import Index, MakeIndex
 from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, bloom, global_bloom
 from pyhudi.index.bucket import BUCKET, BUCKET_FIELDS, BUCKETS, bucket
+from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD_MOVES, global_record, old_record
 from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_MOVES, global_simple, simple
 from pyhudi.options import Option, Settings, one_of, option
 from pyhudi.state.config import TableConfig
@@ -25,6 +26,8 @@ _KINDS: Final[Mapping[str, MakeIndex]] = MappingProxyType(
         GLOBAL_SIMPLE.name: global_simple,
         BLOOM.name: bloom,
         GLOBAL_BLOOM.name: global_bloom,
+        GLOBAL_RECORD.name: global_record,
+        OLD_RECORD.name: old_record,
         BUCKET: bucket,
     }
 )
@@ -36,10 +39,10 @@ INDEX_TYPE: Final = option(
     parse=one_of(*_KINDS),
 )
 _LOOKING_EVERYWHERE: Final = frozenset(
-    {GLOBAL_SIMPLE.name, GLOBAL_BLOOM.name, "RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX", "HBASE", "INMEMORY"}
+    {GLOBAL_SIMPLE.name, GLOBAL_BLOOM.name, OLD_RECORD.name, GLOBAL_RECORD.name, "HBASE", "INMEMORY"}
 )
 """Kinds of Apache Hudi that look for a key in all partitions, those that pyhudi does not have among them."""
-_OPTIONS: Final[tuple[Option[Any], ...]] = (INDEX_TYPE, SIMPLE_MOVES, BLOOM_MOVES, BUCKETS, BUCKET_FIELDS)
+_OPTIONS: Final[tuple[Option[Any], ...]] = (INDEX_TYPE, SIMPLE_MOVES, BLOOM_MOVES, RECORD_MOVES, BUCKETS, BUCKET_FIELDS)
 
 
 def index_of(settings: Settings, config: TableConfig) -> Index:

@@ -107,7 +107,9 @@ def asked_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]
     return tuple(
         kind.name
         for kind in KINDS
-        if kind.enabled_by is not None and settings.has(kind.enabled_by) and kind.is_first(config, settings)
+        if kind.enabled_by is not None
+        and (settings.has(kind.enabled_by) or (config.index and Need.ROWS in kind.needs))
+        and kind.is_first(config, settings)
     )
 
 

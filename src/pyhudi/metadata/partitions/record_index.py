@@ -86,6 +86,7 @@ _RECORD_BYTES: Final = 48
 """As Apache Hudi estimates it."""
 _UUID_FILE_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9]\d{0,8}))?", re.ASCII)
 _NO_NUMBER: Final = -1
+_KEPT_NAMES: Final = frozenset({"GLOBAL_RECORD_LEVEL_INDEX", "RECORD_INDEX"})
 _AS_TEXT: Final = 1
 """The encoding of a file id that is no UUID and number."""
 
@@ -102,8 +103,8 @@ class RecordIndexKind:
     is_of_newest: bool = True
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
-        """Return what the options say."""
-        return settings.get(RECORD_INDEX)
+        """Return what the options say; a table that keeps the index of this name has it, too."""
+        return settings.get(RECORD_INDEX) or is_index_of(config)
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the records will fill once they have grown, within the bounds of the options."""
@@ -152,6 +153,11 @@ class RecordIndexKind:
             refuses_two=True,
             check=None if rows.has_new_keys else partial(_require_new, table_version=state.config.table_version),
         )
+
+
+def is_index_of(config: TableConfig) -> bool:
+    """Return whether the table keeps that its keys are found by the record index."""
+    return config.index.get("hoodie.index.type", "").upper() in _KEPT_NAMES
 
 
 def split_file_id(file_id: str) -> tuple[int, int, int] | None:

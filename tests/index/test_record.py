@@ -1,0 +1,68 @@
+"""Keys are found by the record index of the metadata table."""
+
+import pytest
+from tests.building import TINY_FILTERS, TableBuilder, trip, trips
+from tests.metadata.partitions.test_record_index import told
+
+from pyhudi.commit import tag
+from pyhudi.metadata.table.upkeep import update_properties
+from pyhudi.state.properties_file import open_state
+
+INDEX = {"hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX", "hoodie.metadata.enable": True, **TINY_FILTERS}
+MOVES = "hoodie.record.index.update.partition.path"
+TYPES = pytest.mark.parametrize("table_type", ["cow", "mor"])
+
+
+def new_table(table_type, version=9):
+    table = TableBuilder(table_type).create(version=version)
+    table.upsert(trips(trip("a"), trip("b", city="rio"), trip("c")), options=INDEX)
+    return table
+
+
+@TYPES
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_rows_go_where_the_index_says_and_no_base_file_is_read(table_type, version, monkeypatch):
+    table = new_table(table_type, version)
+    monkeypatch.setattr(tag, "search", None)
+    table.upsert(trips(trip("a", ts=2), trip("b", city="sf", ts=2), trip("d", ts=2)), options=TINY_FILTERS)
+    rows = TableBuilder().rows_of(table, "uuid", "ts")
+    assert rows == [("a", 2), ("b", 2), ("c", 1), ("d", 2)]
+    assert told(table) == ["a", "b", "c", "d"]
+
+
+@TYPES
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_key_with_another_partition_moves_or_stays(table_type, follows):
+    table = new_table(table_type)
+    table.upsert(trips(trip("b", city="sf", ts=3)), options={MOVES: follows, **TINY_FILTERS})
+    stored = table.scan(["uuid"], meta=True).to_arrow()
+    places = dict(zip(stored["uuid"].to_pylist(), stored["_hoodie_partition_path"].to_pylist(), strict=True))
+    assert places == {"a": "sf", "b": "sf" if follows else "rio", "c": "sf"}
+    assert told(table) == ["a", "b", "c"]
+
+
+@TYPES
+def test_an_older_row_does_not_move_a_newer_one(table_type):
+    table = new_table(table_type)
+    table.upsert(trips(trip("b", city="sf", ts=0)), options={MOVES: True, **TINY_FILTERS})
+    assert ("b", 1, "rio") in TableBuilder().rows_of(table, "uuid", "ts", "city")
+    assert told(table) == ["a", "b", "c"]
+
+
+@TYPES
+def test_a_key_that_was_deleted_is_new_again(table_type):
+    table = new_table(table_type)
+    table.delete(keys=["b"])
+    table.upsert(trips(trip("b", city="sf", ts=7)), options=TINY_FILTERS)
+    assert ("b", 7, "sf") in TableBuilder().rows_of(table, "uuid", "ts", "city")
+    assert told(table) == ["a", "b", "c"]
+
+
+def test_without_the_partition_keys_are_read_from_base_files(caplog):
+    table = new_table("cow")
+    state = open_state(table.state.storage, table.state.env)
+    update_properties(state.storage, state.env, {"hoodie.table.metadata.partitions": "files"})
+    lost = TableBuilder().reopen(table)
+    lost.upsert(trips(trip("a", ts=2)), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
+    assert "no record index" in caplog.text
+    assert TableBuilder().rows_of(lost, "uuid", "ts") == [("a", 2), ("b", 1), ("c", 1)]
