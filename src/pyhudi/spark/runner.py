@@ -20,7 +20,7 @@ from pyhudi.spark.names import FORMATS, SparkCatalog, quoted, string, type_text
 from pyhudi.spark.narrowing import narrowed_by_joins
 from pyhudi.spark.parameters import with_arguments, with_views
 from pyhudi.spark.reading import read, scan_of
-from pyhudi.spark.releases import frame_of
+from pyhudi.spark.releases import HAS_DATA_SOURCES, frame_of
 from pyhudi.spark.session import session_options
 from pyhudi.spark.types import from_spark, to_spark
 from pyhudi.statements.model import CallProcedure, Statement, TableName
@@ -190,7 +190,9 @@ class SparkRunner:
             try:
                 return self._asked(changed, named)[0]
             except AnalysisException:
-                pass  # what is wrong with the query, if anything is, Spark says of the user's own text
+                if not HAS_DATA_SOURCES:  # such a Spark reads no Hudi table by its name
+                    raise
+                # Else Spark says of the user's own text what is wrong with it, if anything is.
         return self._ask(query, *_given(args), **named)
 
     def explained(self, query: str) -> str:
