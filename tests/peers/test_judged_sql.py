@@ -28,7 +28,7 @@ DIFFERENCES: Final[dict[str, str]] = {
     "duplicate sources": "two source rows of a key are an error; Apache Hudi takes one by the ordering value",
     "fixed properties": "what says what a table is cannot be set; Apache Hudi keeps it, and later writes fail",
     "fresh reads": "what another name wrote is seen at once; Apache Hudi needs REFRESH TABLE",
-    "generated keys": "a merge deletes rows of generated keys; Apache Hudi leaves them",
+    "generated keys": "a merge acts on rows of generated keys as its clauses say; Apache Hudi leaves some of them",
     "merge sources": "the source may lack the names of key and ordering field; Apache Hudi refuses it",
     "ordering": "a change acts whatever the ordering value says; Apache Hudi passes over a smaller one",
     "paths": "a table is read by its path; Apache Hudi's bundle for Spark 3.5 does not take it",
