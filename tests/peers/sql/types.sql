@@ -20,7 +20,7 @@ CREATE TABLE w (a INT, name STRING, ts INT, c INT, b DATE) USING hudi PARTITIONE
 INSERT INTO w (a, b, c, name, ts) VALUES (1, DATE'2021-01-05', 10, 'x', 1), (1, DATE'2021-01-05', 10, 'y', 1), (2, DATE'2021-01-06', 20, 'x', 1);
 UPDATE w SET ts = ts + 1 WHERE c = 10;
 DELETE FROM w WHERE b = DATE'2021-01-06';
-MERGE INTO w USING (SELECT 1 AS a, 'y' AS name, 50 AS ts) n ON w.a = n.a AND w.name = n.name WHEN MATCHED THEN UPDATE SET ts = n.ts;
+MERGE INTO w USING (SELECT 1 AS a, 'y' AS name, 50 AS ts, 10 AS c, DATE'2021-01-05' AS b) n ON w.a = n.a AND w.name = n.name WHEN MATCHED THEN UPDATE SET ts = n.ts;
 SELECT a, name, ts, c, b FROM w WHERE c = 10 ORDER BY name;
 SHOW PARTITIONS w;
 DROP TABLE w;
