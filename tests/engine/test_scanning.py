@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pyhudi.engine import scanning
 from pyhudi.engine.api import ScanFile
 from pyhudi.engine.scanning import scan_file, spell_out
 from pyhudi.errors import CorruptData
@@ -32,6 +33,28 @@ def test_row_groups_are_pruned_without_losing_rows(predicate):
     whole = table.append_column("late", pa.nulls(401, pa.int64()))
     expected = whole.filter(mask(parse(predicate), whole))["n"].to_pylist()
     assert [value for batch in read(file) for value in batch["n"].to_pylist()] == expected
+
+
+@pytest.mark.parametrize(("predicate", "groups"), [("n = 250", [2]), ("n = 999", []), ("n = 10 or n = 399", [0, 3])])
+def test_wide_columns_are_read_only_where_a_row_fits(predicate, groups, monkeypatch):
+    storage, sink = MemoryStorage(), pa.BufferOutputStream()
+    numbers = pa.array(range(400), pa.int64())
+    table = pa.table({"n": numbers, **{f"w{at}": numbers for at in range(5)}})
+    pq.write_table(table, sink, row_group_size=100, write_statistics=False)
+    storage.put("f", sink.getvalue().to_pybytes())
+    read, original = [], scanning.iter_batches
+
+    def watched(source, columns, **how):
+        if "w0" in columns:
+            read.extend(how["row_groups"])
+        return original(source, columns, **how)
+
+    monkeypatch.setattr(scanning, "iter_batches", watched)
+    file, names = ScanFile(path="f", size_bytes=0, partition=""), tuple(table.column_names)
+    rows = scan_file(file, storage=storage, schema=table.schema, columns=names, predicate=parse(predicate))
+    found = pa.Table.from_batches(rows, schema=table.schema)
+    assert found.equals(table.filter(mask(parse(predicate), table)))
+    assert read == groups
 
 
 def coded(*texts, of):

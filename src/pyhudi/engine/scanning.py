@@ -6,10 +6,11 @@ Module-level functions with picklable tasks, so that either engine can run them.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.engine.api import ScanFile
 from pyhudi.errors import CorruptData, SchemaMismatch, Unsupported
@@ -26,6 +27,9 @@ from pyhudi.storage.api import Storage
 
 __all__ = ["groups_matching", "naming_file", "read_columns", "scan_file", "spell_out", "stored_columns"]
 
+_FEWEST_SAVED: Final = 4
+"""So many times as many columns are read as a filter has, where these are looked at first."""
+
 
 def scan_file(
     file: ScanFile, *, storage: Storage, schema: pa.Schema, columns: tuple[str, ...], predicate: Expression | None
@@ -40,6 +44,8 @@ def scan_file(
     with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
         groups = None if predicate is None else groups_matching(footer, predicate, wanted)
+        if predicate is not None and groups and _is_narrow(predicate, wanted):
+            groups = _groups_holding(source, footer, predicate, wanted, groups)
         for batch in stored_columns(source, wanted, footer, groups):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
@@ -55,6 +61,29 @@ def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) ->
     known = {name: _ranges_of(row_group_stats(footer, name), schema.field(name).type) for name in present}
     kept = files_matching(predicate, Statistics(schema=schema, ranges=known), footer.metadata.num_row_groups)
     return np.flatnonzero(kept.to_numpy(zero_copy_only=False)).tolist()
+
+
+def _is_narrow(predicate: Expression, schema: pa.Schema) -> bool:
+    """Return whether a look at the columns of a filter alone may save much."""
+    return 0 < len(fields_of(predicate, schema)) * _FEWEST_SAVED <= len(schema)
+
+
+def _groups_holding(
+    source: pa.NativeFile, footer: Footer, predicate: Expression, schema: pa.Schema, groups: Sequence[int]
+) -> list[int]:
+    """Leave out row groups in which no row fits, by the columns of the filter; each is read up to the first that does.
+
+    A look-up whose key is in another file decodes one column so, and not all.
+    """
+    wanted = pa.schema([schema.field(name) for name in fields_of(predicate, schema)])
+    return [
+        group
+        for group in groups
+        if any(
+            pc.any(mask(predicate, pa.Table.from_batches([batch])), min_count=0).as_py()
+            for batch in stored_columns(source, wanted, footer, [group])
+        )
+    ]
 
 
 def _ranges_of(groups: Sequence[ColumnStats], kind: pa.DataType) -> ColumnRanges:
