@@ -87,7 +87,7 @@ def test_who_writes_is_told_with_what_to_do(state):
 
 @pytest.mark.parametrize(
     ("action", "advice"),
-    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour"), (Action.INDEXING, "drop_index")],
+    [(Action.COMMIT, "table.rollback"), (Action.ROLLBACK, "finishes it, an hour")],
 )
 def test_what_to_do_about_others_depends_on_what_it_is(state, action, advice):
     judged, owner, said = writer_of(state, pending(state, action), SETTINGS)
@@ -98,6 +98,7 @@ def test_what_to_do_about_others_depends_on_what_it_is(state, action, advice):
 SERVICES = [
     (Action.COMPACTION, "table.compact()"),
     (Action.LOGCOMPACTION, "table.log_compact()"),
+    (Action.INDEXING, "table.index()"),
     (Action.CLUSTERING, "table.cluster()"),
 ]
 
@@ -111,7 +112,8 @@ def test_a_plan_that_waits_is_planned_whoever_made_it(state, action, verb):
 def test_a_service_that_stopped_half_way_is_finished_by_its_verb(state, action, verb):
     begun = start(state, pending(state, action), b"")
     judged, _, said = writer_of(state, begun, SETTINGS)
-    assert (judged, said) == ("foreign", f"finish it: {verb}; or take it back: table.rollback(instant)")
+    back = "table.drop_index(name)" if action is Action.INDEXING else "table.rollback(instant)"
+    assert (judged, said) == ("foreign", f"finish it: {verb}; or take it back: {back}")
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
