@@ -12,7 +12,11 @@ COLUMNS = "id, city, ts, note"
 
 
 class Indexed:
-    """A table of both sides, with a row a day."""
+    """A table of both sides, with a row a day.
+
+    It has no partitions, and Apache Hudi writes its metadata table as one: 1.2.0 fails to write statistics of partitions
+    beside an expression index else.
+    """
 
     def __init__(self, peer, path, version, kind):
         self.peer, self.path, self.name = peer, path, f"indexed_{kind}_{version}_{abs(hash(path)) % 10**6}"
@@ -22,7 +26,6 @@ class Indexed:
             SCHEMA,
             name="trips",
             record_key=["id"],
-            partition_by=["city"],
             ordering=["ts"],
             table_type=kind,
             table_version=version,
@@ -38,6 +41,7 @@ class Indexed:
             "hoodie.embed.timeline.server=false",
             f"hoodie.write.table.version={version}",
             "hoodie.write.auto.upgrade=false",
+            "hoodie.metadata.streaming.write.enabled=false",
             "hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.InProcessLockProvider",
         ):
             run(f"set {said}")
@@ -49,9 +53,9 @@ class Indexed:
 
     def theirs(self, day, *ids):
         made = [{"id": one, "city": one[0], "ts": BEGIN + day * DAY, "note": f"N{day}"} for one in ids]
-        values = ", ".join(f"('{one['id']}', {one['ts']}, '{one['note']}', '{one['city']}')" for one in made)
+        values = ", ".join(f"('{one['id']}', '{one['city']}', {one['ts']}, '{one['note']}')" for one in made)
         self.peer.run("set hoodie.spark.sql.insert.into.operation=upsert")
-        self.peer.run(f"insert into {self.name} (id, ts, note, city) values {values}")
+        self.peer.run(f"insert into {self.name} (id, city, ts, note) values {values}")
         self.rows |= {one["id"]: one for one in made}
         self.table = pyhudi.open_table(self.path)
 

@@ -96,9 +96,8 @@ def define_index(state: TableState, definition: IndexDefinition) -> None:
         "indexFunction": definition.function,
         "sourceFields": list(definition.fields),
         "indexOptions": dict(definition.options),
+        "version": definition.version,
     }
-    if state.config.table_version >= _WITH_VERSIONS:
-        entry["version"] = definition.version
     if definition.zone:
         entry[_ZONE] = definition.zone
     _write(state, {**read_definitions(state), definition.partition: entry})

@@ -147,11 +147,13 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
     if group.base is not None:
         hfile = _open(storage, group.base.path, group.base.size_bytes)
         layers.append((_schema(hfile, group.base.path), _entries(hfile, wanted)))
-    deleted: dict[int, pa.Array] = {}
+    deleted: dict[int, list[pa.Array]] = {}
+    """By the number of the first layer that they do not take away."""
     counts = lambda _, block: table.is_valid(block.instant)  # noqa: E731 - one line
     for block in blocks_to_merge(storage, group.logs, counts, table.committed_bytes):
         if block.kind is BlockKind.DELETE:
-            deleted[len(layers)] = decode_deletes(block.read_content()).column("record_key")
+            keys = decode_deletes(block.read_content()).column("record_key")
+            deleted.setdefault(len(layers), []).extend(keys.chunks)
         elif block.kind is BlockKind.HFILE:
             hfile = open_hfile(block.read_at, block.content_bytes)
             layers.append((_schema(hfile, f"{group.group.file_id}, {block.instant}"), _entries(hfile, wanted)))
@@ -160,7 +162,7 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
     for number, (schema, entries) in enumerate(layers):
         for before, keys in deleted.items():
             if number < before:
-                gone = pc.is_in(entries.column("key"), keys)
+                gone = pc.is_in(entries.column("key"), pa.chunked_array(keys, pa.string()))
                 entries = entries.filter(pc.invert(gone))  # noqa: PLW2901 - the same layer with fewer entries
         yield schema, entries.append_column("layer", pa.repeat(pa.scalar(number, pa.int64()), entries.num_rows))
 
