@@ -1,4 +1,4 @@
-"""Expression indexes that one side makes, both keep up, and each reads by: the same rows as without."""
+"""Expression indexes that one side makes, we keep up, and each reads by: the same rows as without."""
 
 import pyarrow as pa
 import pytest
@@ -14,8 +14,8 @@ COLUMNS = "id, city, ts, note"
 class Indexed:
     """A table of both sides, with a row a day.
 
-    It has no partitions, and Apache Hudi writes its metadata table as one: 1.2.0 fails to write statistics of partitions
-    beside an expression index else.
+    Apache Hudi 1.2.0 only reads it: its own writes to a table with an expression index of column statistics end with a
+    null pointer where the metadata table's files are in a base file, whichever side made the index.
     """
 
     def __init__(self, peer, path, version, kind):
@@ -41,7 +41,6 @@ class Indexed:
             "hoodie.embed.timeline.server=false",
             f"hoodie.write.table.version={version}",
             "hoodie.write.auto.upgrade=false",
-            "hoodie.metadata.streaming.write.enabled=false",
             "hoodie.write.lock.provider=org.apache.hudi.client.transaction.lock.InProcessLockProvider",
         ):
             run(f"set {said}")
@@ -50,14 +49,6 @@ class Indexed:
         made = [{"id": one, "city": one[0], "ts": BEGIN + day * DAY, "note": f"N{day}"} for one in ids]
         self.table.upsert(made, options=APART)
         self.rows |= {one["id"]: one for one in made}
-
-    def theirs(self, day, *ids):
-        made = [{"id": one, "city": one[0], "ts": BEGIN + day * DAY, "note": f"N{day}"} for one in ids]
-        values = ", ".join(f"('{one['id']}', '{one['city']}', {one['ts']}, '{one['note']}')" for one in made)
-        self.peer.run("set hoodie.spark.sql.insert.into.operation=upsert")
-        self.peer.run(f"insert into {self.name} (id, city, ts, note) values {values}")
-        self.rows |= {one["id"]: one for one in made}
-        self.table = pyhudi.open_table(self.path)
 
     def judge(self, *days):
         self.peer.run(f"refresh table {self.name}")
@@ -82,13 +73,12 @@ def indexed(request, hudi_1_2, tmp_path):
 
 
 @pytest.mark.timeout(900)
-def test_apache_hudi_reads_by_our_expression_indexes_and_keeps_them_up(indexed):
+def test_apache_hudi_reads_by_our_expression_indexes(indexed):
     indexed.table.create_index("expression", "ts", name="days", expr="from_unixtime", options={"format": "yyyy-MM-dd"})
     indexed.table.create_index("expression", "note", name="low", expr="lower")
     indexed.judge(0, 3)
     indexed.ours(4, "a0", "c4")
-    indexed.theirs(5, "a1", "c5")
-    indexed.judge(0, 4, 5)
+    indexed.judge(0, 4)
     indexed.ours(6, "a5")
     indexed.table.delete(keys=["b2"])
     del indexed.rows["b2"]
@@ -105,7 +95,6 @@ def test_we_keep_apache_hudis_expression_indexes_up_and_read_by_them(indexed):
     indexed.table = pyhudi.open_table(indexed.path)
     indexed.judge(1)
     indexed.ours(4, "a0", "c4")
-    indexed.theirs(5, "a1", "c5")
     indexed.ours(6, "a5")
     indexed.judge(0, 4, 6)
     assert {"days", "low"} <= indexed.kept()

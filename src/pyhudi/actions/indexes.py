@@ -17,6 +17,7 @@ from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.expression_blooms import has_same_text
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, kind_of
+from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.slices import table_schema
@@ -172,7 +173,7 @@ def _definition(state: TableState, request: IndexRequest) -> IndexDefinition | N
     schema = table_schema(state, load_timeline(state))
     if request.column not in schema.names:
         raise InvalidInput("an index is of one column of the table", column=request.column, columns=schema.names)
-    made = _expression(state, request, schema) if request.kind == _EXPRESSION else _secondary(state, request)
+    made = _expression(state, request, schema) if request.kind == _EXPRESSION else _secondary(state, request, schema)
     kind_of(made.partition, {made.partition: made})
     return made
 
@@ -203,9 +204,17 @@ def _expression(state: TableState, request: IndexRequest, schema: pa.Schema) -> 
     return replace(made, zone="UTC") if follows_zone(made, schema) else made
 
 
-def _secondary(state: TableState, request: IndexRequest) -> IndexDefinition:
+def _secondary(state: TableState, request: IndexRequest, schema: pa.Schema) -> IndexDefinition:
     if request.expr or request.options:
         raise InvalidInput("a secondary index is of the values of a column; `expression` takes a function")
+    if not can_index(schema.field(request.column).type):
+        raise InvalidInput(
+            "a secondary index is of texts, whole numbers, dates and moments",
+            column=request.column,
+            type=str(schema.field(request.column).type),
+        )
+    if MetadataPartition.RECORD_INDEX not in state.config.metadata_partitions:
+        raise InvalidInput("a secondary index rests on the record index: table.create_index('record_index') first")
     return IndexDefinition(
         partition=f"{SECONDARY_PREFIX}{_named(request.name or request.column)}",
         type="secondary_index",

@@ -74,6 +74,13 @@ class FileIndex(Protocol):
         """
         ...
 
+    def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
+        """Return the file groups of the rows with one of some values, by a secondary index; None where it is unknown.
+
+        Shape: as `metadata.secondary_places.secondary_places`; `kind` is a partition of the metadata table.
+        """
+        ...
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         """Return the expression and secondary indexes that can be asked, by partition of the metadata table."""
         ...
@@ -130,6 +137,9 @@ class _StorageIndex:
         return None
 
     def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+        return None
+
+    def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
         return None
 
     def indexes(self) -> Mapping[str, IndexDefinition]:

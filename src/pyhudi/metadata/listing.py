@@ -20,8 +20,9 @@ from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.filters import files_holding
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.secondary_places import secondary_places
 from pyhudi.metadata.state import MetadataTable, open_metadata
-from pyhudi.metadata.stats.reader import read_stats
+from pyhudi.metadata.stats.reader import read_stats, tells_newest
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
@@ -105,6 +106,16 @@ class _MetadataIndex:
         if kind not in self.state.config.metadata_partitions:
             return None
         return self._asked(lambda table: files_holding(table, kind, files, values))
+
+    def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
+        kept = self.state.config.metadata_partitions
+        if kind not in kept or MetadataPartition.RECORD_INDEX not in kept:
+            return None
+
+        def read(table: MetadataTable) -> pa.Table | None:
+            return secondary_places(table, kind, values) if tells_newest(table, self.timeline) else None
+
+        return self._asked(read)
 
     def indexes(self) -> Mapping[str, IndexDefinition]:
         found: Mapping[str, IndexDefinition] = {}

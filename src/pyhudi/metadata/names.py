@@ -60,6 +60,7 @@ class RecordKind:
     BLOOM_FILTER: Final = 4
     RECORD_INDEX: Final = 5
     PARTITION_STATS: Final = 6
+    SECONDARY_INDEX: Final = 7
 
 
 def is_by_definition(partition: str) -> bool:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.index.expressions import IndexedFilter, calls_functions, values_asked, with_indexes
+from pyhudi.index.secondary import compares_columns, secondary_values, slices_placed
 from pyhudi.index.skipping import partitions_matching_stats, skippable_columns, slices_matching
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import Expression
@@ -121,6 +122,8 @@ class _Filter:
             return
         if (told := self._told(MetadataPartition.COLUMN_STATS, partitions)) is not None:
             yield slices_matching(slices, self.predicate, self.schema, told)
+        if compares_columns(self.predicate):
+            yield from self._by_values(slices)
         if not calls_functions(self.predicate):
             return
         defined = self.index.indexes()
@@ -140,6 +143,13 @@ class _Filter:
             if may_hold is not None:
                 everything = pa.repeat(pa.scalar(True), slices.num_rows)
                 yield pc.replace_with_mask(everything, is_base, may_hold)
+
+    def _by_values(self, slices: pa.Table) -> Iterator[pa.BooleanArray]:
+        """Yield which slices have the rows with the values that the filter asks for, by secondary indexes."""
+        for definition, values in secondary_values(self.predicate, self.schema, self.index.indexes()):
+            places = self.index.places_of_values(definition.partition, values)
+            if places is not None:
+                yield slices_placed(slices, places)
 
     def _of_indexes(self, found: IndexedFilter, partitions: Sequence[PartitionPath]) -> pa.Table | None:
         """Read the statistics of indexes, under the names that they have in a filter."""

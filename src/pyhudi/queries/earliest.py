@@ -89,6 +89,9 @@ class _At:
     def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
         return None
 
+    def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
+        return None
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         return {}
 

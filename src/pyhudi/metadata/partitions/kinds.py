@@ -11,7 +11,7 @@ from typing import Final
 from pyhudi.errors import Unsupported
 from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.expressions import is_supported
-from pyhudi.metadata.names import EXPRESSION_PREFIX
+from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
 from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
@@ -19,6 +19,7 @@ from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
 from pyhudi.metadata.partitions.record_index import RecordIndexKind
+from pyhudi.metadata.partitions.secondary_index import SecondaryIndexKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.index_definition import IndexDefinition
@@ -45,6 +46,7 @@ _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KIND
 
 _BY_DEFINITION: Final[Mapping[tuple[bool, str], Callable[[IndexDefinition], PartitionKind]]] = {
     (True, "column_stats"): ExpressionStatsKind,
+    (False, "secondary_index"): SecondaryIndexKind,
     (True, "bloom_filters"): ExpressionBloomKind,
 }
 """By whether it is an expression index, and the type that its definition says."""
@@ -119,8 +121,11 @@ def need_footers(partitions: Iterable[str]) -> bool:
 
 
 def need_rows(partitions: Iterable[str]) -> bool:
-    """Return whether a partition among some needs the rows of file groups; of those with a definition none does."""
-    return any(Need.ROWS in kind.needs for kind in kinds_of(partitions))
+    """Return whether a partition among some needs the rows of file groups; of those with a definition secondary do."""
+    names = tuple(partitions)
+    return any(name.startswith(SECONDARY_PREFIX) for name in names) or any(
+        Need.ROWS in kind.needs for kind in kinds_of(names)
+    )
 
 
 def _kind(partition: str, defined: Definitions) -> PartitionKind | None:

@@ -18,7 +18,7 @@ from pyhudi.metadata.stats.folding import folded_stats
 from pyhudi.timeline.instant import Action
 from pyhudi.timeline.view import Timeline, newest_time
 
-__all__ = ["read_stats"]
+__all__ = ["read_stats", "tells_newest"]
 
 _FEW: Final = 64
 """Up to so many partitions are asked for one by one."""
@@ -43,7 +43,7 @@ def read_stats(
     Cost:   the blocks of the metadata table that have these columns.
     Raises: CorruptData, and what storage raises.
     """
-    if kind not in table.partitions or (is_of_newest and not _is_newest(table, timeline)):
+    if kind not in table.partitions or (is_of_newest and not tells_newest(table, timeline)):
         return None
     where = [None] if partitions is None or len(partitions) > _FEW else sorted(partitions)
     prefixes = tuple(sorted({stats_prefix(column, one) for column in columns for one in where}))
@@ -51,7 +51,7 @@ def read_stats(
     return stats
 
 
-def _is_newest(table: MetadataTable, timeline: Timeline) -> bool:
+def tells_newest(table: MetadataTable, timeline: Timeline) -> bool:
     """Return whether the metadata table tells of no commit that is not on this timeline, nor is cut from it."""
     newest = newest_time(timeline)
     if timeline.until is not None or newest is None:

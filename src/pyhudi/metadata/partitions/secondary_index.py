@@ -1,0 +1,162 @@
+"""A partition `secondary_index_<name>`: which record keys have a value of a column. Start at `SecondaryIndexKind`.
+
+An entry a row, whose key is the value and the record key; the record index says where the row is. What an action
+changes are the entries of the rows that readers see in a file group before and after it.
+
+Spec: format/metadata-table 3.4, 4.3, 5.5, 7.4.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.reader import SliceSpec
+from pyhudi.filegroup.slice_keys import rows_with_keys
+from pyhudi.metadata.changed_keys import SliceChange
+from pyhudi.metadata.names import RecordKind, group_of_keys
+from pyhudi.metadata.partitions.api import (
+    Clean,
+    Commit,
+    Comparison,
+    FilesTold,
+    Need,
+    RowsTold,
+    Stored,
+)
+from pyhudi.metadata.partitions.record_index import RecordIndexKind
+from pyhudi.metadata.reader import Entries
+from pyhudi.metadata.records import encode_record_values
+from pyhudi.metadata.secondary_keys import can_index, entry_keys, values_hashed
+from pyhudi.metadata.spread_records import TOLD, SpreadRecords
+from pyhudi.metadata.state import MetadataTable
+from pyhudi.options import Settings
+from pyhudi.schema.types import avro_to_arrow
+from pyhudi.state.config import TableConfig
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.state.model import TableState
+from pyhudi.storage.api import Storage
+from pyhudi.timeline.metadata import WriteOperation
+
+__all__ = ["SECONDARY_FIELD", "SecondaryIndexKind"]
+
+SECONDARY_FIELD: Final = "SecondaryIndexMetadata"
+_BY_ENTRY: Final = "V1"
+_NONE: Final = pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class SecondaryIndexKind:
+    """An entry a row; in V2 all entries of a value are in one file group."""
+
+    definition: IndexDefinition
+    needs: frozenset[Need] = frozenset({Need.ROWS})
+    enabled_by: None = None
+    is_defined: bool = False
+    is_of_newest: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return its directory's name."""
+        return self.definition.partition
+
+    @property
+    def file_id_prefix(self) -> str:
+        """Return how the ids of its file groups begin."""
+        return self.name.replace("_", "-")
+
+    def is_first(self, config: TableConfig, settings: Settings) -> bool:
+        """Return that it is only built when it is asked for."""
+        return False
+
+    def groups(self, settings: Settings, records_count: int = 0) -> int:
+        """Return as many as the record index would get."""
+        return RecordIndexKind().groups(settings, records_count)
+
+    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
+        """Return in which file group each entry is."""
+        return _place(keys, groups_count, version=self.definition.version)
+
+    def records_of_commit(self, commit: Commit) -> SpreadRecords:
+        """Return the entries that came and went; a compaction and a clustering change none."""
+        assert commit.rows is not None, "this partition needs the rows"
+        rows = commit.rows
+        is_same = rows.keeps_rows or rows.operation is WriteOperation.CLUSTER
+        return self._records(commit.state, rows, () if is_same else rows.changes, commit.schema)
+
+    def records_of_clean(self, clean: Clean) -> None:
+        """Return nothing: a clean takes no row."""
+
+    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
+        """Return nothing: what the commit told is taken back with it."""
+
+    def build(self, stored: Stored) -> SpreadRecords:
+        """Return the entries of all rows."""
+        assert stored.rows is not None, "this partition needs the rows"
+        return self._records(stored.state, stored.rows, stored.rows.changes, stored.schema)
+
+    def fold(self, table: MetadataTable, entries: Entries) -> pa.Table:
+        """Keep each entry once."""
+        return entries.newest(table.state.config.table_version)
+
+    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
+        """Return nothing: `queries.check` compares it with rows."""
+        return None
+
+    def _records(
+        self, state: TableState, rows: RowsTold, changes: Sequence[SliceChange], schema: str | None
+    ) -> SpreadRecords:
+        columns, column = avro_to_arrow(schema) if schema else pa.schema([]), self.definition.fields[0]
+        is_there = column in columns.names and can_index(columns.field(column).type)
+        tasks = tuple(changes) if is_there else ()
+        return SpreadRecords(
+            partition=self.name,
+            engine=rows.engine,
+            tell=partial(
+                _tell,
+                storage=state.storage,
+                reads=rows.reads,
+                field=columns.field(column) if is_there else pa.field(column, pa.string()),
+            ),
+            tasks=tasks,
+            values=_value(state.config.table_version),
+            count=sum(max(one.inserts_count, one.deletes_count) for one in tasks),
+            place=partial(_place, version=self.definition.version),
+        )
+
+
+def _place(keys: pa.Array | pa.ChunkedArray, groups_count: int, *, version: str) -> npt.NDArray[np.int64]:
+    """Return in which file group each entry is: by all of its key, or by its value alone."""
+    return group_of_keys(keys if version == _BY_ENTRY else values_hashed(keys), groups_count)
+
+
+def _value(table_version: int) -> pa.Array:
+    """Encode the record that all entries have."""
+    values = pa.array([{"isDeleted": False}], pa.struct([pa.field("isDeleted", pa.bool_(), nullable=False)]))
+    kinds = pa.array([RecordKind.SECONDARY_INDEX], pa.int32())
+    return encode_record_values(kinds, SECONDARY_FIELD, values, table_version)
+
+
+def _tell(change: SliceChange, *, storage: Storage, reads: SliceSpec, field: pa.Field) -> Iterator[pa.Table]:
+    """Yield which entries came to a file group and which went.   Shape: `spread_records.TOLD`."""
+    had, has = (_entries(one, storage, reads, field) for one in (change.before, change.after))
+    came, went = (one.filter(pc.invert(pc.is_in(one, value_set=other))) for one, other in ((has, had), (had, has)))
+    if len(came):
+        yield pa.table([came, pa.repeat(pa.scalar(0, pa.int32()), len(came))], schema=TOLD)
+    if len(went):
+        yield pa.table([went, pa.nulls(len(went), pa.int32())], schema=TOLD)
+
+
+def _entries(one: FileSlice | None, storage: Storage, reads: SliceSpec, field: pa.Field) -> pa.Array:
+    """Return the entries of the rows of a slice.   Cost: keys and one column, and what decides a merge."""
+    if one is None:
+        return _NONE
+    rows = rows_with_keys(one, storage=storage, spec=reads, stored=pa.schema([field])).combine_chunks()
+    keys, values = (column.combine_chunks() for column in rows.columns)
+    return pc.unique(entry_keys(values, keys))
