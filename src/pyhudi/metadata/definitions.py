@@ -135,7 +135,8 @@ def read_indexes(state: TableState) -> dict[str, IndexDefinition]:
 
 def definitions_for(state: TableState, partitions: Iterable[str]) -> Mapping[str, IndexDefinition]:
     """Read what is defined, where only that tells of one of some partitions; else nothing is read, and none is."""
-    return read_indexes(state) if any(map(is_by_definition, partitions)) else {}
+    is_told = any(one == MetadataPartition.RECORD_INDEX or is_by_definition(one) for one in partitions)
+    return read_indexes(state) if is_told and state.layout.has_completion_times else {}
 
 
 def _parsed(partition: str, entry: object) -> IndexDefinition | None:

@@ -20,6 +20,7 @@ from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
 from pyhudi.queries.check_keys import find_repeated_keys
+from pyhudi.queries.check_places import find_wrong_places
 from pyhudi.queries.check_statistics import find_wrong_statistics
 from pyhudi.queries.committed_files import CommittedFile, Group, committed_files
 from pyhudi.queries.display import facts_html
@@ -160,6 +161,8 @@ def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
             yield from _unlike_partitions(known, began | (known & set(partitions)))
             part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
+            part = MetadataPartition.RECORD_INDEX
+            yield from find_wrong_places(state, timeline, table)
         except NotBuilt as error:
             yield Problem(
                 kind=ProblemKind.COLUMN_STATISTICS,

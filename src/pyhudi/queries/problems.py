@@ -28,6 +28,7 @@ class ProblemKind(StrEnum):
     METADATA_TABLE = "metadata table"
     COLUMN_STATISTICS = "column statistics"
     PARTITION_STATISTICS = "partition statistics"
+    RECORD_INDEX = "record index"
     UNREADABLE_FILE = "unreadable file"
     DEFINITIONS = "index definitions"
     PROPERTIES = "table properties"

@@ -11,14 +11,14 @@ from typing import Final
 from pyhudi.errors import Unsupported
 from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.expressions import is_supported
-from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX
+from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.api import Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
 from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
 from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
-from pyhudi.metadata.partitions.record_index import RecordIndexKind
+from pyhudi.metadata.partitions.record_index import RecordIndexKind, is_partitioned
 from pyhudi.metadata.partitions.secondary_index import SecondaryIndexKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
@@ -70,8 +70,9 @@ def kind_of(partition: str, defined: Definitions = _NONE) -> PartitionKind:
 def kinds_of(partitions: Iterable[str], defined: Definitions = _NONE) -> tuple[PartitionKind, ...]:
     """Return the kinds of some partitions, in the order in which they are built; others are left out."""
     names = set(partitions)
-    many = [_kind(name, defined) for name in sorted(names.difference(_BY_NAME))]
-    return (*(kind for kind in KINDS if kind.name in names), *(kind for kind in many if kind is not None))
+    order = [*(kind.name for kind in KINDS if kind.name in names), *sorted(names.difference(_BY_NAME))]
+    found = (_kind(name, defined) for name in order)
+    return tuple(kind for kind in found if kind is not None)
 
 
 def kinds_for(state: TableState) -> tuple[PartitionKind, ...]:
@@ -130,6 +131,8 @@ def need_rows(partitions: Iterable[str]) -> bool:
 
 def _kind(partition: str, defined: Definitions) -> PartitionKind | None:
     definition = defined.get(partition)
+    if partition == MetadataPartition.RECORD_INDEX and definition is not None and is_partitioned(definition):
+        return None
     if partition in _BY_NAME or definition is None:
         return _BY_NAME.get(partition)
     make = _BY_DEFINITION.get((partition.startswith(EXPRESSION_PREFIX), definition.type))

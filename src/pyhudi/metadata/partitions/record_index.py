@@ -40,13 +40,14 @@ from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import MOST, Option, Settings, between, boolean, option
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.metadata import WriteOperation
 
-__all__ = ["RECORD_INDEX", "RecordIndexKind", "split_file_id"]
+__all__ = ["RECORD_INDEX", "RecordIndexKind", "is_partitioned", "split_file_id"]
 
 RECORD_INDEX: Final = option(
     "hoodie.metadata.global.record.level.index.enable",
@@ -153,6 +154,11 @@ class RecordIndexKind:
             refuses_two=True,
             check=None if rows.has_new_keys else partial(_require_new, table_version=state.config.table_version),
         )
+
+
+def is_partitioned(definition: IndexDefinition) -> bool:
+    """Return whether a record index has shards of its own for each partition, which pyhudi does not keep up."""
+    return definition.options.get("isPartitioned", "").lower() == "true"
 
 
 def is_index_of(config: TableConfig) -> bool:
