@@ -15,9 +15,19 @@ import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.predicate import Call, Column, Expression, check, evaluate, literal
+from pyhudi.predicate.model import walk
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["BLOOM_OPTIONS", "FUNCTIONS", "expression_of", "follows_zone", "is_supported", "type_of", "values_of"]
+__all__ = [
+    "BLOOM_OPTIONS",
+    "FUNCTIONS",
+    "expression_of",
+    "follows_zone",
+    "is_supported",
+    "names_moments",
+    "type_of",
+    "values_of",
+]
 
 _EXPRESSION: Final = "expr"
 """The option that names the function."""
@@ -115,6 +125,11 @@ def follows_zone(definition: IndexDefinition, schema: pa.Schema) -> bool:
     source = check(Column(parts=definition.fields), schema)
     is_date = bool(pt.is_date(source))
     return not (is_date and expression.name in {"day", "hour", "month", "to_date", "year", "date_format"})
+
+
+def names_moments(expression: Expression) -> bool:
+    """Return whether a filter calls a function whose values may be others in another zone of time."""
+    return any(isinstance(node, Call) and node.name in _OF_ZONE for node in walk(expression))
 
 
 def type_of(definition: IndexDefinition, schema: pa.Schema) -> pa.DataType:

@@ -15,6 +15,8 @@ from pyhudi.arguments import as_count, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.engine.frames import select_and_cast
 from pyhudi.errors import FileMissing, InvalidInput, PackageMissing
+from pyhudi.metadata.expressions import names_moments
+from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import to_sql
 from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.display import facts_html
@@ -32,6 +34,10 @@ _ADVICE: Final = (
     "row groups whose statistics exclude the filter are skipped; a condition added to a DataFrame later prunes row"
     " groups, but no partitions and no files: give it to the scan"
 )
+
+
+_ZONE: Final = "spark.sql.session.timeZone"
+_UTC: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -173,7 +179,11 @@ class Scan:
         return connection
 
     def to_spark(self, spark: Any) -> Any:  # noqa: ANN401 - Spark's types stay in the Spark room
-        """Return a lazy Spark DataFrame over the same files."""
+        """Return a lazy Spark DataFrame over the same files.
+
+        Raises: InvalidInput for a filter of moments that an index answered in UTC, in a session of another zone.
+        """
+        _require_zone_of_indexes(self.plan, spark)
         frame = run_read(self.plan, self.engine_on(spark))
         return frame if self.limit is None else frame.limit(self.limit)
 
@@ -215,6 +225,20 @@ class Scan:
         if self.limit is not None:
             facts["limit"] = self.limit
         return facts
+
+
+def _require_zone_of_indexes(plan: ReadPlan, spark: Any) -> None:  # noqa: ANN401 - Spark's types stay in the Spark room
+    """Refuse a filter that Spark would answer in another zone than the indexes did that left out files."""
+    if plan.predicate is None or not names_moments(plan.predicate):
+        return
+    zone = str(spark.conf.get(_ZONE))
+    if zone in _UTC or not any(one.zone for one in file_index(plan.state, plan.timeline).indexes().values()):
+        return
+    raise InvalidInput(
+        f"the filter names functions of moments, which an index of this table has in UTC: set {_ZONE} to UTC, or drop"
+        " the index",
+        zone=zone,
+    )
 
 
 def _partitions_text(plan: ReadPlan) -> str:
