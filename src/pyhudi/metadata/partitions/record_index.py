@@ -105,7 +105,7 @@ class RecordIndexKind:
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table that keeps the index of this name has it, too."""
-        return settings.get(RECORD_INDEX) or is_index_of(config)
+        return settings.get(RECORD_INDEX) or _is_index_of(config)
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the records will fill once they have grown, within the bounds of the options."""
@@ -161,7 +161,7 @@ def is_partitioned(definition: IndexDefinition) -> bool:
     return definition.options.get("isPartitioned", "").lower() == "true"
 
 
-def is_index_of(config: TableConfig) -> bool:
+def _is_index_of(config: TableConfig) -> bool:
     """Return whether the table keeps that its keys are found by the record index."""
     return config.index.get("hoodie.index.type", "").upper() in _KEPT_NAMES
 

@@ -1,0 +1,47 @@
+"""Apache Hudi's writers and ours keep one record index, and find keys by it.
+
+After each commit of either side the index names each key's own file group; both sides read the same rows.
+"""
+
+from dataclasses import replace
+
+import pytest
+from tests.peers.histories import Expected, alternating, history
+from tests.peers.kinds import COLUMNS, crossed
+from tests.peers.peer import NEWEST
+from tests.peers.sides import BOTH_WAYS, Hudi, Ours, Place, rows_of
+from tests.peers.upkeep import CITIES
+
+INDEX = {
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+    "hoodie.record.index.update.partition.path": "true",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+}
+KINDS = {
+    "copied": replace(CITIES, write=INDEX),
+    "merged": replace(crossed(CITIES, "event_time", "SIMPLE", "compacted_logs"), write=INDEX),
+}
+
+
+@pytest.mark.parametrize("hudi", [NEWEST], indirect=True, scope="session")
+@pytest.mark.parametrize("version", [9, 8, 6])
+@pytest.mark.parametrize("name", KINDS)
+def test_writers_alternate_on_one_record_index(hudi, tmp_path, version, name):
+    kind, place = KINDS[name], Place(str(tmp_path / "trips"))
+    options = {"hoodie.metadata.enable": "true"}
+    sides = {"ours": Ours(place, kind, version, options), "hudi": Hudi(hudi, place, kind, version, options)}
+    expected = Expected(kind)
+    for step in history(kind, alternating(kind, ["ours", "hudi"] * 3, seed=version), seed=version):
+        sides[step.actor].do(step)
+        expected.apply(step)
+        table = place.open()
+        assert "record_index" in table.config.metadata_partitions, step
+        problems = table.check().problems
+        assert not [one for one in problems.to_pylist() if one["kind"] == "record index"], (step, problems.to_pylist())
+    rows = list(expected.rows.values())
+    found = [sides["ours"].read().select(COLUMNS.names), *hudi.reads(place.path, BOTH_WAYS)]
+    for one in found:
+        assert rows_of(one.select(COLUMNS.names)) == sorted(rows, key=repr)
+    keys = [row["id"] for row in rows]
+    assert sorted(place.open().lookup(keys)["id"].to_pylist()) == sorted(keys)
