@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.metadata.secondary_keys import can_index, entry_keys, record_keys_of, value_prefixes, values_hashed
+from pyhudi.metadata.secondary_keys import can_index, entry_keys, indexed_record_keys, value_prefixes, values_hashed
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=6)
 
@@ -21,7 +21,7 @@ def test_a_value_and_a_key_are_escaped_and_put_together():
 def test_what_was_put_together_comes_apart_again(rows):
     values, keys = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
     entries = entry_keys(values, keys)
-    assert record_keys_of(entries).to_pylist() == keys.to_pylist()
+    assert indexed_record_keys(entries).to_pylist() == keys.to_pylist()
     assert values_hashed(entries).to_pylist() == value_prefixes(values).to_pylist()
     distinct = {(value, key) for value, key in rows}
     assert len(set(entries.to_pylist())) == len(distinct)

@@ -11,7 +11,7 @@ MANUAL = {"hoodie.compact.inline": "false", "hoodie.clean.automatic": "false"}
 
 @pytest.fixture(scope="module")
 def table(spark, tmp_path_factory):
-    """Have a merge-on-read table with logs, by name and as its read-optimized twin, on a hooked session."""
+    """Have a merge-on-read table with logs, by name and as its read-optimized entry, on a hooked session."""
     path = str(tmp_path_factory.mktemp("functions") / "t")
     columns = pa.schema([("id", pa.string()), ("n", pa.int64()), ("city", pa.string())])
     made = pyhudi.create_table(path, columns, record_key=["id"], partition_by=["city"], table_type="MERGE_ON_READ")
@@ -70,7 +70,7 @@ def test_what_functions_say_of_the_table_is_what_the_table_says(spark, table):
     assert len(records) == 1
 
 
-def test_the_read_optimized_twin_leaves_logs_out(spark, table):
+def test_the_read_optimized_entry_leaves_logs_out(spark, table):
     expected = rows_of(read(spark, table, query__type="read_optimized"))
     assert rows_of(spark.table("t_ro")) == expected
     assert rows_of(spark.sql("SELECT * FROM t_ro")) == expected
@@ -78,7 +78,7 @@ def test_the_read_optimized_twin_leaves_logs_out(spark, table):
     assert spark.sql("SELECT t.n - r.n AS more FROM t JOIN t_ro r ON t.id = r.id WHERE t.id = 'k0'").first().more == 10
 
 
-def test_a_twin_that_a_sync_registered_says_so_among_its_storage_properties(spark, table):
+def test_an_entry_that_a_sync_registered_says_so_among_its_storage_properties(spark, table):
     pyhudi.spark.uninstall()
     try:
         spark.sql(f"CREATE TABLE synced USING hudi OPTIONS (`hoodie.query.as.ro.table` 'true') LOCATION '{table.path}'")

@@ -14,8 +14,8 @@ _META: Final = ".hoodie"
 def drop_files(storage: Storage) -> None:
     """Delete the table: data before `.hoodie`, since data that outlive their timeline would show in a new table.
 
-    A drop that dies is done again: the table is there until its last file. The directory goes as well, unless somebody
-    has put something there meanwhile, or may not remove it.
+    A drop that dies is done again: the table is there until its last file. The directory goes as well, unless another
+    process has put something there meanwhile, or this one may not remove it.
     """
     top = storage.list_directory("")
     for directory in top.directories:

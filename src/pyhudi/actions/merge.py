@@ -245,8 +245,8 @@ def _execute(
         looking = write if merge.knows_partition else _in_all_partitions(write)
         work = _work(write, looking, merge)
         if call.is_dry_run:
-            reached = {(one.partition, one.file_id) for one in work.tasks}
-            rest = _unreached(write, work, reached, merge.clauses) if merge.clauses.has_by_source else work.files
+            routed = {(one.partition, one.file_id) for one in work.tasks}
+            rest = _unreached(write, work, routed, merge.clauses) if merge.clauses.has_by_source else work.files
             return planned(write, replace(work, files=rest))
         start_write(write, work)
         statuses = run_work(write, work)

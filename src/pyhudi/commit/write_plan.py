@@ -186,12 +186,8 @@ def plan_write(
     if hashing is not None:
         slots = _hash_slots(plan, demand, slices, hashing, has_inserts=has_inserts)
     elif has_inserts:
-        small = _small_files(slices, sizing, appends, closed)
-        for partition, rows in demand.new_rows.items():
-            if partition not in sole:
-                growing = small.get(partition, ()) if rows or appends is Appends.NOTHING else ()
-                growing = growing if appends is Appends.NOTHING else _worth_growing(growing, rows, sizing)
-                slots[partition] = plan.for_inserts(partition, max(1, rows), growing, sizing)
+        new_rows = {partition: rows for partition, rows in demand.new_rows.items() if partition not in sole}
+        slots |= plan.for_new_rows(new_rows, slices, sizing)
     weights = _weights(plan.files, demand, bucket_of_file, slots, sizing)
     tasks_count, task_of_bucket = _pack(weights, slots_count)
     lengths = [len(found) for found in slots.values()]
@@ -227,6 +223,17 @@ class _Buckets:
         self._instant, self._appends, self._closed = instant, appends, closed
         self._of_group: dict[FileGroupId, int] = {}
         self._new_count: dict[str, int] = defaultdict(int)
+
+    def for_new_rows(
+        self, counts: Mapping[PartitionPath, int], slices: Sequence[FileSlice], sizing: Sizing
+    ) -> dict[PartitionPath, list[int]]:
+        """Number the small files that grow and the new file groups, by partition."""
+        small = _small_files(slices, sizing, self._appends, self._closed)
+        growing = {
+            partition: _growing(small.get(partition, ()), rows, sizing, self._appends)
+            for partition, rows in counts.items()
+        }
+        return {one: self.for_inserts(one, max(1, rows), growing[one], sizing) for one, rows in counts.items()}
 
     def for_slice(self, one: FileSlice) -> int:
         """Number a stored file group."""
@@ -353,14 +360,16 @@ def _small_files(
     }
 
 
-def _worth_growing(small: Sequence[FileSlice], rows: int, sizing: Sizing) -> list[FileSlice]:
-    """Choose small files whose rewriting costs about as much as the rows that they take.
+def _growing(small: Sequence[FileSlice], rows: int, sizing: Sizing, appends: Appends) -> Sequence[FileSlice]:
+    """Choose small files whose rewriting costs about as much as the rows that they take; all, where none goes to logs.
 
     The others stay, beside a new file that the next rows find: what is written is in proportion to what comes, and the
     files of a partition differ in size, so that they are few.
     """
+    if appends is Appends.NOTHING:
+        return small
     most_bytes = max(rows * sizing.record_bytes * sizing.growth, sizing.tiny_bytes)
-    return [one for one in small if _base_bytes(one) <= most_bytes]
+    return [one for one in small if rows and _base_bytes(one) <= most_bytes]
 
 
 def _base_bytes(one: FileSlice) -> int:

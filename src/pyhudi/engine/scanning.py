@@ -80,7 +80,7 @@ def _groups_holding(
         group
         for group in groups
         if any(
-            pc.any(mask(predicate, pa.Table.from_batches([batch])), min_count=0).as_py()
+            pc.any(mask(predicate, pa.Table.from_batches([batch]))) == pa.scalar(True)
             for batch in stored_columns(source, wanted, footer, [group])
         )
     ]

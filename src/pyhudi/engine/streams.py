@@ -20,7 +20,17 @@ from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
 from pyhudi.kernels.ordering import require_values
 from pyhudi.schema.evolution import conform
 
-__all__ = ["Conformed", "Keyed", "RowStream", "StreamedFrame", "WithValues", "is_read_once", "stream_of"]
+__all__ = [
+    "Conformed",
+    "Keyed",
+    "RowStream",
+    "StreamStep",
+    "StreamedFrame",
+    "WithValues",
+    "is_read_once",
+    "reading",
+    "stream_of",
+]
 
 _PIECES: Final = 8
 """A batch is cut to so small a part of what is held."""
@@ -32,7 +42,7 @@ class RowStream:
     def __init__(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], memory: RowsMemory) -> None:
         """Begin before the first one."""
         self.schema, self.memory = schema, memory
-        self.kept: tuple[tuple[Step, ...], object] | None = None
+        self.kept: tuple[tuple[StreamStep, ...], object] | None = None
         """What was made of the rows by which steps: a write that begins again finds it here."""
         self._batches: Iterable[pa.RecordBatch] | None = batches
         self._table: pa.Table | None = None
@@ -94,7 +104,7 @@ def reading(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise InvalidInput(f"these rows cannot be read as Arrow: {error}", type=type(batches).__name__) from error
 
 
-class Step(Protocol):
+class StreamStep(Protocol):
     """Something that is done to each batch; equal steps do the same."""
 
     def schema(self, given: pa.Schema) -> pa.Schema:
@@ -173,9 +183,9 @@ class StreamedFrame:
 
     schema: pa.Schema
     stream: RowStream
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StreamStep, ...] = ()
 
-    def then(self, step: Step) -> "StreamedFrame":
+    def then(self, step: StreamStep) -> "StreamedFrame":
         """Return the rows after one more step."""
         return replace(self, schema=step.schema(self.schema), steps=(*self.steps, step))
 

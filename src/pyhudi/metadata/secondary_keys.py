@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-__all__ = ["can_index", "entry_keys", "record_keys_of", "value_prefixes", "values_hashed"]
+__all__ = ["can_index", "entry_keys", "indexed_record_keys", "value_prefixes", "values_hashed"]
 
 _NULL: Final = "\0"
 _BETWEEN: Final = "$"
@@ -41,7 +41,7 @@ def values_hashed(entries: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
     return pc.struct_field(pc.extract_regex(entries, _HEAD), ["head"])
 
 
-def record_keys_of(entries: pa.Array) -> pa.Array:
+def indexed_record_keys(entries: pa.Array) -> pa.Array:
     """Return the record keys of entries.   Shape: n keys of entries -> n record keys."""
     escaped = pc.replace_substring_regex(entries, _HEAD, "")
     return pc.replace_substring_regex(escaped, r"(?s)\\(.)", r"\1")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.reader import Wanted, slice_entries
 from pyhudi.metadata.record_places import read_places
-from pyhudi.metadata.secondary_keys import record_keys_of, value_prefixes
+from pyhudi.metadata.secondary_keys import indexed_record_keys, value_prefixes
 from pyhudi.metadata.state import MetadataTable
 
 __all__ = ["keys_of_values", "secondary_places"]
@@ -43,4 +43,4 @@ def keys_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa
             entries = slice_entries(table, group, Wanted(prefixes=tuple(asked.to_pylist())))
             found.append(entries.newest(table.state.config.table_version).column("key").cast(pa.string()))
     whole = pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()
-    return pc.unique(record_keys_of(whole))
+    return pc.unique(indexed_record_keys(whole))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyhudi.spark.stream_source import HudiStreamReader
     from pyhudi.timeline.view import Timeline
 
-__all__ = ["HudiReader", "HudiSource", "columns_in", "path_in", "planned"]
+__all__ = ["HudiReader", "HudiSource", "columns_in", "path_in", "planned_read"]
 
 PATH: Final = "pyhudi.path"
 """Metadata of the first column: the table's base path."""
@@ -61,7 +61,7 @@ class HudiSource(DataSource):
         from pyhudi.spark.types import to_spark
 
         is_entry = "location" in self.options
-        plan = planned({"path": self.options["path"]} if is_entry else self.options)
+        plan = planned_read({"path": self.options["path"]} if is_entry else self.options)
         columns = to_spark(pa.schema([plan.schema.field(name) for name in plan.columns]))
         columns.fields[0].metadata = {PATH: plan.state.storage.url}
         return columns
@@ -109,7 +109,7 @@ class HudiReader(DataSourceReader):
 
     def __init__(self, options: Mapping[str, str], schema: "StructType") -> None:
         """Plan the read: tasks get the plan, not the options."""
-        plan = planned(options)
+        plan = planned_read(options)
         self._plan = replace(plan, columns=tuple(schema.fieldNames()))
         self._schema = schema
 
@@ -131,7 +131,7 @@ class HudiReader(DataSourceReader):
             yield select_and_cast(batch, target)
 
 
-def planned(
+def planned_read(
     options: Mapping[str, str], predicate: "Expression | None" = None, timeline: "Timeline | None" = None
 ) -> "ReadPlan":
     """Plan the read of the table at the option `path`; a snapshot is that of `timeline`, where one is given.

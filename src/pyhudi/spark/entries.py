@@ -29,6 +29,7 @@ def create_entry(
     location: str,
     columns: "StructType",
     properties: "Mapping[str, str]",
+    *,
     comment: str | None,
 ) -> None:
     """Add an external table of provider `hudi`; `name` is database and table.   Raises: Environment."""

@@ -118,7 +118,7 @@ class SparkCatalog:
             return
         columns = to_spark(with_meta_fields(schema))
         pairs = dict(_kept_pairs(_said(entry)))
-        create_entry(self._spark, self._pair(entry.name), entry.location, columns, pairs, entry.comment)
+        create_entry(self._spark, self._pair(entry.name), entry.location, columns, pairs, comment=entry.comment)
 
     def _add(self, entry: Entry) -> None:
         said = _said(entry)

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyhudi.predicate import Binary, Column, Expression, InList, IsNull, Not, all_of
 from pyhudi.predicate.model import Operator, binary, literal
 from pyhudi.queries.source_options import FILTER
-from pyhudi.spark.datasource import HudiReader, HudiSource, columns_in, path_in, planned
+from pyhudi.spark.datasource import HudiReader, HudiSource, columns_in, path_in, planned_read
 from pyhudi.statements.conditions import fitting_part
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class PushingReader(HudiReader):
         """
         condition = condition_of(filters, self._plan.schema)
         if condition is not None and FILTER.key not in self._options:
-            plan = planned(self._options, condition, self._plan.timeline)
+            plan = planned_read(self._options, condition, self._plan.timeline)
             self._plan = replace(plan, columns=self._plan.columns)
         return filters
 
