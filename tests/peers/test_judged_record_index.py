@@ -18,6 +18,8 @@ INDEX = {
     "hoodie.record.index.update.partition.path": "true",
     "hoodie.metadata.compact.max.delta.commits": "4",
 }
+REPLACING = frozenset({"insert_overwrite", "insert_overwrite_table", "delete_partition"})
+"""Apache Hudi 1.2.0 fails to replace file groups of a version-8 table with a record index, also of its own."""
 KINDS = {
     "copied": replace(CITIES, write=INDEX),
     "merged": replace(crossed(CITIES, "event_time", "SIMPLE", "compacted_logs"), write=INDEX),
@@ -29,6 +31,8 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_writers_alternate_on_one_record_index(hudi, tmp_path, version, name):
     kind, place = KINDS[name], Place(str(tmp_path / "trips"))
+    if version == 8:
+        kind = replace(kind, beyond_hudi=kind.beyond_hudi | REPLACING)
     options = {"hoodie.metadata.enable": "true"}
     sides = {"ours": Ours(place, kind, version, options), "hudi": Hudi(hudi, place, kind, version, options)}
     expected = Expected(kind)
