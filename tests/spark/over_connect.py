@@ -94,6 +94,7 @@ def main(folder):
         pyhudi.spark.install(spark)
         surface(spark, f"{folder}/t")
         stream(spark, f"{folder}/t", folder)
+        spark.catalog.dropTempView("trips")
         run_statements(spark, folder, "mor")
         run_streams(spark, f"{folder}/streams", has_source=True)
         pyhudi.spark.uninstall()
