@@ -1,7 +1,6 @@
 import pytest
 from tests.new_states import new_state
 
-from pyhudi.errors import NotBuilt
 from pyhudi.state.metadata_table import drop_metadata_table
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.state.refusals import require_writable
@@ -20,9 +19,8 @@ def state():
     return open_state(made.storage, made.env)
 
 
-def test_a_table_is_written_once_its_metadata_table_is_gone(state):
-    with pytest.raises(NotBuilt, match="metadata table"):
-        require_writable(state.config, state.layout)
+def test_a_table_is_written_also_once_its_metadata_table_is_gone(state):
+    require_writable(state.config, state.layout)
     without = drop_metadata_table(state)
     require_writable(without.config, without.layout)
     assert without.config == open_state(state.storage, state.env).config

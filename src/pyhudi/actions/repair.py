@@ -146,4 +146,4 @@ def _records(
 
 def _result(records: list[Records]) -> RepairResult:
     counts = {one.partition: records_count(one) for one in records}
-    return RepairResult(partitions=tuple(counts), records=counts)
+    return RepairResult(partitions=tuple(map(str, counts)), records=counts)

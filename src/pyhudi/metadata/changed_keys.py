@@ -20,7 +20,6 @@ from pyhudi.timeline.instant import InstantTime
 
 __all__ = ["SliceChange", "changed_keys", "keys_of_slice"]
 
-_NONE = pa.array([], pa.string())
 _ONLY_KEYS = pa.schema([])
 
 
@@ -58,25 +57,25 @@ def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> 
     """
     before, after = change.before, change.after
     if after is None:
-        return _NONE, keys_of_slice(before, storage=storage, reads=reads)
+        return _no_keys(), keys_of_slice(before, storage=storage, reads=reads)
     if before is None:
-        return keys_of_slice(after, storage=storage, reads=reads), _NONE
+        return keys_of_slice(after, storage=storage, reads=reads), _no_keys()
     logs = tuple(log for log in after.logs if log not in before.logs)
     if after.base == before.base:
         return _by_logs(change, logs, storage, reads)
     if before.logs or after.logs:
         return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
     if not change.inserts_count and not change.deletes_count:
-        return _NONE, _NONE
+        return _no_keys(), _no_keys()
     if change.deletes_count:
         return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
-    return _new_rows(change, storage, reads), _NONE
+    return _new_rows(change, storage, reads), _no_keys()
 
 
 def keys_of_slice(one: FileSlice | None, *, storage: Storage, reads: SliceSpec) -> pa.Array:
     """Return the distinct keys that a slice has rows of; none where there is no slice."""
     if one is None:
-        return _NONE
+        return _no_keys()
     return pc.unique(rows_with_keys(one, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
 
 
@@ -111,11 +110,11 @@ def _by_logs(
     assert before is not None, "logs lie on a slice"
     assert after is not None, "logs lie on a slice"
     if not logs:
-        return _NONE, _NONE
+        return _no_keys(), _no_keys()
     ours = replace(after, base=None, logs=logs)
     brings_only_rows = not change.deletes_count and not may_delete(ours, storage=storage, spec=reads)
     if brings_only_rows and not change.inserts_count and not may_delete(before, storage=storage, spec=reads):
-        return _NONE, _NONE
+        return _no_keys(), _no_keys()
     keys = _keys_of_logs(ours, storage, reads)
     had, has = (
         pc.unique(stored_rows(one, keys=keys, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
@@ -135,3 +134,8 @@ def _keys_of_logs(ours: FileSlice, storage: Storage, reads: SliceSpec) -> pa.Arr
     blocks = blocks_to_merge(storage, ours.logs, reads.counts, reads.instants.committed_bytes)
     found = [chunk for block in blocks for chunk in read_changes(block, wanted).keys.chunks]
     return pc.unique(pa.chunked_array(found, pa.string()))
+
+
+def _no_keys() -> pa.Array:
+    """Return no key; made when it is asked for, because to make an array loads pandas."""
+    return pa.array([], pa.string())

@@ -188,8 +188,8 @@ class ServiceVerbs:
             spark: a session that reads the files; else it is done in this process.
 
         Example:
-            >>> trips.create_index("expression", "rider", expr="upper").partitions
-            ('expr_index_upper_rider',)
+            >>> trips.create_index("expression", "city", expr="upper").partitions
+            ('expr_index_upper_city',)
 
         Raises: InvalidInput for an index that there is already, or that this table cannot have; NotBuilt for a table
                 without a metadata table; LockNotAcquired; StorageUnavailable: `index()` goes on.
@@ -222,8 +222,8 @@ class ServiceVerbs:
             dry_run: return what would go, and change nothing.
 
         Example:
-            >>> trips.drop_index("upper_rider").partitions
-            ('expr_index_upper_rider',)
+            >>> trips.drop_index("column_stats", dry_run=True).partitions
+            ('column_stats', 'partition_stats')
 
         Raises: InvalidInput for an index that there is not, or that others rest on; LockNotAcquired.
         """

@@ -384,9 +384,9 @@ class Unbuilt:
 UNBUILT = (
     Unbuilt(
         invariant="I12",
-        part="record index, secondary indexes",
-        because="its worlds have no such index; tests/actions/test_secondary_indexes.py compares them with rows",
-        signs=("index.record", "index.secondary", "services.build_index"),
+        part="partitioned record index",
+        because="its worlds have no index of records; tests/actions compares those that are built with rows",
+        signs=("index.partitioned_record", "metadata.partitions.partitioned_record_index"),
     ),
     Unbuilt(
         invariant="I15",

@@ -48,7 +48,6 @@ __all__ = ["SECONDARY_FIELD", "SecondaryIndexKind"]
 
 SECONDARY_FIELD: Final = "SecondaryIndexMetadata"
 _BY_ENTRY: Final = "V1"
-_NONE: Final = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ def _tell(change: SliceChange, *, storage: Storage, reads: SliceSpec, field: pa.
 def _entries(one: FileSlice | None, storage: Storage, reads: SliceSpec, field: pa.Field) -> pa.Array:
     """Return the entries of the rows of a slice.   Cost: keys and one column, and what decides a merge."""
     if one is None:
-        return _NONE
+        return pa.array([], pa.string())
     rows = rows_with_keys(one, storage=storage, spec=reads, stored=pa.schema([field])).combine_chunks()
     keys, values = (column.combine_chunks() for column in rows.columns)
     return pc.unique(entry_keys(values, keys))
