@@ -12,7 +12,7 @@ from tests.simulation.mutants.mutant import Change, always, found_at
 
 from pyhudi.services.metadata_table import without_metadata_table
 
-LIVES = 150
+LIVES = 400
 """How many lives may pass before a fault shows."""
 
 

@@ -26,6 +26,7 @@ def settings_of(mutant: Mutant) -> list[tuple[int, Setting]]:
 
 
 @pytest.mark.all
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "mutant", [one for one in MUTANTS if one.name not in RARE], ids=lambda mutant: mutant.name.replace(" ", "-")
 )
