@@ -272,7 +272,7 @@ def _ask_in_sql(demo: Demo) -> None:
     if demo.on.session is None and find_spec("duckdb") is None:
         demo.report.say("duckdb is not installed: pip install 'pyhudi[duckdb]'")
         return
-    path = f"{demo.path}-in-sql"
+    path = str(Path(f"{demo.path}-in-sql").absolute())  # Spark's catalog takes a relative one from its warehouse
     _make_room(path)
     show_sql(path, demo.on, demo.flights, demo.report)
 
