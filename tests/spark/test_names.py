@@ -49,6 +49,22 @@ def test_an_entry_comes_back_as_it_was_made_and_goes(catalog, tmp_path):
     assert table.count() == 0
 
 
+@pytest.mark.parametrize("place", ["some/folder", "folder"])
+def test_a_relative_location_is_where_spark_has_it(catalog, spark, place):
+    spark.sql(f"CREATE TABLE names.plain (a int) USING parquet LOCATION '{place}'")
+    described = {row.col_name: row.data_type for row in spark.sql("DESCRIBE EXTENDED names.plain").collect()}
+    where = catalog.location_of_new(table_name("names.t"), place)
+    assert pyhudi.create_table(where, SCHEMA, record_key=["id"], name="t").path == described["Location"].replace(
+        "file:/", "file:///"
+    )
+    spark.sql("DROP TABLE names.plain")
+
+
+@pytest.mark.parametrize("place", ["/a/b", "s3://a/b", "file:/a/b"])
+def test_a_whole_location_is_taken_as_it_is(catalog, place):
+    assert catalog.location_of_new(table_name("names.t"), place) == place
+
+
 def test_names_that_are_no_hudi_table(catalog, spark, tmp_path):
     spark.sql("CREATE TABLE names.plain USING parquet AS SELECT 1 AS a")
     spark.sql("CREATE VIEW names.seen AS SELECT 1 AS a")

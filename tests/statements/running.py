@@ -17,7 +17,7 @@ class Session(DuckRunner):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self.catalog.location_of_new = lambda name: str(folder / ".".join(name.parts))  # type: ignore[method-assign]
+        self.catalog.location_of_new = lambda name, given=None: given or str(folder / ".".join(name.parts))  # type: ignore[method-assign]
 
     def sql(self, text: str) -> list[dict[str, object]]:
         if head_of(text, self.dialect) is None:

@@ -7,15 +7,15 @@ order in which they came. Only the local engine looks in here. Start at `Spooled
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from typing import Final, TypeAlias
+from itertools import groupby
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import BUCKET, IS_MOVED, ORDER, PARTITION, TASK, Moves, Placing, Routes, RowsMemory
-from pyhudi.engine.frames import LocalFrame
+from pyhudi.engine.frames import LocalFrame, counts_of
 from pyhudi.errors import InvalidInput
 from pyhudi.storage.spill import SpillFile
 
@@ -92,16 +92,13 @@ def _split(rows: pa.Table, by: str) -> Iterator[tuple[Group, pa.Table]]:
     values = rows[by].combine_chunks()
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     codes = coded.indices.to_numpy()
-    names = coded.dictionary.to_pylist()  # of distinct values only
-    if len(names) == 1:
-        yield names[0], rows
-        return
     if np.any(codes[1:] < codes[:-1]):
-        order = np.argsort(codes, kind="stable")
-        rows, codes = rows.combine_chunks().take(pa.array(order)), codes[order]
-    ends = np.searchsorted(codes, np.arange(len(names) + 1))
-    for name, (start, end) in zip(names, pairwise(ends.tolist()), strict=True):
-        yield name, rows.slice(start, end - start)
+        rows = rows.combine_chunks().take(pa.array(np.argsort(codes, kind="stable")))
+    counted, start = pc.value_counts(rows[by]), 0
+    counts = cast("dict[Group, int]", counts_of(pa.table(counted.flatten(), names=[by, "count"])))
+    for name, count in counts.items():
+        yield name, rows.slice(start, count)
+        start += count
 
 
 def spooled(batches: Iterable[pa.Table], schema: pa.Schema, memory: RowsMemory) -> "SpooledFrame":

@@ -91,11 +91,17 @@ class SparkCatalog:
         shown = self._shown(name, is_view_seen=False)
         return shown is not None
 
-    def location_of_new(self, name: TableName) -> str:
-        """Return where a table goes for which no location is given: into its database's folder.
+    def location_of_new(self, name: TableName, given: str | None = None) -> str:
+        """Return where a table goes: a name or relative path is below its database's folder, as Spark keeps it.
 
         Raises: InvalidInput for a catalog that is not the session's, and for a database that is not there.
         """
+        place = given or name.parts[-1].lower()
+        is_whole = place.startswith("/") or ":" in place.split("/", 1)[0]
+        return place if given and is_whole else f"{self._folder(name)}/{place}"
+
+    def _folder(self, name: TableName) -> str:
+        """Return the location of a table's database."""
         database = self._database(name)
         try:
             rows = self._ask(f"DESCRIBE DATABASE {quoted(self._home, database)}").collect()
@@ -104,7 +110,7 @@ class SparkCatalog:
         where = next((row[1] for row in rows if row[0] == "Location"), None)
         if not where:
             raise InvalidInput("the database has no location; give the table one: LOCATION 'path'", database=database)
-        return f"{where.rstrip('/')}/{name.parts[-1].lower()}"
+        return str(where).rstrip("/")
 
     def create(self, entry: Entry, schema: "pa.Schema") -> None:
         """Add a table whose files are there; Spark reads its columns by the data source `hudi`, where it has such.

@@ -136,7 +136,7 @@ def _save(rows: "DataFrame", name: TableName, entry: Entry | None, notes: Notes,
     given = options.pop("path", None)
     if given is not None and not isinstance(given, str):
         raise InvalidInput("give one path: the table's base path", path=given)
-    location = entry.location if entry is not None else given or runner.catalog.location_of_new(name)
+    location = entry.location if entry is not None else runner.catalog.location_of_new(name, given)
     if entry is None or mode == "overwrite":
         options.setdefault(_HIVE_STYLE, "true")
         last = list(notes.partition_by)  # where positional inserts expect them, as in tables of Spark's own formats

@@ -46,8 +46,11 @@ class Catalog(Protocol):
         """Return whether a table or view of any format has this name."""
         ...
 
-    def location_of_new(self, name: TableName) -> str:
-        """Return where a table goes for which no location is given.   Raises: InvalidInput where there is none."""
+    def location_of_new(self, name: TableName, given: str | None = None) -> str:
+        """Return where a table goes: to the place that is given, as the catalog reads it, or to one of its own.
+
+        Raises: InvalidInput where there is none.
+        """
         ...
 
     def create(self, entry: Entry, schema: "pa.Schema") -> None:

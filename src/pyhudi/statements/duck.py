@@ -64,8 +64,13 @@ class TableNames:
         """Return whether a table has this name."""
         return _key(name) in self._entries
 
-    def location_of_new(self, name: TableName) -> str:
-        """Raise InvalidInput: there is no place for tables of which none is given."""
+    def location_of_new(self, name: TableName, given: str | None = None) -> str:
+        """Return the place that is given; a relative one is below the working directory.
+
+        Raises: InvalidInput where none is given.
+        """
+        if given:
+            return given
         raise InvalidInput("say where the table goes: CREATE TABLE ... LOCATION 'path'", table=str(name))
 
     def create(self, entry: Entry, schema: pa.Schema) -> None:

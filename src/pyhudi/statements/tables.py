@@ -86,7 +86,7 @@ def create_table_of(statement: CreateTable, runner: Runner) -> None:
         raise TableExists("there is a table or view of this name already", table=str(statement.name))
     said = {**statement.options, **statement.properties}
     given = statement.location or said.pop("path", None)
-    location = given or runner.catalog.location_of_new(statement.name)
+    location = runner.catalog.location_of_new(statement.name, given)
     if statement.like is None and not statement.columns and statement.query is None:
         table = _found(location, statement, runner)
         runner.catalog.create(_entry(statement, location, said, is_managed=False), table.schema)
