@@ -31,7 +31,7 @@ def explain(
     Raises: as `read`; InvalidInput for a query that names no Hudi table.
     """
     require_session(spark)
-    if is_query(path) and not (options or filter is not None or storage_options):
+    if isinstance(path, str) and is_query(path) and not (options or filter is not None or storage_options):
         return SparkRunner(spark).explained(path)
     given = to_expression(filter) if filter is not None else None
     return described(path, options, session_options(spark), predicate=given, storage_options=storage_options).explain()
