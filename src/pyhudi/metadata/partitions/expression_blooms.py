@@ -5,13 +5,12 @@ Logs have none: a file slice with logs may have any value. Start at `ExpressionB
 Spec: format/metadata-table 4.2, 5.3, 5.6, 8.8.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -24,9 +23,10 @@ from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.bloom import encode_bloom
 from pyhudi.metadata.expressions import expression_of, values_of
 from pyhudi.metadata.keys import file_keys
-from pyhudi.metadata.names import RecordKind, group_of_keys
-from pyhudi.metadata.partitions.api import Clean, Commit, Comparison, FilesTold, Need, Stored, TaskRunner, asked_groups
-from pyhudi.metadata.partitions.expression_stats import EXPRESSION_GROUPS, in_tasks
+from pyhudi.metadata.names import RecordKind
+from pyhudi.metadata.partitions.api import Clean, Commit, Stored, TaskRunner
+from pyhudi.metadata.partitions.defined import DefinedKind
+from pyhudi.metadata.partitions.expression_stats import in_tasks
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import MetadataTable
@@ -35,8 +35,6 @@ from pyhudi.metadata.stats.expression_stats import column_batches
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, check
 from pyhudi.schema.types import avro_to_arrow
-from pyhudi.state.config import TableConfig
-from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, Storage
 
@@ -61,36 +59,8 @@ def has_same_text(kind: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionBloomKind:
+class ExpressionBloomKind(DefinedKind):
     """A record a base file."""
-
-    definition: IndexDefinition
-    needs: frozenset[Need] = frozenset()
-    enabled_by: None = None
-    is_defined: bool = False
-    is_of_newest: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return its directory's name."""
-        return self.definition.partition
-
-    @property
-    def file_id_prefix(self) -> str:
-        """Return how the ids of its file groups begin."""
-        return self.name.replace("_", "-")
-
-    def is_first(self, config: TableConfig, settings: Settings) -> bool:
-        """Return that it is only built when it is asked for."""
-        return False
-
-    def groups(self, settings: Settings, records_count: int = 0) -> int:
-        """Return what the options say."""
-        return asked_groups(settings, EXPRESSION_GROUPS)
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_commit(self, commit: Commit) -> MetadataRecords:
         """Return the filters of the base files that were written."""
@@ -102,9 +72,6 @@ class ExpressionBloomKind:
         rows = [(where, name, "", "", b"", True) for where, name in gone]
         return self._records(_table(rows))
 
-    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
-        """Return nothing: logs have no filters."""
-
     def build(self, stored: Stored) -> MetadataRecords:
         """Return the filters of all base files."""
         return self._of_files(stored.state, stored.files, stored.schema, stored.settings, stored.run)
@@ -113,9 +80,6 @@ class ExpressionBloomKind:
         """Keep the newest filter of each file."""
         keys, values = newest_filters(entries, table.state.config.table_version)
         return self._of(keys, values)
-
-    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
-        """Return nothing: footers do not tell what a function makes of a column."""
 
     def _of_files(
         self,

@@ -5,21 +5,20 @@ A record a file, and one a partition that encloses them. Start at `ExpressionSta
 Spec: format/metadata-table 3.7, 5.6, 8.8.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.expressions import expression_of
 from pyhudi.metadata.keys import bounds_keys, stats_keys
-from pyhudi.metadata.names import RecordKind, group_of_keys
-from pyhudi.metadata.partitions.api import Clean, Commit, Comparison, FilesTold, Need, Stored, TaskRunner, asked_groups
+from pyhudi.metadata.names import RecordKind
+from pyhudi.metadata.partitions.api import Clean, Commit, Stored, TaskRunner
+from pyhudi.metadata.partitions.defined import DefinedKind
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords, stats_records
 from pyhudi.metadata.state import MetadataTable
@@ -27,19 +26,11 @@ from pyhudi.metadata.stats.column_stats import column_stats_schema, deleted_stat
 from pyhudi.metadata.stats.expression_stats import read_expression_stats
 from pyhudi.metadata.stats.folding import folded_stats
 from pyhudi.metadata.stats.merging import partition_stats
-from pyhudi.options import Settings, option
 from pyhudi.schema.types import avro_to_arrow
-from pyhudi.state.config import TableConfig
-from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 
-__all__ = ["EXPRESSION_GROUPS", "ExpressionStatsKind", "in_tasks"]
+__all__ = ["ExpressionStatsKind", "in_tasks"]
 
-EXPRESSION_GROUPS: Final = option(
-    "hoodie.metadata.index.expression.file.group.count",
-    2,
-    "How many file groups an expression index gets when it is built.",
-)
 _FILES_A_TASK: Final = 16
 _CHANGE_LOG: Final = ".cdc"
 _KEY_OF_FILE: Final = 48
@@ -47,36 +38,8 @@ _KEY_OF_FILE: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionStatsKind:
+class ExpressionStatsKind(DefinedKind):
     """A record a file and one a partition, also of a table without partitions, as Apache Hudi has them."""
-
-    definition: IndexDefinition
-    needs: frozenset[Need] = frozenset()
-    enabled_by: None = None
-    is_defined: bool = False
-    is_of_newest: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return its directory's name."""
-        return self.definition.partition
-
-    @property
-    def file_id_prefix(self) -> str:
-        """Return how the ids of its file groups begin."""
-        return self.name.replace("_", "-")
-
-    def is_first(self, config: TableConfig, settings: Settings) -> bool:
-        """Return that it is only built when it is asked for."""
-        return False
-
-    def groups(self, settings: Settings, records_count: int = 0) -> int:
-        """Return what the options say."""
-        return asked_groups(settings, EXPRESSION_GROUPS)
-
-    def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
-        """Return in which file group each key is."""
-        return group_of_keys(keys, groups_count)
 
     def records_of_commit(self, commit: Commit) -> MetadataRecords:
         """Return the bounds of the files that were written, which widen those of their partitions."""
@@ -89,9 +52,6 @@ class ExpressionStatsKind:
         ]
         return self._records(deleted_stats(gone, self.definition.fields, clean.table_version), None)
 
-    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
-        """Return nothing: a log that a rollback leaves adds no rows."""
-
     def build(self, stored: Stored) -> MetadataRecords:
         """Return the bounds of all files."""
         return self._of_files(stored.state, stored.files, stored.schema, stored.run)
@@ -103,9 +63,6 @@ class ExpressionStatsKind:
         is_of_file = pc.greater_equal(pc.utf8_length(keys), _KEY_OF_FILE)
         kinds = pc.if_else(is_of_file, RecordKind.COLUMN_STATS, RecordKind.PARTITION_STATS)
         return replace(records, kinds=kinds.cast(pa.int32()))
-
-    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
-        """Return nothing: footers do not tell what a function makes of a column."""
 
     def _of_files(
         self, state: TableState, files: Sequence[tuple[PartitionPath, str]], schema: str | None, run: TaskRunner

@@ -6,7 +6,7 @@ changes are the entries of the rows that readers see in a file group before and 
 Spec: format/metadata-table 3.4, 4.3, 5.5, 7.4.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,12 +24,11 @@ from pyhudi.metadata.names import RecordKind, group_of_keys
 from pyhudi.metadata.partitions.api import (
     Clean,
     Commit,
-    Comparison,
-    FilesTold,
     Need,
     RowsTold,
     Stored,
 )
+from pyhudi.metadata.partitions.defined import DefinedKind
 from pyhudi.metadata.partitions.record_index import RecordIndexKind
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import encode_record_values
@@ -38,8 +37,6 @@ from pyhudi.metadata.spread_records import TOLD, SpreadRecords
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Settings
 from pyhudi.schema.types import avro_to_arrow
-from pyhudi.state.config import TableConfig
-from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.metadata import WriteOperation
@@ -51,28 +48,11 @@ _BY_ENTRY: Final = "V1"
 
 
 @dataclass(frozen=True, slots=True)
-class SecondaryIndexKind:
+class SecondaryIndexKind(DefinedKind):
     """An entry a row; in V2 all entries of a value are in one file group."""
 
-    definition: IndexDefinition
     needs: frozenset[Need] = frozenset({Need.ROWS})
-    enabled_by: None = None
-    is_defined: bool = False
     is_of_newest: bool = True
-
-    @property
-    def name(self) -> str:
-        """Return its directory's name."""
-        return self.definition.partition
-
-    @property
-    def file_id_prefix(self) -> str:
-        """Return how the ids of its file groups begin."""
-        return self.name.replace("_", "-")
-
-    def is_first(self, config: TableConfig, settings: Settings) -> bool:
-        """Return that it is only built when it is asked for."""
-        return False
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the record index would get."""
@@ -92,9 +72,6 @@ class SecondaryIndexKind:
     def records_of_clean(self, clean: Clean) -> None:
         """Return nothing: a clean takes no row."""
 
-    def records_of_rollback(self, appended: Mapping[str, Mapping[str, int]]) -> None:
-        """Return nothing: what the commit told is taken back with it."""
-
     def build(self, stored: Stored) -> SpreadRecords:
         """Return the entries of all rows."""
         assert stored.rows is not None, "this partition needs the rows"
@@ -103,10 +80,6 @@ class SecondaryIndexKind:
     def fold(self, table: MetadataTable, entries: Entries) -> pa.Table:
         """Keep each entry once."""
         return entries.newest(table.state.config.table_version)
-
-    def check(self, table: MetadataTable, told: FilesTold) -> Comparison | None:
-        """Return nothing: `queries.check` compares it with rows."""
-        return None
 
     def _records(
         self, state: TableState, rows: RowsTold, changes: Sequence[SliceChange], schema: str | None
