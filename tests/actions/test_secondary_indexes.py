@@ -8,6 +8,7 @@ import pytest
 
 import pyhudi
 from pyhudi.errors import InvalidInput
+from pyhudi.index.required_values import values_required
 from pyhudi.index.secondary import secondary_values
 from pyhudi.metadata.definitions import DEFINITIONS_PATH
 from pyhudi.metadata.listing import file_index
@@ -123,7 +124,8 @@ def test_files_are_left_out_that_bounds_do_not_leave_out():
     before = str(trips.table.scan(filter="rider = 'k'", as_of=trips.table.latest_instant).explain())
     assert "file groups" in before
     index = file_index(trips.table.state, load_timeline(trips.table.state))
-    ((definition, values),) = secondary_values(binary("=", column("rider"), literal("k")), SCHEMA, index.indexes())
+    required = values_required(binary("=", column("rider"), literal("k")), SCHEMA)
+    ((definition, values),) = secondary_values(required, index.indexes())
     assert index.places_of_values(definition.partition, values)["key"].to_pylist() == ["m3"]
 
 

@@ -1,9 +1,9 @@
 """Filters that ask for values of a column with a secondary index."""
 
 import pyarrow as pa
-import pytest
 
-from pyhudi.index.secondary import compares_columns, secondary_values, slices_placed
+from pyhudi.index.required_values import values_required
+from pyhudi.index.secondary import secondary_values, slices_placed
 from pyhudi.predicate import parse
 from pyhudi.state.index_definition import IndexDefinition
 
@@ -16,37 +16,10 @@ DEFINED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("c = 'x'", [["x"]]),
-        ("'x' = c and f > 1", [["x"]]),
-        ("c in ('x', 'y') and n = 3", [["x", "y"], [3]]),
-        ("n in (1, 2)", [[1, 2]]),
-        ("c = 'x' or n = 1", []),
-        ("c <> 'x'", []),
-        ("c not in ('x')", []),
-        ("c in ('x', null)", []),
-        ("n = 1.5", []),
-        ("n = '01'", []),
-        ("f = 1.0", []),
-        ("lower(c) = 'x'", []),
-        ("gone = 'x'", []),
-    ],
-)
-def test_values_are_those_that_a_row_must_have(text, values):
-    found = secondary_values(parse(text), SCHEMA, DEFINED)
-    assert [told.to_pylist() for _, told in found] == values
-
-
-def test_a_date_may_be_written_as_text():
-    ((_, told),) = secondary_values(parse("day = '2024-01-02'"), SCHEMA, DEFINED)
-    assert told.type == pa.date32()
-
-
-def test_only_equalities_ask():
-    assert compares_columns(parse("c = 'x' and f > 1"))
-    assert not compares_columns(parse("c > 'x' and f > 1"))
+def test_an_index_is_asked_for_the_values_of_its_column():
+    required = values_required(parse("c = 'x' and n in (1, 2)"), SCHEMA)
+    found = secondary_values(required, {"secondary_index_n": DEFINED["secondary_index_n"]})
+    assert [(definition.partition, told.to_pylist()) for definition, told in found] == [("secondary_index_n", [1, 2])]
 
 
 def test_slices_of_the_file_groups_stay():

@@ -1,8 +1,7 @@
 import pytest
 from tests.building import trip, trips
 
-from pyhudi.queries.key_encoding import stored_key_encoding
-from pyhudi.queries.lost_properties import stored_key
+from pyhudi.queries.key_encoding import stored_key, stored_key_encoding
 from pyhudi.state.properties_file import update_properties
 from pyhudi.timeline.active import load_timeline
 

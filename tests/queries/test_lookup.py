@@ -4,6 +4,7 @@ from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
 from pyhudi.errors import InvalidInput
+from pyhudi.metadata import listing
 from pyhudi.metadata.record_places import PLACES
 from pyhudi.queries import lookup
 
@@ -51,6 +52,6 @@ def test_an_index_that_is_behind_is_not_used(caplog, monkeypatch):
     table = TableBuilder().create()
     index = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True, **TINY_FILTERS}
     table.upsert(trips(trip("a"), trip("b")), options=index)
-    monkeypatch.setattr(lookup, "find_places", lambda *_: pa.table([["a"], ["sf"], ["gone"]], schema=PLACES))
+    monkeypatch.setattr(listing, "read_places", lambda *_: pa.table([["a"], ["sf"], ["gone"]], schema=PLACES))
     assert TableBuilder().reopen(table).lookup(["a"])["uuid"].to_pylist() == ["a"]
     assert "behind" in caplog.text

@@ -81,6 +81,13 @@ class FileIndex(Protocol):
         """
         ...
 
+    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
+        """Return the file groups of the rows with some record keys, by the record index; None where it is unknown.
+
+        Shape: as `metadata.record_places.read_places`.
+        """
+        ...
+
     def indexes(self) -> Mapping[str, IndexDefinition]:
         """Return the expression and secondary indexes that can be asked, by partition of the metadata table."""
         ...
@@ -140,6 +147,9 @@ class _StorageIndex:
         return None
 
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
+        return None
+
+    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
         return None
 
     def indexes(self) -> Mapping[str, IndexDefinition]:

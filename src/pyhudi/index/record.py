@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,9 +16,8 @@ from pyhudi.engine.frames import LocalFrame
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.index.api import Index, Place
-from pyhudi.metadata.names import MetadataPartition, group_of_keys
-from pyhudi.metadata.reader import Wanted, slice_entries
-from pyhudi.metadata.record_places import PLACES, places_of_entries
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.record_places import PLACES, keys_by_shard, places_in_shard
 from pyhudi.metadata.state import MetadataTable, open_metadata
 from pyhudi.options import Settings, boolean, option
 from pyhudi.state.model import TableState
@@ -95,16 +93,5 @@ def told_places(
 
 def find_places(engine: Engine, table: MetadataTable, keys: pa.Array) -> pa.Table:
     """Look keys up in their shards, a task each.   Shape: PLACES, in no order; a key without a row has none."""
-    shards = table.file_groups(MetadataPartition.RECORD_INDEX)
-    numbers = group_of_keys(keys, len(shards))
-    order = np.argsort(numbers, kind="stable")
-    found, first = np.unique(numbers[order], return_index=True)
-    parts = [keys.take(pa.array(some)) for some in np.split(order, first[1:])] if len(keys) else []
-    tasks = [(shards[number], part) for number, part in zip(found.tolist(), parts, strict=True)]
-    return pa.concat_tables([PLACES.empty_table(), *engine.run(partial(_places, table=table), tasks)])
-
-
-def _places(task: tuple[FileSlice, pa.Array], *, table: MetadataTable) -> pa.Table:
-    """Look keys up in one shard. A task."""
-    shard, keys = task
-    return places_of_entries(slice_entries(table, shard, Wanted(keys=keys)), table.state.config.table_version)
+    found = engine.run(partial(places_in_shard, table), keys_by_shard(table, keys))
+    return pa.concat_tables([PLACES.empty_table(), *found])

@@ -20,6 +20,8 @@ from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.filters import files_holding
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.record_index import is_partitioned
+from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.secondary_places import secondary_places
 from pyhudi.metadata.state import MetadataTable, open_metadata
 from pyhudi.metadata.stats.reader import read_stats, tells_newest
@@ -105,17 +107,15 @@ class _MetadataIndex:
     def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
         if kind not in self.state.config.metadata_partitions:
             return None
-        return self._asked(lambda table: files_holding(table, kind, files, values))
+        return self._asked_index(kind, lambda table: files_holding(table, kind, files, values))
 
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
-        kept = self.state.config.metadata_partitions
-        if kind not in kept or MetadataPartition.RECORD_INDEX not in kept:
+        if kind not in self.state.config.metadata_partitions:
             return None
+        return self._asked_places(kind, lambda table: secondary_places(table, kind, values))
 
-        def read(table: MetadataTable) -> pa.Table | None:
-            return secondary_places(table, kind, values) if tells_newest(table, self.timeline) else None
-
-        return self._asked(read)
+    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
+        return self._asked_places(MetadataPartition.RECORD_INDEX, lambda table: read_places(table, keys))
 
     def indexes(self) -> Mapping[str, IndexDefinition]:
         found: Mapping[str, IndexDefinition] = {}
@@ -126,6 +126,36 @@ class _MetadataIndex:
 
         self._asked(read)
         return found
+
+    def _asked_places(self, index: str, read: Callable[[MetadataTable], pa.Table]) -> pa.Table | None:
+        """Ask an index of rows, which knows only where they are now."""
+        if MetadataPartition.RECORD_INDEX not in self.state.config.metadata_partitions:
+            return None
+
+        def read_newest(table: MetadataTable) -> pa.Table | None:
+            definition = table.definitions.get(MetadataPartition.RECORD_INDEX)
+            is_by_partition = definition is not None and is_partitioned(definition)
+            return read(table) if tells_newest(table, self.timeline) and not is_by_partition else None
+
+        return self._asked_index(index, read_newest)
+
+    def _asked_index(self, index: str, read: Callable[[MetadataTable], Answer | None]) -> Answer | None:
+        """Ask an index; None, with a warning, where it is damaged: the rest of the metadata table is used further."""
+
+        def read_or_warn(table: MetadataTable) -> Answer | None:
+            try:
+                return read(table)
+            except (CorruptData, FileMissing) as error:
+                _log.warning(
+                    "the index %s of %s cannot be read and is not used; `table.repair(%r)` builds it anew: %s",
+                    index,
+                    self.state.config.name,
+                    str(index),
+                    error,
+                )
+                return None
+
+        return self._asked(read_or_warn)
 
     def _asked(self, read: Callable[[MetadataTable], Answer | None]) -> Answer | None:
         """Read from the metadata table; None where only storage can tell."""

@@ -7,15 +7,26 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
+from pyhudi.filegroup.listing import at_once
+from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
-from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.reader import Entries, Wanted, read_entries
+from pyhudi.metadata.names import MetadataPartition, group_of_keys
+from pyhudi.metadata.reader import Entries, Wanted, read_entries, slice_entries
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.state import MetadataTable
 
-__all__ = ["PLACES", "RECORD_FIELD", "decode_places", "places_of_entries", "read_places"]
+__all__ = [
+    "PLACES",
+    "RECORD_FIELD",
+    "decode_places",
+    "keys_by_shard",
+    "places_in_shard",
+    "places_of_entries",
+    "read_places",
+]
 
 RECORD_FIELD: Final = "recordIndexMetadata"
 PLACES: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
@@ -26,11 +37,33 @@ def read_places(table: MetadataTable, keys: pa.Array | None = None) -> pa.Table:
     """Read the places of keys, or of all keys; a key without a row has none.
 
     Shape:  PLACES, sorted by key.
-    Cost:   of the shards that can have a key the blocks that may, and their logs.
+    Cost:   of the shards that can have a key the blocks that may, and their logs; several shards at once.
     Raises: CorruptData.
     """
-    entries = read_entries(table, MetadataPartition.RECORD_INDEX, Wanted(keys=keys))
-    return places_of_entries(entries, table.state.config.table_version)
+    if keys is None:
+        entries = read_entries(table, MetadataPartition.RECORD_INDEX, Wanted())
+        return places_of_entries(entries, table.state.config.table_version)
+    tasks = keys_by_shard(table, keys)
+    found = at_once(lambda number: places_in_shard(table, tasks[number]), range(len(tasks)))
+    return pa.concat_tables([PLACES.empty_table(), *found.values()]).sort_by("key")
+
+
+def keys_by_shard(table: MetadataTable, keys: pa.Array) -> list[tuple[FileSlice, pa.Array]]:
+    """Return the shards that can have some keys, with the keys that each of them can have."""
+    shards = table.file_groups(MetadataPartition.RECORD_INDEX)
+    if not len(keys) or not shards:
+        return []
+    numbers = group_of_keys(keys, len(shards))
+    order = np.argsort(numbers, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    parts = [keys.take(pa.array(some)) for some in np.split(order, first[1:])]
+    return [(shards[number], part) for number, part in zip(found.tolist(), parts, strict=True)]
+
+
+def places_in_shard(table: MetadataTable, task: tuple[FileSlice, pa.Array]) -> pa.Table:
+    """Look keys up in one shard.   Shape: PLACES, sorted by key."""
+    shard, keys = task
+    return places_of_entries(slice_entries(table, shard, Wanted(keys=keys)), table.state.config.table_version)
 
 
 def places_of_entries(entries: Entries, table_version: int) -> pa.Table:

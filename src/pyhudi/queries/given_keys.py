@@ -24,7 +24,7 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["keys_as_stored"]
+__all__ = ["keys_as_stored", "stored_key_spec"]
 
 _PREFIXED: Final = frozenset({KeyGenerator.COMPLEX, KeyGenerator.GLOBAL_DELETE})
 
@@ -46,15 +46,19 @@ def keys_as_stored(
     if not items:
         return []
     known = timeline or load_timeline(state)
-    spec = _spec(state, known, settings or Settings())
+    spec = stored_key_spec(state, known, settings)
     values = {at: one for at, one in enumerate(items) if not isinstance(one, str)}
     made = dict(zip(values, _keys_of(state, known, spec, list(values.values())), strict=True)) if values else {}
     return list(dict.fromkeys(made[at] if at in made else _spelled(spec, one) for at, one in enumerate(items)))
 
 
-def _spec(state: TableState, timeline: Timeline, settings: Settings) -> KeySpec:
+def stored_key_spec(state: TableState, timeline: Timeline, settings: Settings | None = None) -> KeySpec:
+    """Return how a table makes record keys, as those are that it stores; it makes no partition paths.
+
+    Cost:   what `stored_key_encoding` costs.
+    """
     # Partition fields are not asked for, whose types not every table says.
-    spec = key_spec(replace(state.config, partition_fields=()), settings)
+    spec = key_spec(replace(state.config, partition_fields=()), settings or Settings())
     encoding = stored_key_encoding(state, timeline)
     return spec if encoding is None else replace(spec, has_prefixed_single_key=encoding)
 

@@ -7,16 +7,17 @@ Spec: format/files 8.2.
 
 from typing import Final
 
+from pyhudi.engine.api import KEY
 from pyhudi.errors import FileMissing
+from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.metadata.listing import file_index
-from pyhudi.queries.lost_properties import stored_key
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["stored_key_encoding"]
+__all__ = ["stored_key", "stored_key_encoding"]
 
 _ALWAYS_PREFIXED: Final = 9
 """Table version from which on there is one encoding."""
@@ -46,6 +47,20 @@ def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
             listed, timeline = timeline, load_timeline(state)
             if timeline.instants == listed.instants:  # else a clean took the file since it was listed
                 raise
+
+
+def stored_key(state: TableState, path: str) -> str | None:
+    """Read one key of a base file: from its footer where it says the smallest, else the first row's; None without rows.
+
+    Raises: FileMissing.
+    """
+    with state.storage.open_input(path) as source:
+        footer = read_footer(source)
+        known = base_file_footer(footer.key_values).min_key
+        if known is not None or not footer.rows_count or KEY not in footer.schema.names:
+            return known
+        first = next(iter_batches(source, [KEY], footer=footer)).column(0)[0].as_py()
+        return None if first is None else str(first)
 
 
 def _newest_key(state: TableState, timeline: Timeline) -> str | None:

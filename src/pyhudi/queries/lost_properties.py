@@ -16,16 +16,16 @@ from typing import Final
 
 from pyhudi.engine.api import KEY
 from pyhudi.errors import CorruptData, FileMissing
-from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.queries.committed_files import committed_files
+from pyhudi.queries.key_encoding import stored_key
 from pyhudi.queries.snapshot import plan_snapshot, slice_reader
 from pyhudi.state.config import TableConfig
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["LostLine", "find_lost_lines", "require_no_lost_line", "stored_key"]
+__all__ = ["LostLine", "find_lost_lines", "require_no_lost_line"]
 
 _RECORD_KEY: Final = "hoodie.table.recordkey.fields"
 _PARTITION: Final = "hoodie.table.partition.fields"
@@ -77,20 +77,6 @@ def find_lost_lines(state: TableState, timeline: Timeline) -> list[LostLine]:
         files = ((where, one.path) for (where, _), one in committed_files(state, timeline).bases.items() if where)
         found += [LostLine(key=_PARTITION, shown_by=path, found=where) for where, path in list(files)[:1]]
     return found
-
-
-def stored_key(state: TableState, path: str) -> str | None:
-    """Read one key of a base file: from its footer where it says the smallest, else the first row's; None without rows.
-
-    Raises: FileMissing.
-    """
-    with state.storage.open_input(path) as source:
-        footer = read_footer(source)
-        known = base_file_footer(footer.key_values).min_key
-        if known is not None or not footer.rows_count or KEY not in footer.schema.names:
-            return known
-        first = next(iter_batches(source, [KEY], footer=footer)).column(0)[0].as_py()
-        return None if first is None else str(first)
 
 
 def _lost_key(state: TableState, timeline: Timeline) -> LostLine | None:

@@ -17,6 +17,7 @@ from pyhudi.engine.frames import select_and_cast
 from pyhudi.errors import FileMissing, InvalidInput, PackageMissing
 from pyhudi.metadata.expressions import names_moments
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import to_sql
 from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.display import facts_html
@@ -249,8 +250,11 @@ def _partitions_text(plan: ReadPlan) -> str:
 
 
 def _file_groups_text(plan: ReadPlan) -> str:
-    by_statistics = plan.slices_count - plan.slices_left
-    return f"file groups: {len(plan.slices)} of {plan.slices_count} read, {by_statistics} left out by statistics"
+    by_index = {one.name: one.slices_count for one in plan.left_out}
+    by_statistics = by_index.pop(MetadataPartition.COLUMN_STATS, 0)
+    others = "".join(f", {count} by {name}" for name, count in by_index.items())
+    read = f"file groups: {len(plan.slices)} of {plan.slices_count} read"
+    return f"{read}, {by_statistics} left out by statistics{others}"
 
 
 def _bytes_text(plan: ReadPlan) -> str:

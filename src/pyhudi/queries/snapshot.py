@@ -17,15 +17,18 @@ from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput, OptionError
+from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.formats.parquet import read_rows_count
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.table.upkeep import METADATA_TABLE
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, check
-from pyhudi.queries.choosing import choose_slices
+from pyhudi.queries.choosing import DATA_SKIPPING, SKIPPING, Skipping, choose_slices
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
+from pyhudi.queries.index_filters import LeftOut
 from pyhudi.queries.path_values import values_in_paths
 from pyhudi.queries.slice_rows import Merging, merging_of, read_planned, scan_file_of
 from pyhudi.queries.slices import table_schema
@@ -70,12 +73,14 @@ class ReadPlan:
     """How many partitions their paths left, before statistics were looked at."""
     partitions_read: int
     slices_count: int
-    """How many file slices these have, before statistics were looked at."""
-    slices_left: int
-    """How many statistics left."""
+    """How many file slices these have, before indexes were asked."""
+    left_out: tuple[LeftOut, ...]
+    """What each index did that was asked, in this order."""
     state: TableState
     timeline: Timeline
     """As it was read, and cut to the moment."""
+    skipping: Skipping = SKIPPING
+    """How it uses what is indexed."""
     merging: Merging | None = None
     """How logs are merged; None where no slice has logs."""
     path_values: pa.Table | None = None
@@ -189,8 +194,10 @@ def _plan(
 ) -> ReadPlan:
     schema = with_meta_fields(table_schema(state, timeline))
     wanted = _checked(schema, columns, predicate)
-    index = file_index(state, timeline, is_checked=settings.get(CHECK_FILES))
-    chosen = choose_slices(index, schema, predicate, partitions=partitions)
+    uses_metadata = settings.get(METADATA_TABLE)
+    index = (file_index if uses_metadata else storage_index)(state, timeline, is_checked=settings.get(CHECK_FILES))
+    skipping = Skipping(is_on=uses_metadata and settings.get(DATA_SKIPPING), reads_logs=not is_read_optimized)
+    chosen = choose_slices(index, schema, predicate, partitions=partitions, skipping=skipping)
     slices = as_file_slices(chosen.slices)
     if is_read_optimized:
         slices = [replace(one, logs=()) for one in slices if one.base is not None]
@@ -206,7 +213,8 @@ def _plan(
         partitions_by_path=chosen.partitions_by_path,
         partitions_read=len(chosen.partitions),
         slices_count=chosen.slices_count,
-        slices_left=chosen.slices.num_rows,
+        left_out=chosen.left_out,
+        skipping=skipping,
         state=state,
         timeline=timeline,
         merging=merging_of(state, schema, timeline, settings) if any(one.logs for one in slices) else None,
@@ -230,7 +238,7 @@ def _base_paths(plan: ReadPlan, condition: Expression | None) -> set[str]:
     """Return the base files of the planned partitions that may hold a row for which a condition is true."""
     index = file_index(plan.state, plan.timeline)
     partitions = {one.group.partition for one in plan.slices}
-    chosen = choose_slices(index, plan.schema, condition, partitions=partitions)
+    chosen = choose_slices(index, plan.schema, condition, partitions=partitions, skipping=plan.skipping)
     return {one.base.path for one in as_file_slices(chosen.slices) if one.base is not None}
 
 

@@ -175,7 +175,8 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             mode: `snapshot`, or `read_optimized`, which reads base files and no logs.
             limit: how many rows at most; which ones is not said.
             meta: put Hudi's five `_hoodie_*` columns first. They also come where `columns` names them.
-            options: settings of this read: `pyhudi.check.files`.
+            options: settings of this read: `pyhudi.check.files`, `hoodie.enable.data.skipping` and
+                `hoodie.metadata.enable`.
 
         Example:
             >>> trips.scan(["uuid", "fare"], filter="fare > 8 and city = 'oslo'").to_arrow().to_pylist()
