@@ -50,6 +50,9 @@ test-all: .venv/.ready ## All tests that need no other program but Java: those o
 test-rest: .venv/.ready ## What make test-all runs beyond make test: for CI, which runs both
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=rest $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
+costs: .venv/.ready ## Measure what tests cost, on a quiet machine, for the choice of make test
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest --ignore tests/architecture --ignore tests/peers --junitxml build/costs.xml; $(PY) -m tests.costs build/costs.xml
+
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/commit tests/services tests/tasks tests/queries tests/index tests/lives/test_engines.py tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py
 
@@ -97,4 +100,4 @@ clean: ## Remove what the other targets made
 	rm -rf .venv .lanes .bench build dist demo-table demo-table-* spark-warehouse metastore_db .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt check test test-all test-rest test-spark demo lanes bench peers locks simulate lives soak figures docs lock keys clean
+.PHONY: help setup fmt check test test-all test-rest test-spark demo lanes bench peers locks simulate lives soak figures docs lock keys costs clean

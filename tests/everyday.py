@@ -2,21 +2,27 @@
 
 Of a test that runs on several table versions the newest stays; a test of an older version alone stays as it is. Tests
 on the S3 emulator and tests marked `all` are left out, unless they are marked `everyday`. Properties draw few examples,
-and of a test with many seeds the first are tried.
+and of a test with many seeds the first are tried. What a test costs is in `costs.txt`, see `tests.costs`: a dear one is
+left out, of one with many cases few are tried, and each module keeps one test at least.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.costs import costs, name_of
 
 EXAMPLES = 25
 """What hypothesis draws for a property."""
 SEEDS = 5
 """How many of the seeds of a test are tried."""
+LONGEST_S = 1.2
+"""What one case of a test may take; what takes longer is left out, but for tests marked `everyday`."""
+TOGETHER_S = 0.3
+"""What the cases of a test may take together, where there is more than one."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
 BY_VERSION = frozenset({"golden", "kind", "name", "pair", "path", "state", "table", "version"})
@@ -34,7 +40,29 @@ def left_out(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     older = {item for item, (test, version) in versions.items() if version < newest[test]}
     longer = {item for item in items if item.get_closest_marker("all") or EMULATORS & set(item.fixturenames)}
     seeded = {item for item in items if (_params(item).get("seed") or 0) in range(SEEDS, 1000)}
-    return {item for item in older | longer | seeded if not item.get_closest_marker("everyday")}
+    out = {item for item in older | longer | seeded if not item.get_closest_marker("everyday")}
+    return out | _dear([item for item in items if item not in out], costs())
+
+
+def _dear(items: Sequence[pytest.Item], seconds: Mapping[str, float]) -> set[pytest.Item]:
+    """Return what takes too long: tests, and cases of tests; those that stay are taken evenly from all.
+
+    One case stays of a test that is marked `everyday`, and of the cheapest test of a module.
+    """
+    out: set[pytest.Item] = set()
+    modules: dict[str, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        module, test = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+        modules.setdefault(module, {}).setdefault(test, []).append(item)
+    for tests in modules.values():
+        cost = {test: seconds.get(name_of(test), 0.0) for test in tests}
+        cheapest = min(cost, key=lambda test: cost[test])
+        for test, cases in tests.items():
+            stays = test == cheapest or cost[test] < LONGEST_S or cases[0].get_closest_marker("everyday")
+            count = int(TOGETHER_S / cost[test]) if cost[test] else len(cases)
+            chosen = range(min(len(cases), max(1, count))) if stays else range(0)
+            out.update(set(cases) - {cases[number * len(cases) // len(chosen)] for number in chosen})
+    return out
 
 
 def done(items: Sequence[pytest.Item]) -> set[pytest.Item]:

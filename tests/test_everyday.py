@@ -1,13 +1,15 @@
 """Which tests `make test` leaves to `make test-all`: the choice of tests/everyday.py, seen on tests of all kinds."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import amounts
-from tests.everyday import EXAMPLES, SEEDS, done, draw_few, left_out
+from tests import amounts, everyday
+from tests.costs import LEAST_S, costs, name_of, read, spelled
+from tests.everyday import EXAMPLES, LONGEST_S, SEEDS, TOGETHER_S, done, draw_few, left_out
 
 
 class Item:
@@ -72,6 +74,57 @@ def test_emulators_and_what_is_marked_as_long_are_left_out():
 def test_what_is_marked_for_every_day_stays():
     old = Item("one", marks=["everyday"], version=6)
     assert kept(old, Item("one", version=9), Item("two", fixtures=["s3_server"], marks=["everyday"])) == [0, 1, 2]
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Return what costs are: the name of a test and what a case of it takes."""
+    seconds = {}
+    monkeypatch.setattr(everyday, "costs", lambda: {f"tests.test_a.{test}": cost for test, cost in seconds.items()})
+    return seconds
+
+
+@pytest.mark.parametrize(("count", "stay"), [(1, [0]), (2, [0, 3]), (3, [0, 2, 4]), (6, [0, 1, 2, 3, 4, 5])])
+def test_of_many_cases_those_stay_that_there_is_time_for_taken_evenly_from_all(measured, count, stay):
+    measured["test"] = TOGETHER_S / count - 0.001
+    items = [Item("test", kind=f"case {number}") for number in range(6)]
+    assert kept(*items, Item("other"), Item("third", kind="case 1")) == [*stay, 6, 7]
+
+
+def test_cases_are_taken_from_those_of_the_newest_version(measured):
+    measured["test"] = TOGETHER_S
+    assert kept(*(Item("test", version=version, kind=kind) for version in (6, 9) for kind in "ab")) == [2]
+
+
+def test_a_test_that_takes_long_is_left_out_unless_it_is_marked(measured):
+    measured |= {"test": LONGEST_S, "other": 9 * LONGEST_S}
+    items = [Item("test", kind="a"), Item("third"), *(Item("other", marks=["everyday"], kind=kind) for kind in "bc")]
+    assert kept(*items) == [1, 2]
+
+
+def test_a_module_keeps_one_case_whatever_it_costs(measured):
+    measured |= {"test": 9 * LONGEST_S, "other": 8 * LONGEST_S}
+    assert kept(Item("test"), Item("other", kind="a"), Item("other", kind="b")) == [1]
+
+
+def test_costs_are_those_of_a_report(tmp_path):
+    report = tmp_path / "report.xml"
+    cases = [("test_one[a]", LEAST_S), ("test_one[b]", 2 * LEAST_S), ("test_two", LEAST_S / 2)]
+    lines = [f'<testcase classname="tests.test_a.TestOf" name="{name}" time="{seconds}"/>' for name, seconds in cases]
+    report.write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
+    assert spelled(read(report)) == f"{1.5 * LEAST_S:.2f} tests.test_a.TestOf.test_one\n"
+    assert name_of("tests/test_a.py::TestOf::test_one[a::b]") == "tests.test_a.TestOf.test_one"
+
+
+def test_every_cost_is_that_of_a_test_there_is():
+    root = Path(__file__).parent
+    texts = {file.relative_to(root.parent): file.read_text() for file in root.rglob("*.py")}
+    modules = {str(file.with_suffix("")).replace("/", ".") for file in texts}
+    tests = set(re.findall(r"def (test_\w+)\(", "".join(texts.values())))
+    for name in costs():
+        module = re.sub(r"\.Test\w+$", "", name.rpartition(".")[0])
+        assert {module} <= modules, f"{name} is gone; run make costs"
+        assert {name.rpartition(".")[2]} <= tests, f"{name} is gone; run make costs"
 
 
 def property_of(examples):

@@ -14,6 +14,7 @@ def test_the_pipeline_agrees_with_the_source(made, tmp_path, capsys):
     assert "WRONG" not in shown
 
 
+@pytest.mark.everyday
 def test_a_real_table_agrees_with_the_source_and_with_hudi_rs(few, tmp_path, capsys):
     assert main(["demo", "--path", str(tmp_path / "flights"), "--months", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -4,6 +4,7 @@ import os
 import time
 from random import Random
 
+import pytest
 from tests.amounts import amount
 from tests.lives.life import live
 from tests.lives.printing import snippet
@@ -13,6 +14,7 @@ SECONDS = amount(60, 30, 180, everyday=20)
 SEED = int(os.environ.get("PYHUDI_SEED", "0"))
 
 
+@pytest.mark.everyday
 def test_lives_of_tables_are_as_their_models_promise() -> None:
     seeds = Random(SEED)
     end = time.monotonic() + SECONDS

@@ -38,6 +38,7 @@ def commits(table):
     return list(load_timeline(table.state).completed)
 
 
+@pytest.mark.everyday
 def test_the_timeline_is_archived_after_each_commit_that_makes_it_too_long(table, builder):
     done = [put(table) for _ in range(20)]
     assert 4 <= len(commits(table)) <= 6

@@ -124,6 +124,7 @@ def test_threads_whose_clocks_are_seconds_apart_lose_no_update(path):
     require_all(path, [], {"count-a": float(ROUNDS * len(offsets_ms)), "count-b": 0.0})
 
 
+@pytest.mark.everyday
 def test_upserts_of_one_stored_key_keep_it_single(path):
     table = open_table(path)
 

@@ -128,6 +128,7 @@ def recovered(victim, before, after):
     return world
 
 
+@pytest.mark.everyday
 @pytest.mark.parametrize("kind", KINDS if IS_FULL else SHORT)
 @pytest.mark.parametrize("name", VERBS)
 def test_a_writer_may_die_at_any_operation(worlds, figure, kind, name):

@@ -79,6 +79,7 @@ def rows_of(world, before, after):
     return JUDGED[key]
 
 
+@pytest.mark.everyday
 @pytest.mark.parametrize("kind", amount(DIFFERENT, FAULTS, FAULTS, everyday=DIFFERENT[::3]))
 @pytest.mark.parametrize("name", VERBS if IS_FULL else ("upsert",))
 def test_every_operation_may_fail_once(worlds, figure, name, kind):

@@ -37,6 +37,7 @@ def require_right(name, found):
     assert found.wrong == [], explained(scenarios()[name], found.schedule)[2]
 
 
+@pytest.mark.everyday
 @pytest.mark.parametrize("name", NEWEST)
 def test_two_actions_beside_each_other(name, figure):
     found = hunt(scenarios()[name], *ways(*WAYS))

@@ -152,6 +152,7 @@ def test_a_new_table_is_there_also_where_a_dead_process_made_its_directory(tmp_p
     require_there(created)
 
 
+@pytest.mark.everyday
 def test_a_directory_that_a_dead_writer_made_is_safe_before_anything_in_it_is(tmp_path):
     cut = Cut(tmp_path)
     with pytest.raises(SimulatedCrash):

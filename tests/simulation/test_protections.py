@@ -19,6 +19,7 @@ def test_what_is_not_safe_is_found_to_lose(protection, figure):
     figure("configurations of the real code")
 
 
+@pytest.mark.everyday
 @pytest.mark.parametrize("protection", amount(SAFE[::6], SAFE, SAFE, everyday=SAFE[::20]), ids=spelled)
 def test_what_is_safe_loses_nothing(protection, figure):
     lost, _ = hunt_losses(protection, "pct3", "uniform", runs=amount(QUIET_RUNS, QUIET_RUNS, 100))

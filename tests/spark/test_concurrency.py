@@ -41,6 +41,7 @@ def meddle(monkeypatch):
     return arrange
 
 
+@pytest.mark.everyday
 def test_a_new_key_that_another_inserted_meanwhile_stays_one_row(builder, table, meddle):
     meddle(lambda: upsert(trip("new", "c", fare=5.0))(table))
     table.upsert(builder.rows([trip("new", "c", ts=2, fare=7.0)]), options=TINY_FILTERS)

@@ -46,6 +46,7 @@ def fares(spark, basePath, **options):
     return {row.rider: row.fare for row in frame.select("rider", "fare").collect()}
 
 
+@pytest.mark.everyday
 def test_the_quick_start_runs_as_typed(hooked, basePath):
     spark = hooked
     spark.read.format("hudi").load(basePath).createOrReplaceTempView("trips_table")

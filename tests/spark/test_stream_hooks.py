@@ -50,6 +50,7 @@ def ids(table):
     return sorted(table.scan(["id"]).to_arrow()["id"].to_pylist())
 
 
+@pytest.mark.everyday
 def test_a_stream_is_written_with_every_option_and_goes_on_from_its_checkpoint(hooked, source, tmp_path):
     source(0, 0, 3)
     rows = stream_of(hooked, source).selectExpr("id", "cast(id % 2 as string) as p")

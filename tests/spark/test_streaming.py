@@ -55,6 +55,7 @@ class DiesAfterCommit:
             raise RuntimeError("killed after the commit")
 
 
+@pytest.mark.everyday
 def test_a_query_killed_between_both_commits_writes_each_batch_once(spark, source, tmp_path):
     path = str(tmp_path / "table")
     source(0, 0, 10)

@@ -48,6 +48,7 @@ def test_a_stat_says_what_was_merged_as_apache_hudi_does(version):
         assert stat.file_size_in_bytes == state.storage.head(stat.path).size_bytes
 
 
+@pytest.mark.everyday
 @VERSIONS
 def test_a_process_that_dies_at_any_write_leaves_what_the_next_one_finishes(version):
     state = state_of(version)
