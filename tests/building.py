@@ -17,6 +17,7 @@ from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table
 from pyhudi.state.first_properties import new_properties
+from pyhudi.state.layout import layout_of
 from pyhudi.state.properties_file import create_state, open_state
 from pyhudi.storage.api import Storage
 from pyhudi.storage.memory import MemoryStorage
@@ -29,6 +30,9 @@ SMALL_FILES = {"hoodie.parquet.max.file.size": 4000, "hoodie.copyonwrite.record.
 """Ten rows a file, until the table has files to learn from."""
 TINY_FILTERS = {"hoodie.index.bloom.num_entries": 20, "hoodie.bloom.index.filter.dynamic.max.entries": 40}
 """A bloom filter of the default size is larger than a test's rows."""
+
+TIMELINE_LAYOUTS = {1: layout_of(6), 2: layout_of(9)}
+"""A table version of each layout of the timeline."""
 
 _names = itertools.count()
 

@@ -383,6 +383,31 @@ def test_only_the_room_of_indexes_asks_which_kind_one_is():
     judge("index_kinds", find)
 
 
+WRITES_BY_VERSION = (
+    "pyhudi.state.",
+    "pyhudi.timeline.codec.",
+    "pyhudi.timeline.instant",
+    "pyhudi.metadata.schema",
+    "pyhudi.metadata.stats.values",
+)
+
+
+def test_only_the_layout_and_what_writes_bytes_compare_versions():
+    """Others ask `state.layout.Layout` a question that has a name."""
+
+    def find(module: Module) -> Iterator[Violation]:
+        if module.name.startswith(WRITES_BY_VERSION):
+            return
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = {ast.unparse(side).rpartition(".")[2] for side in (node.left, *node.comparators)}
+            if sides & {"table_version", "timeline_layout"}:
+                yield Violation(f"{module.name}:{node.lineno}", detail=ast.unparse(node))
+
+    judge("versions", find)
+
+
 @cache
 def _homes() -> dict[str, str]:
     """Return where a name that a module shows comes from."""

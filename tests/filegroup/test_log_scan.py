@@ -4,6 +4,7 @@ import pickle
 from dataclasses import replace
 
 import pytest
+from tests.building import TIMELINE_LAYOUTS
 from tests.fixed_env import FixedEnv
 
 from pyhudi.errors import CorruptData, Unsupported
@@ -90,9 +91,9 @@ def test_in_layout_2_all_of_a_log_is_of_its_commit_and_in_layout_1_what_commits_
         suffix="",
         size_bytes=70,
     )
-    assert VisibleInstants.of(timeline_of([], 2), {}).committed_bytes(log) == 70
-    assert VisibleInstants.of(timeline_of([], 1), {log.path: 50}).committed_bytes(log) == 50
-    assert VisibleInstants.of(timeline_of([], 1), {}).committed_bytes(log) == 0
+    assert VisibleInstants.of(timeline_of([], TIMELINE_LAYOUTS[2]), {}).committed_bytes(log) == 70
+    assert VisibleInstants.of(timeline_of([], TIMELINE_LAYOUTS[1]), {log.path: 50}).committed_bytes(log) == 50
+    assert VisibleInstants.of(timeline_of([], TIMELINE_LAYOUTS[1]), {}).committed_bytes(log) == 0
 
 
 def test_blocks_of_instants_that_do_not_count_are_left_out():
@@ -168,31 +169,34 @@ def seen_by(timeline, *times, log_instant="100"):
 
 @pytest.mark.parametrize("layout", [1, 2])
 def test_blocks_count_that_are_completed_or_older_than_the_timeline(layout):
-    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], layout)
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], TIMELINE_LAYOUTS[layout])
     assert seen_by(timeline, "200", "300", "350", "400", "500", "600") == ["200", "300", "500"]
 
 
 def test_in_layout_2_a_log_that_was_chosen_by_its_name_counts():
-    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], 2)
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], TIMELINE_LAYOUTS[2])
     assert seen_by(timeline, "350", log_instant="350") == ["350"]
     assert seen_by(timeline, "400", log_instant="300") == []
 
 
 def test_in_layout_1_the_name_says_nothing_of_a_block():
-    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], 1)
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], TIMELINE_LAYOUTS[1])
     assert seen_by(timeline, "400", log_instant="400") == []
 
 
 @pytest.mark.parametrize(("layout", "point"), [(1, "300"), (2, "310")])
 def test_blocks_behind_the_moment_that_is_read_do_not_count(layout, point):
-    timeline = as_of(timeline_of([delta("300", "310"), delta("500", "510")], layout), InstantTime(point))
+    whole = timeline_of([delta("300", "310"), delta("500", "510")], TIMELINE_LAYOUTS[layout])
+    timeline = as_of(whole, InstantTime(point))
     assert seen_by(timeline, "200", "300", "500") == ["200", "300"]
 
 
 @pytest.mark.parametrize("layout", [1, 2])
 def test_archived_blocks_that_a_cut_hides_do_not_count(layout):
     """Requested by then and completed later: what the log's name does not tell."""
-    cut = hide(as_of(timeline_of([delta("500", "510")], layout), InstantTime("400")), [InstantTime("300")])
+    cut = hide(
+        as_of(timeline_of([delta("500", "510")], TIMELINE_LAYOUTS[layout]), InstantTime("400")), [InstantTime("300")]
+    )
     assert seen_by(cut, "200", "300", log_instant="100") == ["200"]
-    gone = without(timeline_of([delta("500", "510")], layout), {InstantTime("300")})
+    gone = without(timeline_of([delta("500", "510")], TIMELINE_LAYOUTS[layout]), {InstantTime("300")})
     assert seen_by(gone, "200", "300", "500", log_instant="100") == ["200", "500"]

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.building import TIMELINE_LAYOUTS
 from tests.file_names import base_file_name, log_file_name
 
 from pyhudi.errors import Unsupported
@@ -41,7 +42,9 @@ def timeline(*names: str, layout: int = 2, archived: Mapping[int, int] | None = 
     for name in names:
         times, _, rest = name.partition(".")
         spelled.append(parse_name("_".join(day(int(one)) for one in times.split("_")) + f".{rest}"))
-    return timeline_of(collapse(one for one in spelled if one is not None), layout, History(archived or {}))
+    return timeline_of(
+        collapse(one for one in spelled if one is not None), TIMELINE_LAYOUTS[layout], History(archived or {})
+    )
 
 
 def status(name: str, partition: str = "p") -> FileStatus:
@@ -154,7 +157,7 @@ def test_a_log_of_an_odd_instant_counts_by_its_own_time():
     """Instants of 14 digits cannot be compared with completion times of 17."""
     early, later, late = (f"0000000000000{digit}" for digit in "357")
     names = [f"{one}_{day(9)}.deltacommit" for one in (early, late)] + [f"{later}_{day(9)}.commit"]
-    seen = timeline_of(collapse(one for name in names if (one := parse_name(name))), 2)
+    seen = timeline_of(collapse(one for name in names if (one := parse_name(name))), TIMELINE_LAYOUTS[2])
     files = [status(base_file_name("a-0", "0-0-0", later))]
     files += [status(log_file_name("a-0", one, 1)) for one in (early, late)]
     (found,) = slices_of({"p": files}, seen, {})
@@ -187,13 +190,13 @@ def test_slices_of_a_metadata_table_have_hfiles_and_logs_of_its_first_odd_instan
         *(log_file_name("files-0000-0", at, 1, "0-0-0") for at in (first, second)),
     ]
     instants = (f"{first}_{day(1)}.deltacommit", f"{second}_{day(3)}.deltacommit")
-    seen = timeline_of(collapse(map(parse_name, instants)), 2, History({}))
+    seen = timeline_of(collapse(map(parse_name, instants)), TIMELINE_LAYOUTS[2], History({}))
     (found,) = slices_of({"files": [status(name, "files") for name in names]}, seen, {})
     assert (found.base.extension, [one.name for one in found.logs]) == (".hfile", names[1:])
     compacted = InstantTime(f"{day(2)}001")
     names = [base_file_name("files-0000-0", "0-1-2", compacted, ".hfile"), log_file_name("files-0000-0", compacted, 1)]
     instants = (f"{day(2)}.deltacommit", f"{compacted}.commit", f"{day(3)}.deltacommit")
-    seen = timeline_of(collapse(map(parse_name, instants)), 1, History({}))
+    seen = timeline_of(collapse(map(parse_name, instants)), TIMELINE_LAYOUTS[1], History({}))
     (found,) = slices_of({"files": [status(name, "files") for name in names]}, seen, {})
     assert (found.base_instant, [one.name for one in found.logs]) == (compacted, names[1:])
 

@@ -103,7 +103,8 @@ def require_clean(table: Table, *, may_times_meet: bool = False) -> None:
     lost = named - paths - cleaned_files(state)
     assert not lost, f"missing: {lost}"
     # At version 6 logs of failed writes stay, and others say of them that they do not count.
-    data = {path for path in paths if is_data(path) and (timeline.layout > 1 or path.endswith(".parquet"))}
+    is_deleted = not timeline.layout.rollbacks_write_commands
+    data = {path for path in paths if is_data(path) and (is_deleted or path.endswith(".parquet"))}
     orphans = {path for path in data if _instant_of(path) not in committed} | (data - named)
     assert orphans == set(), orphans
     left = [path for path in paths if path.startswith((".hoodie/.temp/", ".hoodie/.heartbeat/", ".hoodie/.locks/h"))]
@@ -145,7 +146,7 @@ def require_times_in_order(timeline: Timeline, *, may_meet: bool = False) -> Non
     Of two that both believe that they hold the lock, because a lease ended, one may be given as its begin the time at
     which the other's commit completes; no two begin, and no two complete, at one time.
     """
-    if timeline.layout == 1:
+    if not timeline.layout.has_completion_times:
         return
     begun = [one.requested_time for one in timeline.instants if one.action is not Action.SAVEPOINT]
     done = [one.completion_time for one in timeline.instants if one.completion_time]

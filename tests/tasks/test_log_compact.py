@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.building import TRIPS
+from tests.building import TIMELINE_LAYOUTS, TRIPS
 from tests.filegroup.slices import BY_COMMIT, BY_EVENT, Change, History, instant, random_history
 from tests.filegroup.test_reader import read, rows_of, spec_of
 from tests.filegroup.test_writer import spec_at
@@ -30,7 +30,7 @@ from pyhudi.timeline.view import timeline_of
 
 def test_logs_without_a_block_that_counts_give_no_file():
     layout = RowLayout(schema=TRIPS, key_spec=KeySpec(generator=KeyGenerator.SIMPLE, record_key=("uuid",)))
-    instants = VisibleInstants.of(timeline_of([], 2), {})
+    instants = VisibleInstants.of(timeline_of([], TIMELINE_LAYOUTS[2]), {})
     reads = SliceSpec(layout=layout, merge=MergeSpec(), instants=instants, columns=tuple(layout.file_schema.names))
     time, storage = InstantTime("20260101000000001"), MemoryStorage()
     writes = WriteSpec(instant=time, layout=layout, merge=MergeSpec(), parquet=parquet_options(Settings()), bloom=None)

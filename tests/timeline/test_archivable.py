@@ -1,6 +1,7 @@
 """What stays on the active timeline, and what may leave it."""
 
 import pytest
+from tests.building import TIMELINE_LAYOUTS
 
 from pyhudi.timeline.archivable import ArchiveBounds, plan_archive
 from pyhudi.timeline.instant import Action, Instant, State, collapse
@@ -24,7 +25,7 @@ def commits(*numbers):
 
 
 def archived(*instants, layout=2, **bounds):
-    timeline = timeline_of(collapse(instants), layout)
+    timeline = timeline_of(collapse(instants), TIMELINE_LAYOUTS[layout])
     found = plan_archive(timeline, ArchiveBounds(**{**SMALL, **bounds}))
     return [(int(one.requested_time[8:]), str(one.action)) for one in found]
 

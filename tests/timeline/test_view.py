@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.building import TIMELINE_LAYOUTS
 
 from pyhudi.errors import InstantNotFound, InvalidInput, OptionError
 from pyhudi.timeline.instant import Instant, InstantTime, collapse, parse_name
@@ -42,7 +43,7 @@ def timeline(*names: str, layout: int = 2, dates: dict[str, InstantTime] | None 
         assert instant is not None
         instants.append(instant)
     ready = [_dated(one, dates) for one in instants]
-    return timeline_of(collapse(ready), layout)
+    return timeline_of(collapse(ready), TIMELINE_LAYOUTS[layout])
 
 
 def _dated(instant: Instant, dates: dict[str, InstantTime] | None) -> Instant:

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.building import TIMELINE_LAYOUTS
 from tests.new_states import new_state
 from tests.txn.writing import begun, committed, metadata_of, path_of, proposal_of, write
 
@@ -70,10 +71,10 @@ def test_a_restore_since_the_begin_is_a_conflict_whatever_it_took_back(state):
         done = replace(restore, state=State.COMPLETED, completion_time=str(int(txn.time) + 2))
         before, now = txn.snapshot, load_timeline(state)
         with pytest.raises(WriteConflict, match="restored") as raised:
-            require_alive(state, txn.time, before, timeline_of([*now.instants, done], 2))
+            require_alive(state, txn.time, before, timeline_of([*now.instants, done], TIMELINE_LAYOUTS[2]))
         assert raised.value.values["restore"] == done.requested_time
         earlier = replace(done, requested_time="20250101000000000", completion_time="20250101000000001")
-        restored = [timeline_of([earlier, *one.instants], 2) for one in (before, now)]
+        restored = [timeline_of([earlier, *one.instants], TIMELINE_LAYOUTS[2]) for one in (before, now)]
         require_alive(state, txn.time, *restored)
 
 
@@ -94,7 +95,7 @@ def test_what_was_pending_and_is_gone_was_archived_unless_it_was_rolled_back(sta
         other.start(None)
         assert read_concurrent(state, txn.time, txn.snapshot, load_timeline(state)) == {}
         now = load_timeline(state)
-        gone = timeline_of([one for one in now.instants if one.requested_time != other.time], 2)
+        gone = timeline_of([one for one in now.instants if one.requested_time != other.time], TIMELINE_LAYOUTS[2])
         with pytest.raises(WriteConflict, match="archived") as raised:
             read_concurrent(state, txn.time, txn.snapshot, gone)
         assert raised.value.values["other"] == other.time

@@ -37,8 +37,6 @@ from pyhudi.txn.recovery.heartbeat import Liveness, liveness
 __all__ = ["IndexRequest", "IndexResult", "create_index", "drop_index", "partition_of", "run_indexing"]
 
 _NAME: Final = re.compile(r"\w+", re.ASCII)
-_WITH_DEFINITIONS: Final = 8
-"""The table version from which on there are expression and secondary indexes."""
 _VERSION: Final = {8: "V1", 9: "V2"}
 _TYPES: Final = ("column_stats", "bloom_filters")
 _EXPRESSION, _SECONDARY = "expression", "secondary"
@@ -149,7 +147,7 @@ def partition_of(state: TableState, name: str) -> str:
     Raises: InvalidInput for an index that the table has not, naming those that it has.
     """
     known = {*state.config.partitions_kept_up} - {MetadataPartition.FILES.value}
-    known |= {*read_definitions(state)} if state.config.table_version >= _WITH_DEFINITIONS else set()
+    known |= {*read_definitions(state)} if state.layout.has_index_definitions else set()
     for one in (name, f"{EXPRESSION_PREFIX}{name}", f"{SECONDARY_PREFIX}{name}"):
         if one in known:
             return one
@@ -168,7 +166,7 @@ def _definition(state: TableState, request: IndexRequest) -> IndexDefinition | N
             kind=request.kind,
             kinds=[*sorted(KEPT_UP - {MetadataPartition.FILES.value}), _EXPRESSION, _SECONDARY],
         )
-    if state.config.table_version < _WITH_DEFINITIONS:
+    if not state.layout.has_index_definitions:
         raise NotBuilt("tables below version 8 have no such index", version=state.config.table_version)
     schema = table_schema(state, load_timeline(state))
     if request.column not in schema.names:
@@ -270,7 +268,7 @@ def _take_away(call: ServiceCall, partitions: Sequence[str]) -> None:
             if liveness(state, one.requested_time, call.settings) is Liveness.ALIVE:
                 raise InvalidInput("this index is being built by a living process", instant=one.requested_time)
         close_groups(state, partitions)
-        if state.config.table_version >= _WITH_DEFINITIONS:
+        if state.layout.has_index_definitions:
             drop_definitions(state, partitions)
         for one in planned:
             remove_pending(state, one)

@@ -96,7 +96,8 @@ def _wrong(call: ServiceCall) -> tuple[str, ...]:
 
 
 def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[str, ...]:
-    defined = [one for one in read_indexes(state) if is_by_definition(one)] if state.layout.has_completion_times else []
+    known = read_indexes(state) if state.layout.has_index_definitions else {}
+    defined = [one for one in known if is_by_definition(one)]
     possible = (*first_partitions(state.config, _HAS_ALL), *defined)
     for one in partitions:
         if one not in possible:

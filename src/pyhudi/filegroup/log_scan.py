@@ -58,7 +58,7 @@ class VisibleInstants:
             hidden=frozenset(timeline.pending_times),
             first_write=timeline.first_write or "",
             until=timeline.until or "",
-            is_named=timeline.layout > 1,
+            is_named=timeline.layout.logs_name_their_instant,
             lengths=lengths,
             records=records or {},
         )

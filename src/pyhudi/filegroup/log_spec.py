@@ -71,7 +71,7 @@ def log_spec(
 
     Raises: OptionError.
     """
-    is_by_slice = layout.timeline_layout == 1
+    is_by_slice = not layout.logs_name_their_instant
     return LogSpec(
         is_by_slice=is_by_slice,
         schema=_schema(rows, table_name),
@@ -84,7 +84,7 @@ def log_spec(
 
 def has_positions(settings: Settings, layout: Layout) -> bool:
     """Return whether log blocks say which rows of the base file they replace: at version 6 none does."""
-    return settings.get(POSITIONS) and layout.timeline_layout > 1
+    return settings.get(POSITIONS) and layout.has_log_positions
 
 
 def _ordering_texts(rows: RowLayout, merge: MergeSpec | None) -> list[str]:

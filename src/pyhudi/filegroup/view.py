@@ -66,14 +66,14 @@ def file_groups(
     if point is not None:
         timeline = as_of(timeline, point)
     is_visible = cache(lambda time: is_committed(timeline, InstantTime(time)))
-    compacting = _compacting(timeline) if timeline.layout == 1 else frozenset()
+    compacting = frozenset() if timeline.layout.logs_name_their_instant else _compacting(timeline)
     seen = numbered(files, is_visible, lambda time: time in compacting or is_visible(time))
     rows = _one_a_slice(seen, committed_path)
     base_keys = seen.base_keys[rows]
     heads, slice_of = (
-        _by_base_instant(seen, base_keys, compacting)
-        if timeline.layout == 1
-        else _by_completion(seen, base_keys, timeline)
+        _by_completion(seen, base_keys, timeline)
+        if timeline.layout.logs_name_their_instant
+        else _by_base_instant(seen, base_keys, compacting)
     )
     heads, slice_of = _with_log_only(seen, heads, slice_of)
     bases = np.full(len(heads), -1)

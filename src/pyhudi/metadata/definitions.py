@@ -34,7 +34,6 @@ DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
 """The property that says where the file is, from the base path on."""
 DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _ALL: Final = "indexDefinitions"
-_WITH_VERSIONS: Final = 9
 _ZONE: Final = "pyhudiZone"
 """A field of ours, which Apache Hudi passes over."""
 
@@ -53,7 +52,7 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
         "indexOptions": {},
     }
     defined = read_definitions(state)
-    if state.config.table_version >= _WITH_VERSIONS:
+    if state.layout.has_index_versions:
         definition["version"] = defined[name].get("version", "V1") if name in defined else "V2"
     _write(state, {**defined, name: definition})
 
@@ -63,7 +62,7 @@ def define_record_index(state: TableState, *, is_partitioned: bool) -> None:
 
     Locks: the table lock is held.
     """
-    if state.config.table_version < _WITH_VERSIONS:
+    if not state.layout.has_index_versions:
         return
     name = MetadataPartition.RECORD_INDEX.value
     options = {"isPartitioned": str(is_partitioned).lower()}
@@ -80,7 +79,7 @@ def define_new_columns(state: TableState, columns: Collection[str]) -> None:
     """
     created = state.config.create_schema
     known = {field.name for field in avro_to_arrow(created)} if created else set()
-    if not state.layout.has_completion_times or not set(columns) - known - {*META_FIELDS}:
+    if not state.layout.has_index_definitions or not set(columns) - known - {*META_FIELDS}:
         return
     defined = read_definitions(state).get(MetadataPartition.COLUMN_STATS.value) or {}
     fields = defined.get("sourceFields") or []
@@ -136,7 +135,7 @@ def read_indexes(state: TableState) -> dict[str, IndexDefinition]:
 def definitions_for(state: TableState, partitions: Iterable[str]) -> Mapping[str, IndexDefinition]:
     """Read what is defined, where only that tells of one of some partitions; else nothing is read, and none is."""
     is_told = any(one == MetadataPartition.RECORD_INDEX or is_by_definition(one) for one in partitions)
-    return read_indexes(state) if is_told and state.layout.has_completion_times else {}
+    return read_indexes(state) if is_told and state.layout.has_index_definitions else {}
 
 
 def _parsed(partition: str, entry: object) -> IndexDefinition | None:

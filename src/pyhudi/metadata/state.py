@@ -27,7 +27,7 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH
 from pyhudi.storage.rooted import rooted
 from pyhudi.timeline.active import complete, load_timeline, read_commit_metadata, request, start
-from pyhudi.timeline.codec import encode_commit
+from pyhudi.timeline.codec import encode_commit, encode_profile
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, is_committed, pending_instants
@@ -81,7 +81,7 @@ class MetadataTable:
 
         Cost: in layout 1 a read of each commit of the metadata table; asked for what cannot be read only.
         """
-        if self.timeline.layout > 1:
+        if self.timeline.layout.logs_name_their_instant:
             return log.size_bytes
         found = (
             stat.file_size_in_bytes or 0
@@ -159,8 +159,7 @@ def request_commit(own: TableState, instant: Instant, profile: CommitMetadata | 
     Locks: the lock of the table that it belongs to is held.
     """
     layout = own.layout.timeline_layout
-    nonce = own.env.nonce() if layout > 1 else b""
-    return start(own, request(own, instant, plan), encode_commit(profile, layout, nonce) if profile else b"")
+    return start(own, request(own, instant, plan), encode_profile(profile, layout, own.env.nonce()))
 
 
 def complete_commit(own: TableState, instant: Instant, metadata: CommitMetadata, completion_time: InstantTime) -> None:

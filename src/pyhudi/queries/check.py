@@ -203,6 +203,7 @@ def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Ite
             continue
         where, name = group[0], wanted.path.rsplit("/", 1)[-1]
         size, is_log = stored.get((where, name)), name.startswith(".")
+        may_grow = is_log and not timeline.layout.logs_name_their_instant
         expected = f"{wanted.size_bytes} bytes, by commit {wanted.instant}"
         if size is None:
             if is_log and name in cleaned().get(where, ()):
@@ -214,7 +215,7 @@ def _missing_files(state: TableState, timeline: Timeline, stored: _Files) -> Ite
                 found="no such file",
                 what_to_do="restore it from a copy, or roll the commit back",
             )
-        elif size < wanted.size_bytes or (0 < wanted.size_bytes < size and not (is_log and timeline.layout == 1)):
+        elif size < wanted.size_bytes or (0 < wanted.size_bytes < size and not may_grow):
             yield Problem(
                 kind=ProblemKind.FILE_SIZE,
                 path=wanted.path,
@@ -312,7 +313,7 @@ def _of_files(kind: ProblemKind, path: str, expected: str, found: str) -> Proble
 
 def _is_untold(state: TableState, file: BaseFile | LogFile) -> bool:
     """Return whether a name does not say which instant wrote the file: logs of layout 1."""
-    return isinstance(file, LogFile) and not state.layout.has_completion_times
+    return isinstance(file, LogFile) and not state.layout.logs_name_their_instant
 
 
 def _is_named(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:

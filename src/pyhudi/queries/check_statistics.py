@@ -76,7 +76,7 @@ def find_wrong_statistics(
 
 def _wrong_definitions(state: TableState, columns: Sequence[str], schema: pa.Schema) -> Iterator[Problem]:
     """Find indexes that are defined and not there, and columns that have statistics and are not defined to."""
-    if not state.layout.has_completion_times:
+    if not state.layout.has_index_definitions:
         return
     defined = read_definitions(state)
     fields = (defined.get(MetadataPartition.COLUMN_STATS.value) or {}).get("sourceFields") or []

@@ -91,7 +91,7 @@ def _require_logs(
 ) -> None:
     asked = committed.filter(pc.is_in(committed["partition"], pa.array(sorted(partitions), pa.string())))
     found = _sizes_of_logs(slices, asked)
-    at_least = pc.greater_equal if index.timeline.layout == 1 else pc.equal
+    at_least = pc.equal if index.timeline.layout.logs_name_their_instant else pc.greater_equal
     is_right = pc.or_(at_least(found, asked["size_bytes"]), pc.equal(asked["size_bytes"], 0))
     is_wrong = pc.and_(pc.is_null(found), _may_be_merged(slices, asked))
     is_wrong = pc.or_(is_wrong, pc.fill_null(pc.invert(is_right), False))
@@ -181,7 +181,7 @@ def _absent(state: TableState, paths: Sequence[str]) -> list[str]:
 def _writer_of(state: TableState, timeline: Timeline, partition: PartitionPath, name: str) -> InstantTime | None:
     """Return which commit wrote a file; None of a log of layout 1 that no active commit names."""
     file = parse_file(partition, FileStatus(path=name, size_bytes=0, modified_ms=0))
-    if file is None or isinstance(file, BaseFile) or timeline.layout > 1:
+    if file is None or isinstance(file, BaseFile) or timeline.layout.logs_name_their_instant:
         return None if file is None else file.instant
     logs = committed_files(state, timeline).logs
     found = logs.filter(pc.equal(logs["path"], file.path))["instant"].to_pylist()

@@ -18,6 +18,7 @@ from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import BASE_EXTENSIONS, parse_log_file
 from pyhudi.options import Settings, boolean, option
+from pyhudi.state.layout import Layout
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.active import read_commit_metadata
@@ -104,7 +105,7 @@ def visible_instants(state: TableState, timeline: Timeline, settings: Settings) 
     if not settings.get(CHECK_FILES):
         return VisibleInstants.of(timeline, {})
     committed = committed_files(state, timeline)
-    if timeline.layout > 1:
+    if timeline.layout.logs_name_their_instant:
         return VisibleInstants.of(timeline, {}, committed.records)
     logs = committed.logs
     lengths = dict(zip(logs["path"].to_pylist(), logs["size_bytes"].to_pylist(), strict=True))
@@ -131,7 +132,7 @@ def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
     return found
 
 
-def _folded(state: TableState, newest_first: Sequence[Instant], layout: int) -> CommittedFiles:
+def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) -> CommittedFiles:
     bases: dict[Group, CommittedFile] = {}
     logs: dict[str, _Log] = {}
     records: dict[str, int] = {}
@@ -142,7 +143,7 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: int) -> 
         left -= len(named)
         if left < 0:
             break
-        records |= _records(named, by_time[time]) if layout > 1 else {}
+        records |= _records(named, by_time[time], layout) if layout.logs_name_their_instant else {}
         for where, stat in named:
             base, log = _base(where, stat, time), _log(where, stat, by_time[time], layout)
             if base is not None:
@@ -159,11 +160,11 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: int) -> 
     return CommittedFiles(bases=bases, logs=rows, partitions=frozenset(map(PartitionPath, partitions)), records=records)
 
 
-def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant) -> dict[str, int]:
+def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant, layout: Layout) -> dict[str, int]:
     """Return how many rows and deletes a commit of layout 2 says are in logs, where a file group has one of it."""
     logs_of = Counter((where, stat.file_id) for where, stat in named if stat.is_log)
     told = (
-        (_log(where, stat, commit, 2), (stat.num_writes or 0) + (stat.num_deletes or 0))
+        (_log(where, stat, commit, layout), (stat.num_writes or 0) + (stat.num_deletes or 0))
         for where, stat in named
         if logs_of[where, stat.file_id] == 1
     )
@@ -199,11 +200,11 @@ def _base(partition: str, stat: WriteStat, time: InstantTime) -> CommittedFile |
     return CommittedFile(time, f"{partition}/{name}" if partition else name, stat.file_size_in_bytes or 0)
 
 
-def _log(partition: str, stat: WriteStat, commit: Instant, layout: int) -> _Log | None:
+def _log(partition: str, stat: WriteStat, commit: Instant, layout: Layout) -> _Log | None:
     """Return the log of rows that a stat names; None where it names something else, or its name another commit's."""
     status = FileStatus(path=(stat.path or "").rsplit("/", 1)[-1], size_bytes=0, modified_ms=0)
     log = parse_log_file(PartitionPath(partition), status)
-    if log is None or log.suffix or (layout > 1 and log.instant != commit.requested_time):
+    if log is None or log.suffix or (layout.logs_name_their_instant and log.instant != commit.requested_time):
         return None
-    at = log.instant if layout == 1 else commit.completion_time or ""
+    at = (commit.completion_time or "") if layout.has_completion_times else log.instant
     return partition, log.file_id, log.path, stat.file_size_in_bytes or 0, commit.requested_time, at

@@ -139,14 +139,14 @@ def _at_end(timeline: Timeline, window: Window) -> Timeline:
     """Cut a timeline to the end of a window in which nothing was committed: it has the columns of then."""
     if window.until is None:
         return timeline
-    if timeline.layout > 1 or window.holes is not HollowCommits.USE_TRANSITION_TIME:
+    if timeline.layout.has_completion_times or window.holes is not HollowCommits.USE_TRANSITION_TIME:
         return cut_at(timeline, window.until)
     done = [one for one in timeline.completed.values() if (one.completion_time or "") <= window.until]
     return cut_at(timeline, max(map(timeline.point, done), default=InstantTime("")))
 
 
 def _instants_in(timeline: Timeline, window: Window) -> Sequence[Instant]:
-    if timeline.layout > 1:
+    if timeline.layout.has_completion_times:
         return changed_between(timeline, window.after, window.until)
     return changed_between_requested(timeline, window.after, window.until, window.holes)
 
@@ -158,7 +158,7 @@ def _archived_in(timeline: Timeline, window: Window) -> Mapping[InstantTime, Ins
     """
     assert window.after is not None, "from the beginning on all rows have changed"
     found = archived_after(timeline, window.after)
-    if found and timeline.layout == 1 and window.holes is HollowCommits.USE_TRANSITION_TIME:
+    if found and not timeline.layout.has_completion_times and window.holes is HollowCommits.USE_TRANSITION_TIME:
         raise HistoryExpired(
             "commits of this window may be archived; begin at a later commit, or read a snapshot", after=window.after
         )
@@ -175,7 +175,7 @@ def _bound(timeline: Timeline, moment: Moment, zone: tzinfo, *, is_end: bool) ->
     if isinstance(moment, str) and is_end:
         require_not_taken_back(timeline, moment)
     time = parse_time(moment, zone)
-    if time != moment or timeline.layout == 1:
+    if time != moment or not timeline.layout.has_completion_times:
         return time
     return timeline.archive.completion_of(time) or time
 

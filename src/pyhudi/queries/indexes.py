@@ -24,7 +24,6 @@ INDEXES: Final = pa.schema(
         ("partition", pa.string()),
     ]
 )
-_WITH_DEFINITIONS: Final = 8
 _EXPRESSION: Final = "expr"
 _KINDS: Final = {EXPRESSION_PREFIX: "expression", SECONDARY_PREFIX: "secondary"}
 """By how the names of their partitions begin."""
@@ -38,7 +37,7 @@ def list_indexes(state: TableState) -> pa.Table:
 
     Shape: INDEXES.
     """
-    has_definitions = state.config.table_version >= _WITH_DEFINITIONS
+    has_definitions = state.layout.has_index_definitions
     defined = read_indexes(state) if has_definitions else {}
     names = sorted({*state.config.partitions_kept_up, *defined} - {MetadataPartition.FILES.value})
     return pa.Table.from_pylist([_row(state, name, defined.get(name)) for name in names], schema=INDEXES)

@@ -5,8 +5,6 @@ Writers before version 9 did both, and the table does not always say which. Star
 Spec: format/files 8.2.
 """
 
-from typing import Final
-
 from pyhudi.engine.api import KEY
 from pyhudi.errors import FileMissing
 from pyhudi.formats.parquet import base_file_footer, iter_batches, read_footer
@@ -19,9 +17,6 @@ from pyhudi.timeline.view import Timeline
 
 __all__ = ["stored_key", "stored_key_encoding"]
 
-_ALWAYS_PREFIXED: Final = 9
-"""Table version from which on there is one encoding."""
-
 
 def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
     """Return whether stored keys are prefixed by their field; None where it does not matter or nothing is stored.
@@ -33,7 +28,7 @@ def stored_key_encoding(state: TableState, timeline: Timeline) -> bool | None:
     is_concerned = (
         config.key_generator is KeyGenerator.COMPLEX
         and len(config.record_key) == 1
-        and config.table_version < _ALWAYS_PREFIXED
+        and not state.layout.always_prefixes_keys
         and not config.complex_key_encoding
         and config.populates_meta_fields
     )

@@ -18,6 +18,7 @@ from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.expired import archived_after, cut_at
 from pyhudi.queries.incremental import Window, plan_between, require_commit_times
 from pyhudi.queries.snapshot import ReadPlan
+from pyhudi.state.layout import Layout
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.cleans import cleaned_since
@@ -102,7 +103,7 @@ def next_offset(state: TableState, start: Offset, settings: Settings, commits_co
             OptionError at version 6 under FAIL where a pending write lies before completed ones; NotBuilt there under
             USE_TRANSITION_TIME.
     """
-    timeline, holes = load_timeline(state), _holes(settings, state.layout.timeline_layout)
+    timeline, holes = load_timeline(state), _holes(settings, state.layout)
     start = _placed(timeline, start)
     new = _visible(timeline, start, holes)
     writes = [one for one in new if read_commit_metadata(state, one).can_change_columns]
@@ -171,7 +172,7 @@ def _limited(
 
 def _visible(timeline: Timeline, start: Offset, holes: HollowCommits) -> Sequence[Instant]:
     """Return the completed commits behind an offset that no pending one can come before, by their points."""
-    if timeline.layout > 1:
+    if timeline.layout.has_completion_times:
         return changed_between(timeline, start.after, None)
     return changed_between_requested(timeline, start.after, None, holes)
 
@@ -192,13 +193,13 @@ def _order(offset: Offset) -> str:
     return offset.after or ""
 
 
-def _holes(settings: Settings, layout: int) -> HollowCommits:
+def _holes(settings: Settings, layout: Layout) -> HollowCommits:
     """Return what to do about hollow commits: a stream waits for them where nothing is said, as Apache Hudi's does.
 
     Raises: NotBuilt for the dates of files, which a copy of the table changes.
     """
     said = HollowCommits(settings.get(HOLLOW_COMMITS)) if settings.has(HOLLOW_COMMITS) else HollowCommits.BLOCK
-    if layout == 1 and said is HollowCommits.USE_TRANSITION_TIME:
+    if not layout.has_completion_times and said is HollowCommits.USE_TRANSITION_TIME:
         raise NotBuilt(
             "pyhudi streams tables of version 6 by requested time; choose BLOCK",
             key=HOLLOW_COMMITS.key,
@@ -223,14 +224,14 @@ def _placed(timeline: Timeline, offset: Offset) -> Offset:
             instant=offset.instant,
         )
     was_by_request = offset.after == offset.instant
-    if was_by_request is (timeline.layout == 1):
+    if was_by_request is not timeline.layout.has_completion_times:
         return offset
     return _moved(timeline, offset, offset.instant)
 
 
 def _moved(timeline: Timeline, offset: Offset, instant: InstantTime) -> Offset:
     """Return an offset in the other order of commits, where both orders have the same commits before it."""
-    after = None if timeline.layout == 1 else completion_of(timeline, instant)
+    after = completion_of(timeline, instant) if timeline.layout.has_completion_times else None
     if after is None or _is_overtaken(timeline, instant, after):
         raise HistoryExpired(
             f"the table was upgraded or downgraded, and the order of its commits changed; {_ANEW}",

@@ -14,13 +14,12 @@ from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import Expression, partitions_matching
 from pyhudi.schema.meta_fields import PARTITION_PATH
 from pyhudi.state.config import TableConfig
+from pyhudi.state.layout import layout_of
 
 __all__ = ["partition_values", "prune_partitions"]
 
 _DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 _DEFAULTS = frozenset({_DEFAULT, "default"})
-_RENAMED = 5
-"""Table version since which nulls are no longer put in `default`."""
 
 
 def prune_partitions(
@@ -98,7 +97,8 @@ def _levels(config: TableConfig, partition: PartitionPath) -> list[str]:
 
 
 def _nulls(config: TableConfig, kind: pa.DataType) -> frozenset[str]:
-    return frozenset({_DEFAULT}) if _is_text(kind) and config.table_version >= _RENAMED else _DEFAULTS
+    has_one = _is_text(kind) and layout_of(config.table_version).has_one_null_partition
+    return frozenset({_DEFAULT}) if has_one else _DEFAULTS
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -95,7 +95,7 @@ def _inner_call(call: ServiceCall, state: TableState, timeline: Timeline, lease:
         KEEP_MOST.key: str(most + 1),
     }
     newest = newest_time(load_timeline(state)) or InstantTime("")
-    clean_time = _clean_time(timeline) if own.layout.timeline_layout == 1 else None
+    clean_time = None if own.layout.has_completion_times else _clean_time(timeline)
     if clean_time is not None and all(one.requested_time != clean_time for one in timeline.instants):
         stop_heartbeat(own, clean_time)  # of a process that died before its request: the lock is ours
     return replace(

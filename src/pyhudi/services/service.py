@@ -313,7 +313,7 @@ def _issue(times: Times, timeline: Timeline, after: InstantTime) -> InstantTime:
 
 def _inflight_data(state: TableState, instant: Instant) -> bytes:
     """Return what the inflight file holds: in layout 1 a clean's plan once more, else nothing."""
-    if instant.action is not Action.CLEAN or state.layout.timeline_layout > 1:
+    if instant.action is not Action.CLEAN or not state.layout.cleans_repeat_their_plan:
         return b""
     return _stored_plan(state, instant)
 

@@ -134,12 +134,12 @@ def load_timeline(state: TableState) -> Timeline:
     """
     stored = list_instants(state)
     instants = collapse(stored)
-    if state.layout.timeline_layout == 1:
+    if not state.layout.has_clustering_action:
         instants = [_told_apart(state, instant) for instant in instants]
     past = Past(state, tuple(one for one in instants if _takes_back(one)))
     known = {(one.requested_time, one.comparable_action) for one in stored if not one.is_completed}
     standing = [one for one in instants if not _landed_late(one, known, past)]
-    return without(timeline_of(standing, state.layout.timeline_layout, past), _being_restored(state, instants))
+    return without(timeline_of(standing, state.layout, past), _being_restored(state, instants))
 
 
 def timeline_zone(state: TableState) -> tzinfo:
@@ -491,7 +491,7 @@ def _as_stored(state: TableState, instant: Instant) -> Instant:
 
     It is published: where storage does not tell the date, the time that was issued stands for it.
     """
-    if state.layout.timeline_layout != 1:
+    if state.layout.has_completion_times:
         return instant
     try:
         status = state.storage.head(_path(state, instant.file_name))

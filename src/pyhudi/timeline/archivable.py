@@ -54,7 +54,8 @@ def plan_archive(timeline: Timeline, bounds: ArchiveBounds) -> tuple[Instant, ..
     commits = completed_writes(timeline)
     least, most = _counts(commits, bounds)
     chosen = _commits(timeline, commits, bounds)[: max(0, len(commits) - least)] if len(commits) > most else []
-    along = _along_by_count(timeline, bounds, least, most) if timeline.layout == 1 else _along_to(timeline, chosen)
+    is_by_count = timeline.layout.archives_to_logs
+    along = _along_by_count(timeline, bounds, least, most) if is_by_count else _along_to(timeline, chosen)
     cleans = [one.requested_time for one in _completed(timeline, Action.CLEAN)]
     found = [one for one in (*chosen, *along) if one.action is not Action.CLEAN or one.requested_time != cleans[-1]]
     return tuple(sorted(found, key=lambda one: (one.requested_time, one.action)))
@@ -111,7 +112,7 @@ def _before_compaction(timeline: Timeline, deltas_count: int | None) -> InstantT
 def _since_metadata_compaction(
     timeline: Timeline, commits: Sequence[Instant], compacted: InstantTime | None
 ) -> InstantTime | None:
-    if compacted is None or timeline.layout == 1:
+    if compacted is None or not timeline.layout.has_completion_times:
         return compacted
     return _since_point(timeline, commits, compacted, is_later=True)
 

@@ -51,7 +51,7 @@ def archive_instants(state: TableState, instants: Sequence[Instant], settings: S
     Locks:  the table lock is held; `hold` is called before each put, and before the first file is deleted.
     Raises: WriteConflict where another process archived meanwhile.
     """
-    is_logged = state.layout.timeline_layout == 1
+    is_logged = state.layout.archives_to_logs
     if instants:
         files = _files_of(state, instants)
         if is_logged:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from pyhudi.errors import CorruptData, FileMissing
+from pyhudi.state.layout import Layout
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_completed, read_plan, read_service_metadata
 from pyhudi.timeline.cleaning import CleanMetadata
@@ -78,9 +79,9 @@ def _clean_metadata(state: TableState, clean: Instant) -> CleanMetadata:
     return decode_clean_metadata(read_completed(state, clean), clean.file_name)
 
 
-def _is_since(clean: Instant, until: InstantTime, layout: int) -> bool:
+def _is_since(clean: Instant, until: InstantTime, layout: Layout) -> bool:
     """Return whether a clean may have taken what was visible; the dates of layout 1 do not say for sure."""
-    return layout == 1 or not clean.is_completed or (clean.completion_time or until) > until
+    return not layout.has_completion_times or not clean.is_completed or (clean.completion_time or until) > until
 
 
 def _taken_by(state: TableState, clean: Instant) -> _Files | None:
@@ -95,12 +96,12 @@ def _taken_by(state: TableState, clean: Instant) -> _Files | None:
         return None
 
 
-def _archived_since(state: TableState, until: InstantTime, layout: int) -> Iterable[_Files]:
+def _archived_since(state: TableState, until: InstantTime, layout: Layout) -> Iterable[_Files]:
     """Read what archived cleans took that were completed after a point; of layout 1 all."""
     past = Past(state, ())
     for path in past.files():
         for done, files in said_once(state, "cleaned", path, partial(_taken_in, past, path)):
-            if not done or done > until or layout == 1:
+            if not done or done > until or not layout.has_completion_times:
                 yield files
 
 

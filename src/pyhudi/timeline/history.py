@@ -146,7 +146,7 @@ class Past:
 
     @property
     def _is_logged(self) -> bool:
-        return self.state.layout.timeline_layout == 1
+        return self.state.layout.archives_to_logs
 
     def _undone_by(self, instant: Instant) -> _Undone:
         """Read what a rollback or restore of the active timeline takes back: a rollback that is not done has a plan."""
@@ -251,7 +251,7 @@ def find_archived(state: TableState, time: InstantTime) -> bool | None:
     batches = [one for path in files for one in past.rows(path, Action, "instantTime", "action")]
     times = [(at, what) for batch in batches for at, what in _pairs(batch, "instantTime", "action")]
     is_older = files and (not times or time < min(times)[0])
-    if is_older and state.layout.timeline_layout == 1:
+    if is_older and state.layout.archives_to_logs:
         return None
     return any(at == time and Action(what) in WRITE_ACTIONS for at, what in times)
 

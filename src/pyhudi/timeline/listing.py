@@ -74,7 +74,7 @@ def _list(state: TableState, before: _Listing | None = None) -> _Listing:
 
     The times of files are asked for only where these tell when an instant completed.
     """
-    directory, is_named = state.layout.timeline_path, state.layout.timeline_layout > 1
+    directory, is_named = state.layout.timeline_path, state.layout.has_completion_times
     if is_named or before is not None:
         names = state.storage.list_names(directory)
         if before is not None and names == before.names:

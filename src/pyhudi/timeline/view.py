@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from pyhudi.errors import InstantNotFound, OptionError
 from pyhudi.options import one_of, option
+from pyhudi.state.layout import Layout
 from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.instant import FILE_ACTIONS, WRITE_ACTIONS, Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.metadata import CommitMetadata
@@ -125,7 +126,7 @@ class Timeline:
     """The active instants as of one listing, one an action, by requested time.   Spec: format/timeline 2."""
 
     instants: tuple[Instant, ...]
-    layout: int
+    layout: Layout
     first_write: InstantTime | None
     """The first active write that no savepoint keeps on the timeline, else the last one: what is older was archived."""
     until: InstantTime | None = None
@@ -139,12 +140,12 @@ class Timeline:
 
     def point(self, instant: Instant) -> InstantTime:
         """Return where a completed instant stands in the order readers see."""
-        if self.layout == 1 or instant.completion_time is None:
+        if not self.layout.has_completion_times or instant.completion_time is None:
             return instant.requested_time
         return instant.completion_time
 
 
-def timeline_of(instants: Iterable[Instant], layout: int, archive: Archive | None = None) -> Timeline:
+def timeline_of(instants: Iterable[Instant], layout: Layout, archive: Archive | None = None) -> Timeline:
     """Make a timeline of instants that were collapsed already; without an archive, older ones count as committed."""
     ordered = tuple(instants)
     savepoints = {one.requested_time for one in ordered if one.action is Action.SAVEPOINT}
@@ -204,7 +205,7 @@ def newest_time(timeline: Timeline) -> InstantTime | None:
     File dates of layout 1 are left out: they are a host's clock and no part of the protocol.
     """
     requested = [one.requested_time for one in timeline.instants]
-    if timeline.layout == 1:
+    if not timeline.layout.has_completion_times:
         return max(requested, default=None)
     return max(requested + [one.completion_time for one in timeline.instants if one.completion_time], default=None)
 

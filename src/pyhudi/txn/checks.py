@@ -194,7 +194,7 @@ def require_same_schema(
     first = newest_schema(before, completed_writes(before), read)[0] or state.config.create_schema
     if not first or _columns(first) != _columns(theirs):
         raise WriteConflict("another commit changed the table's columns; write again", instant=time, other=other)
-    if now.layout == 1 and other is not None and other > time:
+    if not now.layout.has_completion_times and other is not None and other > time:
         raise WriteConflict("a later commit would hide this write's columns; write again", instant=time, other=other)
 
 

@@ -37,7 +37,7 @@ from pyhudi.timeline.active import (
     remove_pending,
     start,
 )
-from pyhudi.timeline.codec import encode_commit
+from pyhudi.timeline.codec import encode_commit, encode_profile
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import CommitMetadata
 from pyhudi.timeline.view import Timeline, completed_after, find_instant, newest_time
@@ -194,7 +194,8 @@ class Txn:
         if is_early:
             require_no_rival(self.state, self.time, ours, self.settings)
         try:
-            self.instant = start(self.state, self.instant, self._encoded(profile))
+            data = encode_profile(profile, self.state.layout.timeline_layout, self.state.env.nonce())
+            self.instant = start(self.state, self.instant, data)
         except (InstantNotFound, PreconditionFailed) as error:
             raise _taken_for_dead(self.time) from error
 
@@ -265,12 +266,6 @@ class Txn:
         self._require_the_rest(proposal, now, concurrent, groups)
         self.snapshot, self.revision = now, self.revision + 1
         return Superseded(timeline=now, groups=groups, revision=self.revision, conflict=conflict)
-
-    def _encoded(self, profile: CommitMetadata | None) -> bytes:
-        """Format what the inflight file holds; None leaves it empty. Layout 1 has room for a nonce in commits only."""
-        layout = self.state.layout.timeline_layout
-        nonce = self.state.env.nonce() if layout == 2 else b""
-        return b"" if profile is None else encode_commit(profile, layout, nonce)
 
     @property
     def _rules(self) -> ConflictRules:

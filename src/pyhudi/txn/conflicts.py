@@ -113,7 +113,7 @@ def rules_for(settings: Settings, state: TableState) -> ConflictRules:
     """Choose by the options, and by how the table's version tells which file slice a log belongs to."""
     return ConflictRules(
         resolution=resolution_for(settings, state.config),
-        has_completion_slicing=state.layout.has_completion_times,
+        has_completion_slicing=state.layout.logs_name_their_instant,
         allows_clustered=settings.get(UPDATES_STRATEGY) == _ALLOW,
         is_non_blocking=is_non_blocking(settings),
     )

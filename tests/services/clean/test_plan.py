@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.building import TIMELINE_LAYOUTS
 
 from pyhudi.filegroup.file_index import FILES
 from pyhudi.filegroup.model import FileGroupId
@@ -48,7 +49,7 @@ def retention(policy=COMMITS, *, commits=2, hours=24, versions=1, most=10**9):
 
 
 def snapshot(instants, files, kept=None, *, layout=2, cutoff=0, **more):
-    kept, timeline = kept or retention(), timeline_of(instants, layout)
+    kept, timeline = kept or retention(), timeline_of(instants, TIMELINE_LAYOUTS[layout])
     partitions = sorted({one[0] for one in files})
     return CleanSnapshot(
         timeline=timeline,
@@ -134,7 +135,7 @@ def test_what_a_pending_write_reads_stays_also_where_versions_are_counted():
     files = [base("g", 10), base("g", 20), base("g", 40)]
     instants = [commit(10, 15), commit(20, 25), commit(30), commit(40, 45)]
     kept = retention(VERSIONS)
-    moments = [one.requested_time for one in pending_writes(timeline_of(instants, 2))]
+    moments = [one.requested_time for one in pending_writes(timeline_of(instants, TIMELINE_LAYOUTS[2]))]
     assert taken(snapshot(instants, files, kept, moments=moments)) == names(files[0])
 
 
@@ -277,7 +278,7 @@ def needed(history, timeline, earliest):
 
 def judged(history, commits):
     """Return what goes, and what brute force says must stay; None where nothing may go."""
-    timeline, kept = timeline_of(history.instants, history.layout), retention(commits=commits)
+    timeline, kept = timeline_of(history.instants, TIMELINE_LAYOUTS[history.layout]), retention(commits=commits)
     earliest = earliest_retained(timeline, kept, at(0))
     if earliest is None:
         return None
@@ -301,7 +302,7 @@ def test_where_writes_follow_each_other_exactly_what_no_retained_moment_needs_go
 
 @given(histories(), st.integers(1, 3), st.integers(0, 17))
 def test_by_versions_nothing_goes_that_is_newest_or_pinned(history, versions, moment):
-    timeline = timeline_of(history.instants, history.layout)
+    timeline = timeline_of(history.instants, TIMELINE_LAYOUTS[history.layout])
     kept = retention(VERSIONS, versions=versions)
     moments = [at(moment), *(one.requested_time for one in pending_writes(timeline))]
     given_ = snapshot(

@@ -1,4 +1,5 @@
 import pytest
+from tests.building import TIMELINE_LAYOUTS
 
 from pyhudi.options import Settings
 from pyhudi.services.compact.trigger import deltas_to_retain, is_compaction_triggered
@@ -17,7 +18,7 @@ def timeline(text, layout=2):
         state = State.COMPLETED if completed else State.REQUESTED
         times = {"requested_time": requested, "completion_time": completed or None}
         found.append(Instant(action=actions[word[0]], state=state, **times))
-    return timeline_of(found, layout)
+    return timeline_of(found, TIMELINE_LAYOUTS[layout])
 
 
 def is_due(text, trigger="NUM_COMMITS", count=2, cutoff="0", layout=2):

@@ -97,7 +97,9 @@ class End:
                 continue
             token = (self.said(one).extra or {}).get(TOKEN, "")
             found.append((one, token))
-        if timeline.layout == 1:  # readers go by when it was requested; what a fence has decided comes last
+        if (
+            not timeline.layout.has_completion_times
+        ):  # readers go by when it was requested; what a fence has decided comes last
             return sorted(found, key=lambda each: came.get(each[0].file_name, len(came)))
         return sorted(found, key=lambda each: timeline.point(each[0]))
 

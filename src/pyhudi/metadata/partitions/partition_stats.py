@@ -25,6 +25,7 @@ from pyhudi.metadata.stats.retyping import retyped
 from pyhudi.metadata.stats.tightening import tightened
 from pyhudi.options import Option, Settings, option
 from pyhudi.state.config import TableConfig
+from pyhudi.state.layout import layout_of
 
 __all__ = ["PARTITION_STATS", "PartitionStatsKind"]
 
@@ -38,8 +39,6 @@ PARTITION_STATS_GROUPS: Final = option(
     1,
     "How many file groups partition statistics get when they are first built.",
 )
-_FROM: Final = 8
-"""The table version from which on there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class PartitionStatsKind:
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say, for a table that has partitions."""
-        can_have = config.table_version >= _FROM and bool(config.partition_fields)
+        can_have = layout_of(config.table_version).has_partition_stats and bool(config.partition_fields)
         return can_have and settings.get(COLUMN_STATS) and settings.get(PARTITION_STATS)
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyhudi.metadata.stats.values import can_encode
 from pyhudi.options import Settings, option
 from pyhudi.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY, without_meta_fields
+from pyhudi.state.layout import layout_of
 
 __all__ = ["COLUMN_LIST", "MOST_COLUMNS", "indexed_columns"]
 
@@ -24,8 +25,6 @@ MOST_COLUMNS: Final = option(
     "How many columns get statistics where none are named; Hudi's own come on top.",
 )
 _OWN: Final = (COMMIT_TIME, RECORD_KEY, PARTITION_PATH)
-_ALL_COLUMNS: Final = 6
-"""Up to this table version all columns get statistics, Hudi's own five too."""
 
 
 def indexed_columns(
@@ -35,12 +34,12 @@ def indexed_columns(
 
     Fields inside structs are left out: nothing that pyhudi reads with asks for them.
     """
-    own = without_meta_fields(schema)
+    own, is_of_all = without_meta_fields(schema), layout_of(table_version).measures_all_columns
     fit = [field.name for field in own if can_encode(field.type, table_version)]
     if settings.has(COLUMN_LIST) and settings.get(COLUMN_LIST).strip():
         named = {name.strip() for name in settings.get(COLUMN_LIST).split(",")}
         fit = [name for name in fit if name in named]
-    elif table_version > _ALL_COLUMNS:
+    elif not is_of_all:
         fit = fit[: settings.get(MOST_COLUMNS)]
-    meta = () if not has_meta_fields else META_FIELDS if table_version <= _ALL_COLUMNS else _OWN
+    meta = () if not has_meta_fields else META_FIELDS if is_of_all else _OWN
     return (*meta, *fit)

@@ -21,7 +21,6 @@ from pyhudi.state.model import TableState
 
 __all__ = ["as_defined", "has_value_types"]
 
-_FROM: Final = 9
 _BEGAN_WITH: Final = "hoodie.table.initial.version"
 _VALUE_TYPE: Final = "valueType"
 _BOUNDS: Final = ("minValue", "maxValue")
@@ -36,7 +35,7 @@ def has_value_types(state: TableState) -> bool:
     Cost:   a small read for a table that was made at an older version; else nothing.
     Raises: CorruptData.
     """
-    if state.config.table_version < _FROM:
+    if not state.layout.has_index_versions:
         return False
     if state.config.properties.get(_BEGAN_WITH) == str(state.config.table_version):
         return True

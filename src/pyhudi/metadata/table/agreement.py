@@ -69,6 +69,6 @@ def _sizes(files: pa.Table) -> _Files:
 def _counts(state: TableState, timeline: Timeline, time: InstantTime, one: tuple[str, str]) -> bool:
     """Return whether a completed instant, or this one, wrote a file; log names of layout 1 do not tell theirs."""
     file = parse_file(PartitionPath(one[0]), FileStatus(path=one[1], size_bytes=0, modified_ms=0))
-    if file is None or (isinstance(file, LogFile) and not state.layout.has_completion_times):
+    if file is None or (isinstance(file, LogFile) and not state.layout.logs_name_their_instant):
         return False
     return file.instant == time or is_committed(timeline, file.instant)

@@ -128,7 +128,7 @@ def _others_building(state: TableState, partitions: Collection[str]) -> list[str
 
 def _with(state: TableState, ready: Sequence[str], building: Sequence[str]) -> TableState:
     changes = dict(zip(METADATA_TABLE_KEYS, (",".join(ready), ",".join(sorted(set(building)))), strict=True))
-    if state.layout.has_completion_times:
+    if state.layout.has_index_definitions:
         changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
     stored = update_properties(state.storage, state.env, changes)
     return replace(state, config=TableConfig.of(stored))

@@ -105,7 +105,7 @@ class MetadataCommit:
             logs += group_logs(kind, one, groups_count, time=self.time, table_version=version, block_bytes=block_bytes)
         for each in spread:
             logs += spread_logs(table, each, self.time, revision, block_bytes)
-        is_early = table.state.layout.timeline_layout > 1
+        is_early = table.state.layout.logs_name_their_instant
         self._prepared = _Prepared(
             revision=revision,
             partitions=state.config.partitions_kept_up,
@@ -221,7 +221,7 @@ def find_logs(state: TableState, time: InstantTime) -> list[str]:
     Cost: a listing of each partition of the metadata table. Nothing in layout 1, where names do not tell.
     """
     own, found = metadata_state(state), []
-    if own.layout.timeline_layout == 1:
+    if not own.layout.logs_name_their_instant:
         return []
     for partition in map(PartitionPath, state.config.partitions_kept_up):
         for status in own.storage.list_directory(partition).files:

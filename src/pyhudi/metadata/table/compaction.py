@@ -51,7 +51,7 @@ def is_compaction_due(table: MetadataTable, settings: Settings) -> bool:
     """Return whether there were enough delta commits since the last compaction."""
     compacted = max((one.requested_time for one in _completed(table, Action.COMMIT)), default="")
     since = [one for one in _completed(table, Action.DELTACOMMIT) if (one.completion_time or "") >= compacted]
-    if table.state.layout.timeline_layout == 1:
+    if not table.state.layout.has_completion_times:
         since = [one for one in since if one.requested_time > compacted]
     return len(since) >= settings.get(DELTA_COMMITS)
 
@@ -135,7 +135,7 @@ def _time(table: MetadataTable) -> InstantTime | None:
     """
     done = _completed(table, Action.DELTACOMMIT)
     waiting = [one for one in done if one.requested_time in table.hidden]
-    if table.state.layout.timeline_layout > 1:
+    if table.state.layout.has_completion_times:
         times = [one.completion_time for one in waiting or done if one.completion_time]
         return (min(times) if waiting else max(times)) if times else None
     last = max((one.requested_time for one in done), default=None)
@@ -154,7 +154,7 @@ def _operations(table: MetadataTable, time: InstantTime) -> list[CompactionOpera
 
 def _is_before(table: MetadataTable, log: LogFile, time: InstantTime) -> bool:
     """Return whether a log is of a delta commit that was completed before a time; in layout 1 all are."""
-    if table.state.layout.timeline_layout == 1:
+    if not table.state.layout.has_completion_times:
         return True
     done = completion_of(table.timeline, log.instant)
     return done is None or done < time  # the completion of an archived one need not be known

@@ -73,7 +73,7 @@ def records_count(records: Records) -> int:
 
 def first_records(own: TableState, kind: PartitionKind, written: tuple[WriteStat, ...]) -> CommitMetadata:
     """Return what the delta commit says that wrote base files, or none."""
-    operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.timeline_layout > 1 else WriteOperation.BULK_INSERT
+    operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.has_completion_times else WriteOperation.BULK_INSERT
     return CommitMetadata(operation=operation, stats={kind.name: written} if written else {})
 
 

@@ -39,8 +39,8 @@ from pyhudi.timeline.view import Timeline, is_committed, latest_write
 __all__ = ["bootstrap_time", "initialise", "stored_records", "stored_stats"]
 
 _BEFORE_ALL: Final = "0" * 14
-_FIRST_SUFFIX: Final = {1: 10, 2: 0}
-"""By timeline layout."""
+_FIRST_BEHIND_A_WRITE: Final = 10
+"""The first suffix of a build that is dated by the newest write."""
 
 
 def initialise(
@@ -72,7 +72,7 @@ def initialise(
     names = sorted({*state.config.metadata_partitions, *(one.partition for one in records)})
     building = [one for one in state.config.partitions_being_built if one not in names]
     changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ",".join(building)), strict=True))
-    if state.layout.has_completion_times:
+    if state.layout.has_index_definitions:
         changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
     stored = update_properties(state.storage, state.env, changes)
     return replace(state, config=TableConfig.of(stored))
@@ -152,7 +152,7 @@ def _stored(
 
 def _counts(state: TableState, timeline: Timeline, file: BaseFile | LogFile) -> bool:
     """Return whether a completed instant wrote a file; log names of layout 1 do not tell theirs."""
-    is_untold = isinstance(file, LogFile) and not state.layout.has_completion_times
+    is_untold = isinstance(file, LogFile) and not state.layout.logs_name_their_instant
     return is_untold or is_committed(timeline, file.instant)
 
 
@@ -177,10 +177,11 @@ def _build(
 
 def bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
     """Return the first time that no partition was built at.   Spec: format/metadata-table 3.6."""
-    layout, newest = own.layout.timeline_layout, latest_write(timeline)
-    before = newest.requested_time if layout == 1 and newest is not None else _BEFORE_ALL
+    is_before_all, newest = own.layout.has_completion_times, latest_write(timeline)
+    before = _BEFORE_ALL if is_before_all or newest is None else newest.requested_time
+    first = 0 if is_before_all else _FIRST_BEHIND_A_WRITE
     taken = {one.requested_time for one in load_timeline(own).instants}
-    times = (InstantTime(f"{before}{number:03d}") for number in range(_FIRST_SUFFIX[layout], 1000))
+    times = (InstantTime(f"{before}{number:03d}") for number in range(first, 1000))
     free = next((time for time in times if time not in taken and not _is_archived(own, time)), None)
     if free is None:
         raise InternalError("a metadata table was built a thousand times", path=own.storage.url)
@@ -189,4 +190,4 @@ def bootstrap_time(own: TableState, timeline: Timeline) -> InstantTime:
 
 def _is_archived(own: TableState, time: InstantTime) -> bool:
     """Return whether a partition was built at a time long ago; in layout 1 no time comes again."""
-    return own.layout.timeline_layout > 1 and bool(find_archived(own, time))
+    return own.layout.has_completion_times and bool(find_archived(own, time))

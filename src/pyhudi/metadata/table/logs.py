@@ -97,7 +97,7 @@ def spread_logs(
     Cost: as `spread_records.write_groups`; in layout 1 the encoded records in this process.
     """
     groups = table.file_groups(records.partition)
-    is_early = table.state.layout.timeline_layout > 1
+    is_early = table.state.layout.logs_name_their_instant
     paths = [_log_path(table, records.partition, group, time, revision) for group in range(len(groups))]
     check = None if records.check is None else partial(_check_stored, table=table, groups=groups, check=records.check)
     write = partial(
@@ -197,7 +197,7 @@ def _log_file(
     table: MetadataTable, partition: str, number: int, time: InstantTime, *, token: str, size_bytes: int
 ) -> LogFile:
     group = table.file_groups(partition)[number]
-    is_by_slice = table.state.layout.timeline_layout == 1
+    is_by_slice = not table.state.layout.logs_name_their_instant
     return LogFile(
         partition=PartitionPath(partition),
         file_id=group.group.file_id,
@@ -212,7 +212,7 @@ def _log_file(
 def _stat(table: MetadataTable, file: LogFile, log: GroupLog, time: InstantTime) -> WriteStat:
     """Fill the stat of a log file as Apache Hudi does.   Spec: format/metadata-table 7.1."""
     group = table.file_groups(log.partition)[log.group]
-    is_by_slice = table.state.layout.timeline_layout == 1
+    is_by_slice = not table.state.layout.logs_name_their_instant
     stat = WriteStat(
         file_id=file.file_id,
         path=file.path,

@@ -44,7 +44,7 @@ def roll_back_metadata(
     if not state.config.metadata_partitions:
         return False
     table = open_metadata(state, timeline)
-    is_by_slice = table.state.layout.timeline_layout == 1
+    is_by_slice = table.state.layout.rollbacks_write_commands
     requests = _requests_by_blocks(table, target) if is_by_slice else _requests_by_names(table, state, target)
     if not requests and all(one.requested_time != target for one in table.timeline.instants):
         return False

@@ -227,7 +227,7 @@ def define_statistics(state: TableState, partitions: Iterable[str], schema: str 
     Locks: the table lock is held.
     """
     built = {*partitions}
-    if not state.layout.has_completion_times:
+    if not state.layout.has_index_definitions:
         return
     if MetadataPartition.COLUMN_STATS in built:
         define_column_stats(state, stats_columns(state, schema, settings) if schema else ())

@@ -70,7 +70,7 @@ class _Rules:
     def point_of(self, time: InstantTime) -> InstantTime:
         """Return when what an instant wrote became visible; its own time where that is not known."""
         timeline = self.snapshot.timeline
-        done = None if timeline.layout == 1 else completion_of(timeline, time)
+        done = completion_of(timeline, time) if timeline.layout.has_completion_times else None
         return done if done is not None and len(done) == len(time) else time
 
     def is_outdated(self, one: FileSlice, hidden_at: InstantTime, *, is_counted_out: bool) -> bool:

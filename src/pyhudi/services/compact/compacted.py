@@ -152,7 +152,7 @@ def remove_of_others(state: TableState, time: InstantTime, files: Iterable[FileT
     def remove(partition: str) -> None:
         for status in state.storage.list_directory(partition).files:
             file = parse_file(PartitionPath(partition), status)
-            is_named = isinstance(file, BaseFile) or state.layout.has_completion_times
+            is_named = isinstance(file, BaseFile) or state.layout.logs_name_their_instant
             if file is None or not is_named or file.instant != time:
                 continue
             if file.write_token != tokens.get((file.partition, file.file_id)):
@@ -252,7 +252,7 @@ def run_now(
 def free_of_failed_writes(call: ServiceCall, *actions: Action) -> None:
     """Roll back such writes of dead writers in layout 1, where no service is planned beside a pending one."""
     timeline = load_timeline(call.state)
-    if timeline.layout > 1 or all(one.action not in actions for one in pending_instants(timeline)):
+    if timeline.layout.has_completion_times or all(one.action not in actions for one in pending_instants(timeline)):
         return
     with call.hold() as lease:
         require_lease(lease)

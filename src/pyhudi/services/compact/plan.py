@@ -104,7 +104,7 @@ def waits(timeline: Timeline, *actions: Action) -> bool:
 
     There a commit's place is its request, so that one which is completed behind a plan looks as if it came before.
     """
-    if timeline.layout > 1:
+    if timeline.layout.has_completion_times:
         return False
     pending = [one.requested_time for one in pending_instants(timeline) if one.action in actions]
     if pending:

@@ -61,7 +61,7 @@ def _is_taken_back(
     operation: CompactionOperation, name: str, sizes: Mapping[tuple[str, str], int], timeline: Timeline
 ) -> bool:
     """Return whether a log is gone because the delta commit that its name tells was rolled back since."""
-    if (operation.partition, name) in sizes or timeline.layout == 1:
+    if (operation.partition, name) in sizes or not timeline.layout.logs_name_their_instant:
         return False
     file = parse_file(PartitionPath(operation.partition), FileStatus(path=name, size_bytes=0, modified_ms=0))
     return file is not None and not is_committed(timeline, file.instant)

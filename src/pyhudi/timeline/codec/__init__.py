@@ -17,7 +17,7 @@ from pyhudi.timeline.codec.clustering import (
     decode_clustering_plan,
     encode_clustering_plan,
 )
-from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit
+from pyhudi.timeline.codec.commit import NONCE_KEY, decode_commit, encode_commit, encode_profile
 from pyhudi.timeline.codec.compaction import CompactionOperation, decode_compaction_plan, encode_compaction_plan
 from pyhudi.timeline.codec.indexing import (
     IndexedPartition,
@@ -71,6 +71,7 @@ __all__ = [
     "encode_compaction_plan",
     "encode_indexing_metadata",
     "encode_indexing_plan",
+    "encode_profile",
     "encode_requested_replace",
     "encode_restore_metadata",
     "encode_restore_plan",

@@ -14,7 +14,7 @@ from pyhudi.schema.json_text import parse_json
 from pyhudi.timeline.codec.schemas import COMMIT_METADATA, REPLACE_COMMIT_METADATA
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
-__all__ = ["AVRO_MAGIC", "NONCE_KEY", "decode_commit", "encode_commit", "read_record"]
+__all__ = ["AVRO_MAGIC", "NONCE_KEY", "decode_commit", "encode_commit", "encode_profile", "read_record"]
 
 AVRO_MAGIC: Final = b"Obj\x01"
 NONCE_KEY: Final = "pyhudi.nonce"
@@ -77,6 +77,14 @@ def encode_commit(metadata: CommitMetadata, timeline_layout: int, nonce: bytes =
         return _pretty(_to_json(metadata, nonce)).encode()
     schema = COMMIT_METADATA if metadata.replaced is None else REPLACE_COMMIT_METADATA
     return encode_container(schema, _to_record(metadata), nonce)
+
+
+def encode_profile(profile: CommitMetadata | None, timeline_layout: int, nonce: bytes) -> bytes:
+    """Format what an inflight file holds; None leaves it empty. In layout 1 only completed files have room for a nonce.
+
+    Bytes: as `encode_commit`.
+    """
+    return b"" if profile is None else encode_commit(profile, timeline_layout, nonce if timeline_layout > 1 else b"")
 
 
 def decode_commit(data: bytes, file_name: str) -> CommitMetadata:

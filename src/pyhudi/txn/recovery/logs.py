@@ -32,7 +32,7 @@ def logs_with_blocks(state: TableState, times: Iterable[str]) -> dict[str, list[
     Cost: a listing of every directory; a read of each log of the slices that were there before the last instant.
     """
     found: dict[str, list[LogFile]] = {time: [] for time in times}
-    if state.layout.has_completion_times or not found:
+    if state.layout.logs_name_their_instant or not found:
         return found
     last = max(found)
     logs = []

@@ -52,7 +52,7 @@ def marked_logs(state: TableState, instant: InstantTime) -> list[LogFile]:
 
     Raises: as `marked_files`.
     """
-    if state.layout.has_completion_times:
+    if state.layout.logs_name_their_instant:
         return []
     found = [_log_of(path, kind) for path, kind in _marked(state, instant)]
     return sorted({log for log in found if log is not None and log.instant != instant}, key=lambda log: log.path)
@@ -70,7 +70,7 @@ def named_files(state: TableState, instant: InstantTime, *, has_logs: bool = Fal
     for directory, content in walk_directories(state):
         for status in content.files:
             file = parse_file(directory, status)
-            is_named = has_logs or state.layout.has_completion_times or isinstance(file, BaseFile)
+            is_named = has_logs or state.layout.logs_name_their_instant or isinstance(file, BaseFile)
             if file is not None and is_named and file.instant == instant:
                 found.add(file.path)
     return found

@@ -142,7 +142,7 @@ def plan_rollback(state: TableState, timeline: Timeline, target: Instant, settin
         for path in sorted(paths)
     ]
     requests += requests_of(state, logs)
-    is_planned = target.action is Action.CLUSTERING and state.layout.timeline_layout > 1
+    is_planned = target.action is Action.CLUSTERING and state.layout.has_clustering_action
     action = target.action if is_planned else target.comparable_action
     return RollbackPlan(instant=time, action=action, requests=tuple(requests))
 
@@ -347,10 +347,11 @@ def _checked(state: TableState, plan: RollbackPlan) -> list[tuple[str, RollbackR
 
     Raises: CorruptData. In layout 1 the logs named by a compaction are of later writes.
     """
-    has_logs = state.layout.has_completion_times or plan.action == Action.DELTACOMMIT
+    has_logs = state.layout.logs_name_their_instant or plan.action == Action.DELTACOMMIT
+    has_blocks = state.layout.rollbacks_write_commands and plan.action == Action.DELTACOMMIT
     found = []
     for one in plan.requests:
-        if one.log_blocks_to_delete and (state.layout.has_completion_times or plan.action != Action.DELTACOMMIT):
+        if one.log_blocks_to_delete and not has_blocks:
             raise CorruptData("a rollback plan asks for log blocks of an action that writes none", action=plan.action)
         for stored in one.files_to_delete:
             name = stored.rsplit("/", 1)[-1]
