@@ -16,7 +16,7 @@ from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.api import Index
-from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM
+from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM, by_metadata
 from pyhudi.index.record import has_places, told_places
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
 from pyhudi.state.merging import merge_spec
@@ -88,6 +88,7 @@ def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool =
             if told is not None:
                 slices = _holding(slices, told[0])
         looking = index.everywhere() if write.has_unknown_partitions else index
+        looking = by_metadata(looking, write.files) if looking.asks_metadata else looking
         found = search(
             write,
             write.rows,

@@ -7,8 +7,8 @@ timeline it is too old. Callers do not know whether storage or a metadata table 
 Spec: Reader Expectations 2.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -21,10 +21,12 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["FILES", "FileIndex", "storage_index"]
+__all__ = ["FILES", "AskedValues", "FileIndex", "storage_index"]
 
 FILES: Final = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size_bytes", pa.int64())])
 """What is known of a file before its name is read. Of what a metadata table says no more is certain."""
+AskedValues: TypeAlias = pa.Array | Callable[[int], pa.Array]
+"""Texts that are looked for in files: the same in all, or for each file, by its place, its own."""
 
 
 class FileIndex(Protocol):
@@ -67,7 +69,7 @@ class FileIndex(Protocol):
         """
         ...
 
-    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+    def files_holding(self, kind: str, files: pa.Table, values: AskedValues) -> pa.BooleanArray | None:
         """Return which base files may hold one of some values, by the filters of an index; None where there are none.
 
         Shape: as `metadata.filters.files_holding`; `kind` is a partition of the metadata table.
@@ -143,7 +145,7 @@ class _StorageIndex:
     ) -> pa.Table | None:
         return None
 
-    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+    def files_holding(self, kind: str, files: pa.Table, values: AskedValues) -> pa.BooleanArray | None:
         return None
 
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:

@@ -77,6 +77,8 @@ class Index:
     """What is done before base files are read for their keys."""
     is_told: bool = False
     """The metadata table says where each key is, so that no file of the table is looked into."""
+    asks_metadata: bool = False
+    """Files are left out by what the metadata table has of them, where it has it: see `index.bloom.by_metadata`."""
     begins_with_log: bool = False
     """No base file has to be read to find a key, so that a file group may begin with a log."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pyhudi.errors import NotBuilt, OptionError
 from pyhudi.index.api import Index, MakeIndex
-from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, bloom, global_bloom
+from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, USE_METADATA, bloom, global_bloom
 from pyhudi.index.bucket import BUCKET, BUCKET_FIELDS, BUCKETS, bucket
 from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD_MOVES, global_record, old_record
 from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_MOVES, global_simple, simple
@@ -42,7 +42,15 @@ _LOOKING_EVERYWHERE: Final = frozenset(
     {GLOBAL_SIMPLE.name, GLOBAL_BLOOM.name, OLD_RECORD.name, GLOBAL_RECORD.name, "HBASE", "INMEMORY"}
 )
 """Kinds of Apache Hudi that look for a key in all partitions, those that pyhudi does not have among them."""
-_OPTIONS: Final[tuple[Option[Any], ...]] = (INDEX_TYPE, SIMPLE_MOVES, BLOOM_MOVES, RECORD_MOVES, BUCKETS, BUCKET_FIELDS)
+_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    INDEX_TYPE,
+    SIMPLE_MOVES,
+    BLOOM_MOVES,
+    USE_METADATA,
+    RECORD_MOVES,
+    BUCKETS,
+    BUCKET_FIELDS,
+)
 
 
 def index_of(settings: Settings, config: TableConfig) -> Index:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, FileMissing, Unsupported
-from pyhudi.filegroup.file_index import FILES, FileIndex, storage_index
+from pyhudi.filegroup.file_index import FILES, AskedValues, FileIndex, storage_index
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.filters import files_holding
@@ -104,7 +104,7 @@ class _MetadataIndex:
         read = partial(read_stats, columns=columns, partitions=partitions, is_of_newest=is_of_newest)
         return self._asked(lambda table: read(table, self.timeline, kind))
 
-    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+    def files_holding(self, kind: str, files: pa.Table, values: AskedValues) -> pa.BooleanArray | None:
         if kind not in self.state.config.metadata_partitions:
             return None
         return self._asked_index(kind, lambda table: files_holding(table, kind, files, values))

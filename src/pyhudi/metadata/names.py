@@ -43,6 +43,7 @@ class MetadataPartition(StrEnum):
 
     FILES = "files"
     COLUMN_STATS = "column_stats"
+    BLOOM_FILTERS = "bloom_filters"
     RECORD_INDEX = "record_index"
     PARTITION_STATS = "partition_stats"
 

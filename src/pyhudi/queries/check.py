@@ -19,6 +19,7 @@ from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
+from pyhudi.queries.check_filters import find_wrong_filters
 from pyhudi.queries.check_keys import find_repeated_keys
 from pyhudi.queries.check_places import find_wrong_places
 from pyhudi.queries.check_statistics import find_wrong_statistics
@@ -161,6 +162,8 @@ def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
             yield from _unlike_partitions(known, began | (known & set(partitions)))
             part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
+            part = MetadataPartition.BLOOM_FILTERS
+            yield from find_wrong_filters(state, timeline, table, [*told])
             part = MetadataPartition.RECORD_INDEX
             yield from find_wrong_places(state, timeline, table)
         except NotBuilt as error:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, SnapshotExpired
-from pyhudi.filegroup.file_index import FileIndex
+from pyhudi.filegroup.file_index import AskedValues, FileIndex
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.expired import archived_after, cut_at, require_kept
@@ -86,7 +86,7 @@ class _At:
     def is_partition(self, partition: PartitionPath) -> bool:
         return self._index.is_partition(partition)
 
-    def files_holding(self, kind: str, files: pa.Table, values: pa.Array) -> pa.BooleanArray | None:
+    def files_holding(self, kind: str, files: pa.Table, values: AskedValues) -> pa.BooleanArray | None:
         return None
 
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:

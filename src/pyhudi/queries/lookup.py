@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from pyhudi.engine.api import KEY, PARTITION, Engine
 from pyhudi.errors import InvalidInput
-from pyhudi.index.bloom import prune_file
+from pyhudi.index.bloom import may_hold_told, prune_file
+from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import column, literal
 from pyhudi.predicate.model import InList
@@ -35,7 +36,7 @@ def plan_lookup(
     """Plan the read of the rows that have one of these record keys, in whatever partition; `keys_as_stored` takes them.
 
     Cost:   one listing a partition. By the record index, where there is one and the newest moment is read: the blocks
-            that may have the keys, and rows only of the files that it names. Else one footer a file; rows only of files
+            that may have the keys, and rows only of the files that it names. Else one footer a file, or its entry in `bloom_filters`; rows only of files
             whose key range and bloom filter let a key be there, and of file slices with logs.
     Raises: InvalidInput for a table whose keys are virtual; as `keys_as_stored`.
     """
@@ -53,6 +54,17 @@ def plan_lookup(
     if any(one.name == MetadataPartition.RECORD_INDEX for one in plan.left_out):
         return plan
     sought = pa.table({KEY: pa.array(sought_keys, pa.string()), PARTITION: pa.nulls(len(sought_keys), pa.string())})
-    may_hold = engine.run(partial(prune_file, storage=state.storage, keys=sought, by_partition=False), plan.files)
-    kept = {file.path for file, is_candidate in zip(plan.files, may_hold, strict=True) if is_candidate}
+    kept = _may_hold(plan, sought, engine)
     return replace(plan, slices=tuple(one for one in plan.slices if one.logs or scan_file_of(one).path in kept))
+
+
+def _may_hold(plan: ReadPlan, sought: pa.Table, engine: Engine) -> set[str]:
+    """Return the paths of the base files without logs that may have a key: by the metadata table, else by footers."""
+    bases = [one.base for one in plan.slices if one.base is not None and not one.logs]
+    told = may_hold_told(file_index(plan.state, plan.timeline), sought, bases, by_partition=False)
+    if told is not None:
+        return {base.path for base, is_candidate in zip(bases, told, strict=True) if is_candidate}
+    prune = partial(prune_file, storage=plan.state.storage, keys=sought, by_partition=False)
+    return {
+        file.path for file, is_candidate in zip(plan.files, engine.run(prune, plan.files), strict=True) if is_candidate
+    }

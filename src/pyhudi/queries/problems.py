@@ -29,6 +29,7 @@ class ProblemKind(StrEnum):
     COLUMN_STATISTICS = "column statistics"
     PARTITION_STATISTICS = "partition statistics"
     RECORD_INDEX = "record index"
+    BLOOM_FILTERS = "bloom filters"
     UNREADABLE_FILE = "unreadable file"
     DEFINITIONS = "index definitions"
     PROPERTIES = "table properties"

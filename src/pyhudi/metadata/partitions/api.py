@@ -9,7 +9,8 @@ Spec: format/metadata-table 3.1-3.4, 7.2.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,10 @@ __all__ = [
     "TellRows",
     "asked_groups",
     "file_group",
+    "in_tasks",
 ]
+
+_FILES_A_TASK: Final = 16
 
 TaskRunner = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function over tasks, as `Engine.run` does."""
@@ -229,3 +233,11 @@ def asked_groups(settings: Settings, count: Option[int]) -> int:
     if asked < 1:
         raise OptionError("a metadata partition has at least one file group", key=count.key, value=asked)
     return asked
+
+
+def in_tasks(
+    read: partial[pa.Table], files: Sequence[tuple[PartitionPath, str]], run: TaskRunner
+) -> Sequence[pa.Table]:
+    """Read files, in tasks where there are many."""
+    tasks = [tuple(files[at : at + _FILES_A_TASK]) for at in range(0, len(files), _FILES_A_TASK)]
+    return run(read, tasks) if len(tasks) > 1 else [read(task) for task in tasks]

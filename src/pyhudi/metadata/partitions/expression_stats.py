@@ -17,7 +17,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.expressions import expression_of
 from pyhudi.metadata.keys import bounds_keys, stats_keys
 from pyhudi.metadata.names import RecordKind
-from pyhudi.metadata.partitions.api import Clean, Commit, Stored, TaskRunner
+from pyhudi.metadata.partitions.api import Clean, Commit, Stored, TaskRunner, in_tasks
 from pyhudi.metadata.partitions.defined import DefinedKind
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords, stats_records
@@ -29,9 +29,8 @@ from pyhudi.metadata.stats.merging import partition_stats
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 
-__all__ = ["ExpressionStatsKind", "in_tasks"]
+__all__ = ["ExpressionStatsKind"]
 
-_FILES_A_TASK: Final = 16
 _CHANGE_LOG: Final = ".cdc"
 _KEY_OF_FILE: Final = 48
 """Characters; those of partitions are shorter."""
@@ -105,11 +104,3 @@ class ExpressionStatsKind(DefinedKind):
             kinds=pa.concat_arrays([of_files.kinds, of_partitions.kinds]),
             values=pa.concat_arrays([of_files.values, of_partitions.values]),
         )
-
-
-def in_tasks(
-    read: partial[pa.Table], files: Sequence[tuple[PartitionPath, str]], run: TaskRunner
-) -> Sequence[pa.Table]:
-    """Read files, in tasks where there are many."""
-    tasks = [tuple(files[at : at + _FILES_A_TASK]) for at in range(0, len(files), _FILES_A_TASK)]
-    return run(read, tasks) if len(tasks) > 1 else [read(task) for task in tasks]

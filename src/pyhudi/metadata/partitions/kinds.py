@@ -13,6 +13,7 @@ from pyhudi.metadata.definitions import definitions_for
 from pyhudi.metadata.expressions import is_supported
 from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.api import Need, PartitionKind
+from pyhudi.metadata.partitions.bloom_filters import BloomFiltersKind
 from pyhudi.metadata.partitions.column_stats import ColumnStatsKind
 from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
 from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
@@ -40,7 +41,13 @@ __all__ = [
     "need_rows",
 ]
 
-KINDS: Final[tuple[PartitionKind, ...]] = (FilesKind(), ColumnStatsKind(), RecordIndexKind(), PartitionStatsKind())
+KINDS: Final[tuple[PartitionKind, ...]] = (
+    FilesKind(),
+    ColumnStatsKind(),
+    BloomFiltersKind(),
+    RecordIndexKind(),
+    PartitionStatsKind(),
+)
 """Of which a table has one partition at most, in the order in which they are built."""
 _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KINDS}
 
