@@ -7,6 +7,7 @@ from tests.simulation.test_crashes import CRASHES, died
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.services.indexing import Indexing
 from pyhudi.state.properties_file import open_state
@@ -136,3 +137,17 @@ def test_without_a_metadata_table_there_is_no_index(world):
     table.upsert([trip("k7", "a", fare=7.0)], options={**OPTIONS, "hoodie.metadata.enable": "false"})
     with pytest.raises(NotBuilt, match="metadata table"):
         create(table)
+
+
+def test_a_record_index_gets_the_file_groups_that_its_rows_ask_for(world):
+    table = world.copy().table()
+    table.upsert([trip(f"n{at}", "a") for at in range(40)], options=OPTIONS)
+    few = {
+        "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
+        "hoodie.metadata.record.index.max.filegroup.size": str(48 * 20),
+    }
+    table.create_index("record_index", options=few)
+    groups = open_metadata(table.state, table.timeline).file_groups("record_index")
+    assert len(groups) == 41 * 2 // 20
+    assert table.check().problems.num_rows == 0
+    assert table.lookup(["n7"])["uuid"].to_pylist() == ["n7"]

@@ -7,13 +7,15 @@ is read, beside a pin that keeps its files. Start at `Indexing`.
 Spec: format/timeline 3.9, 10.7; format/metadata-table 7.8.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from pyhudi.errors import FileMissing, NotBuilt
 from pyhudi.metadata.definitions import definitions_for
+from pyhudi.metadata.partitions.api import Need
 from pyhudi.metadata.partitions.kinds import KINDS, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
 from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
@@ -38,6 +40,7 @@ from pyhudi.txn.locks import require_lease
 
 __all__ = ["Indexed", "Indexing", "enabling"]
 
+Answer = TypeVar("Answer")
 _PIN_SECONDS: Final = 24 * 3600
 _TRIES: Final = 3
 
@@ -98,13 +101,14 @@ class Indexing:
         unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
         if unknown:
             raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
+        counts = _tried(partial(_groups_counts, call, state, names))
         with call.hold() as lease:
             require_lease(lease)
             state, timeline = open_state(state.storage, state.env), load_timeline(state)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
-            state = open_groups(state, timeline, names, call.times.issue(newest_time(timeline)), call.settings)
+            state = open_groups(state, timeline, counts, call.times.issue(newest_time(timeline)))
         try:
-            filled = _filled(call, state, timeline, instant, names)
+            filled = _tried(partial(_filled, call, state, timeline, instant, counts))
         finally:
             remove_pin(state, pin)
         return Indexed(filled=tuple(filled), up_to=_up_to(timeline))
@@ -132,26 +136,41 @@ def enabling(partitions: Sequence[str]) -> Settings:
     return Settings({one.key: "true" for one in options if one is not None})
 
 
+def _tried(work: Callable[[], Answer]) -> Answer:
+    """Do it again where a file is gone: an older one, which was cleaned since it was listed."""
+    for _ in range(_TRIES - 1):
+        with suppress(FileMissing):
+            return work()
+    return work()
+
+
+def _groups_counts(call: ServiceCall, state: TableState, names: Sequence[str]) -> dict[str, int]:
+    """Return how many file groups each partition gets: of those made of rows by how many rows there are.
+
+    Cost: the footer of each base file, where there are such.
+    """
+    kinds, timeline = kinds_of(names, definitions_for(state, names)), load_timeline(state)
+    rows_count = 0
+    if any(Need.ROWS in kind.needs for kind in kinds):
+        told = rows_of_table(state, timeline, call.settings, call.engine)
+        rows_count = sum(one.inserts_count for one in told.changes)
+    return {kind.name: kind.groups(call.settings, rows_count) for kind in kinds}
+
+
 def _filled(
-    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, names: Sequence[str]
+    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, counts: Mapping[str, int]
 ) -> list[FilledGroups]:
-    settings = enabling(names).over(call.settings)
-    for left in reversed(range(_TRIES)):
-        try:
-            records = records_to_build(
-                state,
-                timeline,
-                settings=settings,
-                run=call.engine.run,
-                tell_rows=partial(rows_of_table, state, timeline, settings, call.engine),
-                known=None,
-                wanted=names,
-            )
-            return fill_groups(state, records, instant.requested_time, settings)
-        except FileMissing:  # an older file, which was cleaned since it was listed
-            if not left:
-                raise
-    return []
+    settings = enabling([*counts]).over(call.settings)
+    records = records_to_build(
+        state,
+        timeline,
+        settings=settings,
+        run=call.engine.run,
+        tell_rows=partial(rows_of_table, state, timeline, settings, call.engine),
+        known=None,
+        wanted=[*counts],
+    )
+    return fill_groups(state, records, counts, instant.requested_time, settings)
 
 
 def _up_to(timeline: Timeline) -> str:

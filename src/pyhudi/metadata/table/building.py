@@ -9,7 +9,7 @@ next `open_groups`.
 Spec: format/metadata-table 3.5, 3.6, 7.8.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
@@ -44,34 +44,42 @@ class FilledGroups:
 
 
 def open_groups(
-    state: TableState, timeline: Timeline, partitions: Sequence[str], completion_time: InstantTime, settings: Settings
+    state: TableState, timeline: Timeline, counts: Mapping[str, int], completion_time: InstantTime
 ) -> TableState:
     """Make empty file groups, and let writers know of them; returns the table as it is then.
 
+    `counts` says how many each partition gets, for life.
+
     Locks: the table lock is held; `timeline` was read under it.
     """
-    own, defined = metadata_state(state), definitions_for(state, partitions)
-    state = _with(state, _others_ready(state, partitions), _others_building(state, partitions))
-    for kind in kinds_of(partitions, defined):
+    own, defined = metadata_state(state), definitions_for(state, counts)
+    state = _with(state, _others_ready(state, counts), _others_building(state, counts))
+    for kind in kinds_of(counts, defined):
         own.storage.delete_tree(kind.name)
         time = bootstrap_time(own, timeline)
         requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         started = request_commit(own, requested, None)
-        write_empty_groups(own, kind, kind.groups(settings), time, state.env)
+        write_empty_groups(own, kind, counts[kind.name], time, state.env)
         complete_commit(own, started, first_records(own, kind, ()), completion_time)
-    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *partitions])
+    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *counts])
 
 
 def fill_groups(
-    state: TableState, records: Sequence[Records], time: InstantTime, settings: Settings
+    state: TableState, records: Sequence[Records], counts: Mapping[str, int], time: InstantTime, settings: Settings
 ) -> list[FilledGroups]:
-    """Write the base files, which carry the time of the action that builds them.   Cost: writes what `records` hold."""
+    """Write the base files, which carry the time of the action that builds them.
+
+    `counts` are those of `open_groups`.
+
+    Cost: writes what `records` hold.
+    """
     own, defined = metadata_state(state), definitions_for(state, [one.partition for one in records])
     filled = []
     for made in records:
         one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
-        written = write_base_files(own, kind, one, groups_count=kind.groups(settings), time=time, settings=settings)
+        groups_count = counts[kind.name]
+        written = write_base_files(own, kind, one, groups_count=groups_count, time=time, settings=settings)
         filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
     return filled
 
