@@ -36,8 +36,8 @@ def plan_lookup(
     """Plan the read of the rows that have one of these record keys, in whatever partition; `keys_as_stored` takes them.
 
     Cost:   one listing a partition. By the record index, where there is one and the newest moment is read: the blocks
-            that may have the keys, and rows only of the files that it names. Else one footer a file, or its entry in `bloom_filters`; rows only of files
-            whose key range and bloom filter let a key be there, and of file slices with logs.
+            that may have the keys, and rows only of the files that it names. Else one footer a file, or its entry in
+            `bloom_filters`; rows only of files whose key range and filter let a key be there, and of slices with logs.
     Raises: InvalidInput for a table whose keys are virtual; as `keys_as_stored`.
     """
     sought_keys = keys_as_stored(state, keys, timeline=timeline)
