@@ -29,11 +29,13 @@ DIFFERENCES: Final[dict[str, str]] = {
     "fixed properties": "what says what a table is cannot be set; Apache Hudi keeps it, and later writes fail",
     "fresh reads": "what another name wrote is seen at once; Apache Hudi needs REFRESH TABLE",
     "generated keys": "a merge acts on rows of generated keys as its clauses say; Apache Hudi leaves some of them",
+    "merge conditions": "a clause with two conditions acts where both hold; Apache Hudi leaves such a row of a log",
     "merge sources": "the source may lack the names of key and ordering field; Apache Hudi refuses it",
     "ordering": "a change acts whatever the ordering value says; Apache Hudi passes over a smaller one",
     "paths": "a table is read by its path; Apache Hudi's bundle for Spark 3.5 does not take it",
     "shown properties": "location and properties are listed without the options that Spark keeps beside them",
     "skipped files": "a prefix finds all rows; Apache Hudi's statistics leave out the file of one",
+    "truncated tables": "the procedure says that it succeeded; Apache Hudi's gives no row",
 }
 """What is meant to differ, by the name that the scripts give it; a user reads of it in docs/differences.md."""
 
@@ -42,8 +44,10 @@ QUERIES: Final = ("select", "with", "show", "describe", "call")
 OWN: Final = re.compile(r"_hoodie_.*")
 """Columns that no two runs have alike, and columns of measures and moments."""
 MEASURES: Final = re.compile(r".*(byte|size|time|extra_metadata|avg).*|min|max|\d+th|std_dev", re.IGNORECASE)
-MADE_NAMES: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}(-\d+)?(_\d+-\d+-\d+)?|\d{17}")
-"""File ids, the rest of their names, and instants."""
+MADE_NAMES: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f-]{27}(-\d+)?(_\d+-\d+-\d+)?|\d{17}|(?<=\.log\.)\d+_\d+-\d+-\d+|(?<=fileSize=)\d+"
+)
+"""File ids, the rest of their names, instants, and what a list of logs says of each but its place."""
 FAILED: Final = "an error"
 
 BEGUN: Final = """

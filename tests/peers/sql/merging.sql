@@ -27,7 +27,9 @@ MERGE INTO t USING (WITH w AS (SELECT 31 AS id) SELECT id, 'cte' AS name, 1.0D A
 MERGE INTO t USING (SELECT 1 AS id, CAST(NULL AS STRING) AS name, CAST(NULL AS DOUBLE) AS price, 3000L AS ts, '2021-01-05' AS dt) s0 ON t.id = s0.id WHEN MATCHED THEN UPDATE SET *;
 -- differs: merge sources
 MERGE INTO t USING (SELECT 6 AS id, 'nothing' AS name) s0 ON t.id = s0.id WHEN MATCHED AND t.price < 0 THEN DELETE;
+-- differs in mor: merge conditions
 MERGE INTO t USING (SELECT 6 AS id, 'six' AS name, 1.0D AS price, 5000L AS ts, '2021-01-06' AS dt) s0 ON t.id = s0.id WHEN MATCHED AND t.ts < s0.ts AND t.price > 1 THEN UPDATE SET t.name = s0.name, t.ts = s0.ts WHEN MATCHED THEN DELETE;
+UPDATE t SET name = 'six', ts = 5000 WHERE id = 6;
 MERGE INTO t USING (SELECT 99 AS id) s0 ON t.id = s0.nosuch WHEN MATCHED THEN DELETE;
 SELECT id, name, price, ts, dt FROM t ORDER BY id;
 SELECT count(*) AS n, count(DISTINCT dt) AS days FROM t;
