@@ -10,12 +10,13 @@ from tests.filegroup.slices import BY_COMMIT, BY_EVENT, EVERYTHING, Change, Hist
 from tests.filegroup.test_writer import LAYOUT
 
 from pyhudi import create_table
-from pyhudi.engine import scanning
+from pyhudi.engine import row_parts, scanning
 from pyhudi.filegroup import reader
 from pyhudi.filegroup.merge_memory import MERGE_MEMORY, MergeMemory
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.kernels.rules import Fill
-from pyhudi.predicate import parse
+from pyhudi.predicate import mask, parse
+from pyhudi.schema.meta_fields import RECORD_KEY
 
 SHOWN = ("uuid", "ts", "fare", "_hoodie_commit_time")
 MODES = pytest.mark.parametrize("merge", [BY_EVENT, BY_COMMIT], ids=["event", "commit"])
@@ -128,6 +129,22 @@ def test_an_older_row_that_matches_does_not_come_back_where_its_row_group_is_pru
     history.write_base(*(Change(f"k{number:02}", 9, float(number)) for number in range(30)))
     history.append(Change("k03", 1, 99.0), Change("k20", 10, 99.0))
     assert rows_of(read(history, predicate="ts < 9 or ts = 10")) == [("k20", 10, 99.0, str(instant(1)))]
+
+
+@MODES
+@pytest.mark.parametrize("has_positions", [True, False])
+@pytest.mark.parametrize("predicate", ["ts = 6", "_hoodie_record_key = 'k08'", "ts < 5 or _hoodie_record_key > 'k25'"])
+def test_parts_of_row_groups_are_merged_as_the_whole(monkeypatch, merge, has_positions, predicate):
+    monkeypatch.setattr(row_parts, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(row_parts, "_NEAR_ROWS", 1)
+    history = History(merge=merge)
+    history.write_base(*(Change(f"k{number:02}", number % 9, float(number)) for number in range(28)))
+    history.append(Change("k08", 6, 99.0), Change("k20", 1, 98.0), Change("new", 6, 97.0), has_positions=has_positions)
+    shown = (*SHOWN, RECORD_KEY)
+    whole = read(history, columns=shown)
+    expected = rows_of(whole.filter(mask(parse(predicate), whole)))
+    assert expected
+    assert rows_of(read(history, columns=shown, predicate=predicate)) == expected
 
 
 @MODES

@@ -4,28 +4,23 @@ Module-level functions with picklable tasks, so that either engine can run them.
 `scan_file`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from itertools import groupby
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.engine.api import ScanFile
+from pyhudi.engine.row_parts import Part, are_few, group_rows, part_of, parts_matching
 from pyhudi.errors import CorruptData, SchemaMismatch, Unsupported
-from pyhudi.formats.parquet import (
-    ColumnStats,
-    Footer,
-    iter_batches,
-    read_footer,
-    row_group_stats,
-)
-from pyhudi.predicate import ColumnRanges, Expression, Statistics, fields_of, files_matching, mask
+from pyhudi.formats.parquet import Footer, iter_batches, iter_rows, read_footer
+from pyhudi.predicate import Expression, fields_of, mask
 from pyhudi.schema.evolution import project
 from pyhudi.storage.api import Storage
 
-__all__ = ["groups_matching", "naming_file", "read_columns", "scan_file", "spell_out", "stored_columns"]
+__all__ = ["naming_file", "parts_holding", "read_columns", "scan_file", "spell_out", "stored_columns"]
 
 _FEWEST_SAVED: Final = 4
 """So many times as many columns are read as a filter has, where these are looked at first."""
@@ -43,82 +38,59 @@ def scan_file(
     wanted = pa.schema([schema.field(name) for name in read])
     with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
-        groups = None if predicate is None else groups_matching(footer, predicate, wanted)
-        if predicate is not None and groups and _is_narrow(predicate, wanted):
-            groups = _groups_holding(source, footer, predicate, wanted, groups)
-        for batch in stored_columns(source, wanted, footer, groups):
+        parts = None if predicate is None else parts_holding(source, footer, predicate, wanted)
+        for batch in stored_columns(source, wanted, footer, parts):
             rows = pa.Table.from_batches([batch])
             if predicate is not None:
                 rows = rows.filter(mask(predicate, rows))
             yield from rows.select(columns).to_batches()
 
 
-def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) -> list[int]:
-    """Name the row groups that may hold a row for which the predicate is true."""
-    names = fields_of(predicate, schema)
-    # Bounds of another type than the table's would be compared wrongly.
-    present = [name for name in names if name in footer.types and footer.types[name] == schema.field(name).type]
-    known = {name: _ranges_of(row_group_stats(footer, name), schema.field(name).type) for name in present}
-    kept = files_matching(predicate, Statistics(schema=schema, ranges=known), footer.metadata.num_row_groups)
-    return np.flatnonzero(kept.to_numpy(zero_copy_only=False)).tolist()
+def parts_holding(source: pa.NativeFile, footer: Footer, predicate: Expression, schema: pa.Schema) -> list[Part]:
+    """Name the rows of a file that are read for a filter, some of which may not fit.
 
+    Where the columns of the filter are few of those that are read, they are read first: a look-up whose key is in
+    another file decodes one column so, and one whose key is here a page of each other.
 
-def _is_narrow(predicate: Expression, schema: pa.Schema) -> bool:
-    """Return whether a look at the columns of a filter alone may save much."""
-    return 0 < len(fields_of(predicate, schema)) * _FEWEST_SAVED <= len(schema)
-
-
-def _groups_holding(
-    source: pa.NativeFile, footer: Footer, predicate: Expression, schema: pa.Schema, groups: Sequence[int]
-) -> list[int]:
-    """Leave out row groups in which no row fits, by the columns of the filter; each is read up to the first that does.
-
-    A look-up whose key is in another file decodes one column so, and not all.
+    Cost, Raises: as `parts_matching`, and those columns.
     """
-    wanted = pa.schema([schema.field(name) for name in fields_of(predicate, schema)])
-    return [
-        group
-        for group in groups
-        if any(
-            pc.any(mask(predicate, pa.Table.from_batches([batch]))) == pa.scalar(True)
-            for batch in stored_columns(source, wanted, footer, [group])
-        )
-    ]
+    parts = parts_matching(source, footer, predicate, schema)
+    names = fields_of(predicate, schema)
+    if not 0 < len(names) * _FEWEST_SAVED <= len(schema):
+        return parts
+    wanted = pa.schema([schema.field(name) for name in names])
+    held = [_held(source, footer, predicate, wanted, part) for part in parts]
+    return [part for part in held if part.rows is None or len(part.rows)]
 
 
-def _ranges_of(groups: Sequence[ColumnStats], kind: pa.DataType) -> ColumnRanges:
-    return ColumnRanges(
-        min=_bounds([one.least for one in groups], kind),
-        max=_bounds([one.greatest for one in groups], kind),
-        nulls_count=pa.array([one.nulls_count for one in groups], pa.int64()),
-        rows_count=pa.array([one.rows_count for one in groups], pa.int64()),
-    )
-
-
-def _bounds(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return bounds in the column's type; a damaged one, which does not fit, makes all unknown."""
-    try:
-        return pa.array(values, kind)
-    except (pa.ArrowException, OverflowError):
-        return pa.nulls(len(values), kind)
+def _held(source: pa.NativeFile, footer: Footer, predicate: Expression, wanted: pa.Schema, part: Part) -> Part:
+    """Find the rows of a part that fit; it stays as it is where the first batch hardly leaves any out."""
+    numbers, found, at = group_rows(footer, part), [], 0
+    for batch in stored_columns(source, wanted, footer, [part]):
+        fits = mask(predicate, pa.Table.from_batches([batch])).to_numpy(zero_copy_only=False)
+        found.append(numbers[at : at + len(fits)][fits])
+        at += len(fits)
+        if len(found) == 1 and not are_few(found[0], len(fits)):
+            return part
+    return part_of(footer, part.group, np.concatenate([numbers[:0], *found]))
 
 
 def read_columns(
-    source: pa.NativeFile, wanted: pa.Schema, footer: Footer, groups: Sequence[int] | None = None
+    source: pa.NativeFile, wanted: pa.Schema, footer: Footer, parts: Sequence[Part] | None = None
 ) -> pa.Table:
-    """Read columns of some row groups, or all, in the types of a schema; a column that the file lacks is null."""
-    return pa.Table.from_batches(stored_columns(source, wanted, footer, groups), schema=wanted)
+    """Read columns of some rows, or all, in the types of a schema; a column that the file lacks is null."""
+    return pa.Table.from_batches(stored_columns(source, wanted, footer, parts), schema=wanted)
 
 
 def stored_columns(
     source: pa.NativeFile,
     wanted: pa.Schema,
     footer: Footer,
-    groups: Sequence[int] | None,
+    parts: Sequence[Part] | None,
     *,
     keeps_codes: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Read columns of some row groups, or all, batch by batch in the types of a schema; absent ones are null.
+    """Read columns of some rows, or all, batch by batch in the types of a schema; absent ones are null.
 
     With `keeps_codes` text with few values comes as dictionaries; see `spell_out`.
     """
@@ -126,9 +98,25 @@ def stored_columns(
     coded = [name for name in footer.dictionary_columns if name in present]
     spelled: dict[str | bytes, pa.Array] = {}
     # Text with few values is cheaper to read as codes and to spell out than to read as text.
-    for batch in iter_batches(source, present, read_dictionary=coded, footer=footer, row_groups=groups):
+    for batch in _batches(source, present, coded, footer, parts):
         rows = spell_out(batch, spelled) if coded and not keeps_codes else batch
         yield project(rows, wanted, keeps_dictionaries=keeps_codes)
+
+
+def _batches(
+    source: pa.NativeFile, names: Sequence[str], coded: Sequence[str], footer: Footer, parts: Iterable[Part] | None
+) -> Iterator[pa.RecordBatch]:
+    if parts is None:
+        yield from iter_batches(source, names, read_dictionary=coded, footer=footer)
+        return
+    for are_whole, some in groupby(parts, lambda part: part.rows is None):
+        if are_whole:
+            groups = [part.group for part in some]
+            yield from iter_batches(source, names, read_dictionary=coded, footer=footer, row_groups=groups)
+            continue
+        for group, rows in some:
+            if rows is not None:
+                yield from iter_rows(source, names, rows, row_group=group, footer=footer, read_dictionary=coded)
 
 
 def spell_out(batch: pa.RecordBatch, known: dict[str | bytes, pa.Array]) -> pa.RecordBatch:

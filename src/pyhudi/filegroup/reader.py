@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.engine.scanning import groups_matching, naming_file, spell_out, stored_columns
+from pyhudi.engine.row_parts import Part, groups_matching, rows_of_parts, with_rows
+from pyhudi.engine.scanning import naming_file, parts_holding, spell_out, stored_columns
 from pyhudi.filegroup.log_records import ReadSpec
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
 from pyhudi.filegroup.merge_memory import MergeMemory, changes_in_memory, spilled_changes
@@ -288,11 +289,12 @@ class _Base:
         """Yield the merged rows, and note the changes that they met."""
         merged = self.spec.merged
         read = self.spec.stored({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
-        groups = self._groups(read)
-        numbers = _RowNumbers(self.footer, groups)
+        parts = self._parts(read)
+        numbers, at = rows_of_parts(self.footer, parts), 0
         texts: dict[str | bytes, pa.Array] = {}
-        for stored in stored_columns(self.source, read, self.footer, groups, keeps_codes=True):
-            batch, rows = self._asked_for(stored, numbers.take(stored.num_rows))
+        for stored in stored_columns(self.source, read, self.footer, parts, keeps_codes=True):
+            batch, rows = self._asked_for(stored, numbers[at : at + stored.num_rows])
+            at += stored.num_rows
             if self.probe is None:
                 yield batch if self.spec.keeps_codes else spell_out(batch, texts)
                 continue
@@ -329,20 +331,22 @@ class _Base:
     def _meets_by_key(self) -> bool:
         return self.probe is not None and self.probe.positions is None
 
-    def _groups(self, read: pa.Schema) -> Sequence[int] | None:
-        """Choose row groups whose rows may match the filter, or have a say in a change that does.
+    def _parts(self, read: pa.Schema) -> Sequence[Part] | None:
+        """Choose rows that may match the filter, or have a say in a change that does.
 
         A row that does not match is left out in two cases: no change meets it, or the change that does takes its whole
         place anyway and is then shown as if it were new.
         """
         spec, probe = self.spec, self.probe
         if probe is None or not probe.needs_stored_rows:
-            return None if spec.predicate is None else groups_matching(self.footer, spec.predicate, read)
+            return self._fitting(spec.predicate, read)
         if spec.predicate is not None and not self._meets_by_key and probe.positions is not None:
-            ends = np.cumsum(_rows_of_groups(self.footer))
-            met = np.searchsorted(ends, probe.positions, side="right").tolist()
-            return sorted({*groups_matching(self.footer, spec.predicate, read), *met})
-        return None if spec.base_filter is None else groups_matching(self.footer, spec.base_filter, read)
+            fitting = parts_holding(self.source, self.footer, spec.predicate, read)
+            return with_rows(self.footer, fitting, np.unique(probe.positions))
+        return self._fitting(spec.base_filter, read)
+
+    def _fitting(self, wanted: Expression | None, read: pa.Schema) -> Sequence[Part] | None:
+        return None if wanted is None else parts_holding(self.source, self.footer, wanted, read)
 
 
 def _keys_of(batch: pa.RecordBatch, spec: SliceSpec) -> pa.Array:
@@ -351,31 +355,6 @@ def _keys_of(batch: pa.RecordBatch, spec: SliceSpec) -> pa.Array:
     if spec.layout.has_meta_values:
         return columns.column(0)
     return record_keys(spec.layout.key_spec, pa.Table.from_batches([columns])).combine_chunks()
-
-
-class _RowNumbers:
-    """Numbers the rows of a file's row groups as they are read, from 0."""
-
-    def __init__(self, footer: Footer, groups: Sequence[int] | None) -> None:
-        """Begin with the first of these groups."""
-        counts = _rows_of_groups(footer)
-        chosen = np.arange(len(counts)) if groups is None else np.array(groups, np.int64)
-        self._are_all = len(chosen) == len(counts)
-        self._ends = np.cumsum(counts[chosen])
-        self._shifts = (np.cumsum(counts) - counts)[chosen] - (self._ends - counts[chosen])
-        self._next = 0
-
-    def take(self, count: int) -> npt.NDArray[np.int64]:
-        """Return the numbers of the next rows."""
-        rows = np.arange(self._next, self._next + count, dtype=np.int64)
-        self._next += count
-        return rows if self._are_all else rows + self._shifts[np.searchsorted(self._ends, rows, side="right")]
-
-
-def _rows_of_groups(footer: Footer) -> npt.NDArray[np.int64]:
-    """Return how many rows each row group has."""
-    metadata = footer.metadata
-    return np.array([metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)], np.int64)
 
 
 def _chosen(rows: pa.RecordBatch | pa.Table, spec: SliceSpec) -> Iterator[pa.RecordBatch]:

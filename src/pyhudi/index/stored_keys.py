@@ -5,17 +5,20 @@ Module-level functions with picklable tasks, so that either engine can run them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import BASE_ROW, KEY, LOCATED, STORED, ScanFile
-from pyhudi.engine.scanning import groups_matching, naming_file, read_columns
+from pyhudi.engine.row_parts import Part, parts_matching, rows_of_parts, with_rows
+from pyhudi.engine.scanning import naming_file, read_columns
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.formats.parquet import Footer, read_footer, row_group_stats
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Between, column, literal
+from pyhudi.predicate import Between, Expression, InList, column, literal
 from pyhudi.storage.api import Storage
 
 __all__ = [
@@ -28,6 +31,9 @@ __all__ = [
     "stored_keys",
     "stored_schema",
 ]
+
+_FEW_KEYS: Final = 1000
+"""So many are looked for in each page's bounds; of more, only the least and the greatest."""
 
 
 def base_scan(file: BaseFile) -> ScanFile:
@@ -55,21 +61,21 @@ def find_in_file(lookup: Lookup, *, storage: Storage, spec: KeySpec, stored: pa.
     """
     with naming_file(lookup.file.path), storage.open_input(lookup.file.path) as source:
         footer = read_footer(source)
-        groups = _groups_with_keys(footer, lookup.keys)
-        keys = _stored_keys(source, spec, footer, groups)
+        parts = _parts_with_keys(source, footer, lookup.keys)
+        keys = _stored_keys(source, spec, footer, parts)
         found, rows = common_keys(lookup.keys, keys)
-        values = read_columns(source, stored, footer, groups) if len(found) else stored.empty_table()
+        numbers = rows_of_parts(footer, parts)[rows.to_numpy(zero_copy_only=False)]
         count = len(found)
         columns = [
             found,
             pa.repeat(lookup.file.partition, count),
             pa.repeat(pa.scalar(lookup.index, pa.int32()), count),
-            *(values.take(rows).columns if count else values.columns),
+            *(_values_at(source, stored, footer, numbers) if count else stored.empty_table()).columns,
         ]
     located = pa.table(columns, schema=located_schema(stored))
     if not lookup.numbers_rows:
         return located
-    return located.append_column(BASE_ROW, _row_numbers(found, rows, keys, footer, groups))
+    return located.append_column(BASE_ROW, _row_numbers(found, numbers, keys))
 
 
 def stored_keys(
@@ -121,22 +127,18 @@ def common_keys(keys: pa.Array, stored: pa.ChunkedArray) -> tuple[pa.Array, pa.A
     return keys.take(pa.array(code)), pa.array(rows[first])
 
 
-def _row_numbers(
-    found: pa.Array, rows: pa.Array, keys: pa.ChunkedArray, footer: Footer, groups: Sequence[int] | None
-) -> pa.Array:
-    """Return the rows of the file that hold keys, given those among the row groups that were read; null for several."""
+def _values_at(source: pa.NativeFile, stored: pa.Schema, footer: Footer, rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Read columns of some rows of a file, in whatever order these are named."""
+    parts = with_rows(footer, (), np.unique(rows))
+    places = np.searchsorted(rows_of_parts(footer, parts), rows)
+    return read_columns(source, stored, footer, parts).take(pa.array(places))
+
+
+def _row_numbers(found: pa.Array, rows: npt.NDArray[np.int64], keys: pa.ChunkedArray) -> pa.Array:
+    """Return the rows of the file that hold keys; null for a key that several have."""
     hits = pc.index_in(keys, value_set=found)
     times = np.bincount(hits.filter(pc.is_valid(hits)).to_numpy(), minlength=len(found))
-    counts = np.array(
-        [footer.metadata.row_group(at).num_rows for at in range(footer.metadata.num_row_groups)], np.int64
-    )
-    starts = np.cumsum(counts) - counts
-    chosen = np.arange(len(counts)) if groups is None else np.array(groups, np.int64)
-    ends = np.cumsum(counts[chosen])
-    read = rows.to_numpy(zero_copy_only=False).astype(np.int64)
-    group = np.searchsorted(ends, read, side="right")
-    numbers = starts[chosen][group] + read - (ends - counts[chosen])[group] if len(read) else read
-    return pa.array(numbers, mask=times != 1)
+    return pa.array(rows, mask=times != 1)
 
 
 def _schema_of(storage: Storage, path: str) -> pa.Schema:
@@ -145,11 +147,11 @@ def _schema_of(storage: Storage, path: str) -> pa.Schema:
 
 
 def _stored_keys(
-    source: pa.NativeFile, spec: KeySpec, footer: Footer, groups: Sequence[int] | None = None
+    source: pa.NativeFile, spec: KeySpec, footer: Footer, parts: Sequence[Part] | None = None
 ) -> pa.ChunkedArray:
     only_key = pa.schema([(KEY, pa.string())])
     if _has_keys(footer):
-        return read_columns(source, only_key, footer, groups)[KEY]
+        return read_columns(source, only_key, footer, parts)[KEY]
     names = list(dict.fromkeys(name.split(".")[0] for name in spec.record_key))
     wanted = pa.schema([footer.schema.field(name) for name in names if name in footer.schema.names])
     computed = record_keys(spec, read_columns(source, wanted, footer))
@@ -159,13 +161,17 @@ def _stored_keys(
     return pc.if_else(pc.not_equal(pc.fill_null(carried, ""), ""), carried, computed)
 
 
-def _groups_with_keys(footer: Footer, keys: pa.Array) -> list[int] | None:
-    """Name the row groups whose keys lie around some wanted one; all, if rows do not carry their keys."""
+def _parts_with_keys(source: pa.NativeFile, footer: Footer, keys: pa.Array) -> list[Part] | None:
+    """Name the rows among which a wanted key may be, by row groups and pages; all, if rows do not carry their keys."""
     if not _has_keys(footer) or not len(keys):
         return None
-    bounds = pc.min_max(keys)
-    low, high = (literal(str(bounds[end])) for end in ("min", "max"))
-    return groups_matching(footer, Between(value=column(KEY), lower=low, upper=high), pa.schema([(KEY, pa.string())]))
+    among: Expression
+    if len(keys) <= _FEW_KEYS:
+        among = InList(value=column(KEY), options=tuple(literal(key) for key in keys.to_pylist()))
+    else:
+        bounds = pc.min_max(keys)
+        among = Between(value=column(KEY), lower=literal(str(bounds["min"])), upper=literal(str(bounds["max"])))
+    return parts_matching(source, footer, among, pa.schema([(KEY, pa.string())]))
 
 
 def _has_keys(footer: Footer) -> bool:

@@ -13,7 +13,9 @@ from pyhudi.formats.parquet.footer import (
     row_group_stats,
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar
-from pyhudi.formats.parquet.reader import iter_batches, rows_of_part
+from pyhudi.formats.parquet.page_index import read_page_bounds, read_pages
+from pyhudi.formats.parquet.reader import iter_batches, iter_rows, rows_of_part
+from pyhudi.formats.parquet.row_ranges import Ranges, joined, rows_count, rows_in, runs_near, runs_where
 from pyhudi.formats.parquet.statistics import ColumnStats
 from pyhudi.formats.parquet.stitching import StitchedFile, are_stitchable, stitch
 from pyhudi.formats.parquet.writer import ParquetOptions, parquet_options, write_base_file
@@ -23,17 +25,26 @@ __all__ = [
     "ColumnStats",
     "Footer",
     "ParquetOptions",
+    "Ranges",
     "StitchedFile",
     "are_stitchable",
     "base_file_footer",
     "base_file_key_values",
     "find_old_calendar",
     "iter_batches",
+    "iter_rows",
+    "joined",
     "parquet_options",
     "read_footer",
+    "read_page_bounds",
+    "read_pages",
     "read_rows_count",
     "row_group_stats",
+    "rows_count",
+    "rows_in",
     "rows_of_part",
+    "runs_near",
+    "runs_where",
     "stitch",
     "write_base_file",
 ]

@@ -16,6 +16,7 @@ from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
 from pyhudi.formats.parquet.old_calendar import OldCalendar, find_old_calendar
 from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
+from pyhudi.formats.parquet.thrift import Only, Struct, decode
 
 __all__ = [
     "INSTANT",
@@ -23,6 +24,7 @@ __all__ = [
     "Footer",
     "base_file_footer",
     "base_file_key_values",
+    "bounded_leaf",
     "damage_as_corrupt_data",
     "int96_columns",
     "open_file",
@@ -45,6 +47,12 @@ _MAGIC = b"PAR1"
 _END = struct.Struct("<I4s")
 _MAX_FOOTER_BYTES = 256 << 20
 _STREAM_BYTES = 1 << 16
+_LAYOUT: Only = {
+    2: None,  # the schema
+    4: {1: {3: dict.fromkeys((1, 2, 4, 5, 6, 7, 9, 11)), **dict.fromkeys((1, 4, 5, 6, 7, 8, 9))}, 3: None},
+    6: None,  # the name of the writer
+    7: None,  # orders of columns
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +76,14 @@ class Footer:
         """Number the leaf columns by their paths."""
         schema = self.metadata.schema
         return {schema.column(at).path: at for at in range(self.metadata.num_columns)}
+
+    @cached_property
+    def layout(self) -> Struct:
+        """Decode where columns lie, as the footer has it: schema, row groups and chunks without statistics.
+
+        Raises: CorruptData.
+        """
+        return decode(self.statistics.data, only=_LAYOUT)
 
     @cached_property
     def old_calendar(self) -> OldCalendar | None:
@@ -144,9 +160,13 @@ def read_rows_count(source: pa.NativeFile) -> int:
 
 
 def open_file(
-    source: pa.NativeFile, metadata: pq.FileMetaData, *, read_dictionary: Sequence[str] = (), buffer_size: int = 0
+    source: pa.NativeFile,
+    metadata: pq.FileMetaData | None,
+    *,
+    read_dictionary: Sequence[str] = (),
+    buffer_size: int = 0,
 ) -> pq.ParquetFile:
-    """Open a file whose footer was read; nothing is read here.
+    """Open a file whose footer was read, and nothing is read here; None: it is read.
 
     Raises: what pyarrow raises.
     """
@@ -168,14 +188,25 @@ def row_group_stats(footer: Footer, column: str) -> tuple[ColumnStats, ...]:
     """
     metadata = footer.metadata
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    leaf = footer.leaves.get(column)
-    if leaf is None or column not in footer.types:
+    leaf = bounded_leaf(footer, column)
+    if leaf is None:
         return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
-    kind, old = footer.types[column], footer.old_calendar
-    if old is not None and old.holds(kind, is_int96=column in int96_columns(metadata)):
-        return tuple(ColumnStats(least=None, greatest=None, nulls_count=None, rows_count=count) for count in rows)
+    kind = footer.types[column]
     with damage_as_corrupt_data():
         return tuple(footer.statistics.of(group, leaf, kind, count) for group, count in enumerate(rows))
+
+
+def bounded_leaf(footer: Footer, column: str) -> int | None:
+    """Return the number of a column whose bounds mean its values.
+
+    Nulls: None for a nested or absent one, and for dates and times of the old calendar.
+    """
+    leaf = footer.leaves.get(column)
+    if leaf is None or column not in footer.types:
+        return None
+    old = footer.old_calendar
+    is_old = old is not None and old.holds(footer.types[column], is_int96=column in int96_columns(footer.metadata))
+    return None if is_old else leaf
 
 
 def base_file_footer(key_values: Mapping[str, str]) -> BaseFileFooter:

@@ -18,8 +18,10 @@ from pyhudi.formats.parquet.footer import (
     require_rows,
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar, in_new_calendar
+from pyhudi.formats.parquet.page_rows import rows_at
+from pyhudi.formats.parquet.row_ranges import Ranges
 
-__all__ = ["iter_batches", "rows_of_part"]
+__all__ = ["iter_batches", "iter_rows", "rows_of_part"]
 
 _BATCH_ROWS = 131_072
 _FEW_ROWS = 4096
@@ -74,6 +76,28 @@ def iter_batches(
         rows = _with_zones(_with_copies(batch, wanted, copies) if copies else batch, instants)
         yield rows if old is None else in_new_calendar(rows, old, instants)
     require_rows(rows_count, file.metadata, groups)
+
+
+def iter_rows(
+    source: pa.NativeFile,
+    columns: Sequence[str],
+    ranges: Ranges,
+    *,
+    row_group: int,
+    footer: Footer,
+    read_dictionary: Sequence[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """Read some rows of a row group, as `iter_batches` does with all; pages without any of them are not read.
+
+    Cost, Raises: as `rows_at`.
+    """
+    asked = frozenset(columns)
+    wanted = [name for name in footer.schema.names if name in asked]
+    rows = rows_at(source, wanted, ranges, row_group=row_group, footer=footer, read_dictionary=read_dictionary)
+    instants, old = int96_columns(footer.metadata), footer.old_calendar
+    for batch in rows.unify_dictionaries().combine_chunks().to_batches(_BATCH_ROWS):
+        zoned = _with_zones(batch, instants)
+        yield zoned if old is None else in_new_calendar(zoned, old, instants)
 
 
 def rows_of_part(footer: Footer, row_group: int, columns: Sequence[str], part_bytes: int) -> int:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptData
 from pyhudi.formats.parquet.thrift import Only, Struct, Value, decode
 
-__all__ = ["ColumnStats", "StoredStatistics"]
+__all__ = ["ColumnStats", "StoredStatistics", "bound_value", "has_column_order"]
 
 # Numbers of fields, as in parquet.thrift.
 _GROUPS, _ORDERS = 4, 7
@@ -73,12 +73,24 @@ class StoredStatistics:
             names = _LEAST, _GREATEST
         elif physical in _PLAIN:
             names = _OLD_LEAST, _OLD_GREATEST
-        bounds = [_value(stored.get(name), physical, kind) for name in names]
+        bounds = [bound_value(stored.get(name), physical, kind) for name in names]
         return stored[_NULLS].content if _NULLS in stored else None, bounds or [None, None]
 
 
-def _value(bound: Value | None, physical: int, kind: pa.DataType) -> Any | None:  # noqa: ANN401 - any column's value
-    """Decode a bound; None where it is not there, or its type has no order that is known here."""
+def has_column_order(footer: Struct, leaf: int, physical: int) -> bool:
+    """Return whether the order of a leaf column's bounds is known: by its type, or as a footer's orders say.
+
+    Spec: parquet's ColumnOrder; older writers did not agree on the order of bytes.
+    """
+    orders = footer.get(_ORDERS)
+    return physical in _PLAIN or (orders is not None and _TYPE_DEFINED in orders.content[leaf])
+
+
+def bound_value(bound: Value | None, physical: int, kind: pa.DataType) -> Any | None:  # noqa: ANN401 - any column's value
+    """Decode a bound; None where it is not there, or its type has no order that is known here.
+
+    Raises: CorruptData for one that is not as long as its type.
+    """
     if bound is None:
         return None
     plain: Any = bound.content

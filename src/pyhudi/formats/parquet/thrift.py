@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyhudi.errors import CorruptData, Unsupported
 
-__all__ = ["Kind", "Only", "Struct", "Value", "decode", "encode"]
+__all__ = ["Kind", "Only", "Struct", "Value", "decode", "encode", "struct_end"]
 
 
 class Kind(IntEnum):
@@ -60,6 +60,17 @@ def decode(data: bytes, start: int = 0, *, only: Only | None = None) -> Struct:
     """
     try:
         return _Reader(data, start).struct(0, only)
+    except IndexError as error:
+        raise CorruptData("parquet metadata is damaged") from error
+
+
+def struct_end(data: bytes, start: int = 0) -> int:
+    """Return where the structure that begins at `start` ends.
+
+    Raises: as `decode`.
+    """
+    try:
+        return _struct_passed(data, start, 0)
     except IndexError as error:
         raise CorruptData("parquet metadata is damaged") from error
 
