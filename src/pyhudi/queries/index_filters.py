@@ -144,7 +144,7 @@ class IndexFilter:
             )
             return
         is_kept = slices_placed(slices, ours)
-        yield _Answer(index, is_kept)
+        yield _Answer(index, is_kept if self.reads_logs else pc.or_(is_kept, _has_logs(slices)))
 
     def _by_filters(self, slices: pa.Table, found: IndexedFilter) -> Iterator[_Answer]:
         """Yield which slices may hold what the filter is equal to; one with logs, which have no filters, may."""
