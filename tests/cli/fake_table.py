@@ -60,6 +60,6 @@ class FakeTable:
         self.scans.append(FakeScan(columns, filter, limit, **asked))
         return self.scans[-1]
 
-    def lookup(self, keys, columns=None, meta=False):
+    def lookup(self, keys, by=None, columns=None, meta=False):
         self.looked_up = keys, columns, meta
-        return ROWS.filter(pc.is_in(ROWS["id"], pa.array(keys)))
+        return ROWS.filter(pc.is_in(ROWS[by or "id"], pa.array(keys)))

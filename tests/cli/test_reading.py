@@ -1,5 +1,7 @@
 import json
 
+from tests.cli.fake_table import ROWS
+
 from pyhudi.cli.main import main
 
 
@@ -87,3 +89,13 @@ def test_lookup_prints_the_rows_of_some_keys(table, capsys):
     assert main(["lookup", "trips", "a", "c", "-c", "id,fare", "--json"]) == 0
     assert table.looked_up == (["a", "c"], ["id", "fare"], False)
     assert [row["id"] for row in json.loads(capsys.readouterr().out)] == ["a", "c"]
+
+
+def test_lookup_by_a_column_reads_values_as_its_type(table, capsys):
+    fare = str(ROWS["fare"][0].as_py())
+    assert main(["lookup", "trips", fare, "--by", "fare", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["id"] == ROWS["id"][0].as_py()
+    assert table.looked_up[0] == [ROWS["fare"][0].as_py()]
+    assert main(["lookup", "trips", "dear", "--by", "fare"]) == 2
+    assert "no value of the column" in capsys.readouterr().err
+    assert main(["lookup", "trips", "1", "--by", "gone"]) == 2

@@ -1,6 +1,7 @@
 """A table of Python values behind the calls the demo makes: slow, plain, and right unless told otherwise."""
 
 import operator
+from ast import literal_eval
 from functools import reduce
 from types import SimpleNamespace
 
@@ -11,10 +12,10 @@ from pyhudi.demo.flights import KEY, SCHEMA
 
 
 def as_expression(text):
-    """Read comparisons with numbers, joined by `and`."""
+    """Read comparisons with numbers, and texts without blanks, joined by `and`."""
     compare = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
     terms = [term.split() for term in text.split(" and ")]
-    return reduce(operator.and_, (compare[sign](pc.field(name), int(number)) for name, sign, number in terms))
+    return reduce(operator.and_, (compare[sign](pc.field(name), literal_eval(value)) for name, sign, value in terms))
 
 
 class FakeScan:
@@ -71,6 +72,14 @@ class FakeTable:
     @property
     def latest_instant(self):
         return self._versions[-1][0]
+
+    def create_index(self, kind, column=None):
+        assert (kind, column) in {("record_index", None), ("secondary", "tailnum")}
+
+    def lookup(self, keys):
+        rows = self._versions[-1][1]
+        found = [rows[key] for one in keys if (key := tuple(one[name] for name in KEY)) in rows]
+        return pa.Table.from_pylist(found, schema=SCHEMA)
 
     def cluster(self, order_by, layout, options=None, spark=None):
         return f"in the order of {', '.join(order_by)}"

@@ -19,7 +19,7 @@ def test_a_real_table_agrees_with_the_source_and_with_hudi_rs(few, tmp_path, cap
     assert main(["demo", "--path", str(tmp_path / "flights"), "--months", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["broken"] == []
-    assert document["claims"] == 31
+    assert document["claims"] == 33
 
 
 def test_every_month_is_two_commits_and_every_quarter_one_more(made, tmp_path, capsys):

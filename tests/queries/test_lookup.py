@@ -3,7 +3,7 @@ import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import InvalidInput, SchemaMismatch
 from pyhudi.metadata import listing
 from pyhudi.metadata.record_places import PLACES
 from pyhudi.queries import lookup
@@ -55,3 +55,35 @@ def test_an_index_that_is_behind_is_not_used(caplog, monkeypatch):
     monkeypatch.setattr(listing, "read_places", lambda *_: pa.table([["a"], ["sf"], ["gone"]], schema=PLACES))
     assert TableBuilder().reopen(table).lookup(["a"])["uuid"].to_pylist() == ["a"]
     assert "behind" in caplog.text
+
+
+def test_records_are_found_by_a_column_through_its_index():
+    table = TableBuilder().create()
+    index = {"hoodie.metadata.enable": True, "hoodie.metadata.record.index.enable": True, **TINY_FILTERS}
+    for at in range(3):
+        rows = (trip(f"{at}{rider}", f"city {at}", rider=rider) for rider in (f"r{at}", "a", "z"))
+        table.upsert(trips(*rows), options=index)
+    table.create_index("secondary", "rider")
+    plan = lookup.plan_lookup_by(table.state, table.timeline, ["r1"], "rider")
+    assert [one.group.partition for one in plan.slices] == ["city 1"]
+    assert table.lookup(["r1", "gone"], by="rider")["uuid"].to_pylist() == ["1r1"]
+    assert table.lookup([], by="rider").num_rows == 0
+    assert sorted(table.lookup(["a"], by="rider", columns=["uuid"])["uuid"].to_pylist()) == ["0a", "1a", "2a"]
+
+
+def test_nulls_are_looked_up_by_none():
+    table = TableBuilder().create()
+    table.upsert(trips(trip("a", rider=None), trip("b", rider="r"), trip("c", rider="s")))
+    assert table.lookup([None], by="rider")["uuid"].to_pylist() == ["a"]
+    assert sorted(table.lookup([None, "r"], by="rider")["uuid"].to_pylist()) == ["a", "b"]
+
+
+def test_a_look_up_by_a_column_is_of_values_that_it_can_have():
+    table = TableBuilder().create()
+    table.upsert(trips(trip("a")))
+    with pytest.raises(InvalidInput, match="no such column to look up by"):
+        table.lookup(["a"], by="gone")
+    with pytest.raises(InvalidInput, match="put brackets"):
+        table.lookup("a", by="rider")
+    with pytest.raises(SchemaMismatch):
+        table.lookup(["x"], by="ts")

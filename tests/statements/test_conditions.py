@@ -3,7 +3,9 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ExpressionError
-from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
+from pyhudi.predicate import to_sql
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.statements.conditions import columns_named, fitting_condition, indexed_condition, pushed_condition
 from pyhudi.statements.references import references
 from pyhudi.statements.tokens import Dialect, tokenize_statement
 
@@ -222,3 +224,37 @@ def test_a_column_goes_before_an_alias_of_the_select_list_in_duckdb():
     assert pushed(text, Dialect.DUCKDB) == "`city` = 2 and `id` <> 3"
     trips = pa.table({"id": [1, 1, 3], "city": [1, 2, 2]})
     assert duckdb.connect().register("trips", trips).execute(text).fetchall() == [(2,)]
+
+
+INDEXED = {
+    name: IndexDefinition(partition=name, type=kind, fields=(field,), function=function, options=options, zone="UTC")
+    for name, kind, field, function, options in (
+        ("expr_index_days", "column_stats", "at", "date_format", {"format": "yyyy-MM-dd"}),
+        ("expr_index_low", "bloom_filters", "city", "lower", {}),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("where", "terms"),
+    [
+        ("date_format(at, 'yyyy-MM-dd') = '2026-01-01'", "date_format(`at`, 'yyyy-MM-dd') = '2026-01-01'"),
+        ("id = 1 and lower(t.city) in ('a', 'b')", "lower(`city`) in ('a', 'b')"),
+        ("LOWER(city) between 'a' and 'b'", "lower(`city`) between 'a' and 'b'"),
+        ("date_format(at, 'yyyy') = '2026'", None),
+        ("lower(city) = 1", None),
+        ("lower(city) = name", None),
+        ("upper(city) = 'A'", None),
+        ("lower(city) = 'a' or id = 1", "lower(`city`) = 'a' or `id` = 1"),
+        ("city = 'a'", None),
+    ],
+)
+def test_terms_of_indexed_functions_are_found(where, terms):
+    tokens, reference = first_of(f"SELECT * FROM t WHERE {where}")
+    found = indexed_condition(tokens, reference, SCHEMA, INDEXED)
+    assert (None if found is None else to_sql(found)) == terms
+
+
+def test_an_index_says_nothing_where_another_table_is_joined():
+    tokens, reference = first_of("SELECT * FROM t, u WHERE lower(city) = 'a'")
+    assert indexed_condition(tokens, reference, SCHEMA, INDEXED) is None

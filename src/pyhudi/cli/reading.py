@@ -105,16 +105,21 @@ def lookup(
         ),
     ],
     *,
+    by: Annotated[
+        str, typer.Option(help="A column whose values these are, best one with a secondary index.", show_default=False)
+    ] = "",
     columns: Columns = "",
     meta: Meta = False,
     json: AsJson = False,
     storage_option: StorageOption = None,
 ) -> None:
-    """Print the rows that have these record keys."""
+    """Print the rows that have these record keys, or values of another column."""
     from pyhudi.cli.output import print_table
-    from pyhudi.cli.tables import comma_separated, open_named
+    from pyhudi.cli.tables import comma_separated, open_named, values_of_column
 
-    found = open_named(table, storage_option).lookup(keys, columns=comma_separated(columns), meta=meta)
+    opened = open_named(table, storage_option)
+    sought = values_of_column(opened.schema, by, keys) if by else keys
+    found = opened.lookup(sought, by=by or None, columns=comma_separated(columns), meta=meta)
     print_table(found, 0, as_json=json)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "open_named",
     "option_pairs",
     "storage_options",
+    "values_of_column",
 ]
 
 
@@ -168,6 +169,21 @@ def describe_savepoint(kept: Any, *, is_done: bool) -> dict[str, object]:  # noq
 def comma_separated(text: str) -> list[str] | None:
     """Read names separated by commas; None where there are none."""
     return [name.strip() for name in text.split(",") if name.strip()] or None
+
+
+def values_of_column(schema: pa.Schema, name: str, texts: Sequence[str]) -> list[Any]:
+    """Read texts as values of a column.
+
+    Raises: InvalidInput for a column that is not there, and for a text that is no value of it.
+    """
+    if name not in schema.names:
+        raise InvalidInput("the table has no such column to look up by", by=name, columns=schema.names)
+    try:
+        values: list[Any] = pa.array(list(texts), pa.string()).cast(schema.field(name).type).to_pylist()
+    except pa.ArrowException as error:
+        kind = str(schema.field(name).type)
+        raise InvalidInput("this is no value of the column", by=name, type=kind, values=list(texts)) from error
+    return values
 
 
 def one_more(limit: int) -> int | None:

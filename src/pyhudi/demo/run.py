@@ -277,6 +277,23 @@ def _ask_in_sql(demo: Demo) -> None:
     show_sql(path, demo.on, demo.flights, demo.report)
 
 
+def _look_up(demo: Demo) -> None:
+    demo.report.head("12. Indexes: find the flights of one plane, and one flight, without a look at other files")
+    for kind, column in (("record_index", None), ("secondary", "tailnum")):
+        demo.table.create_index(kind, column)
+    source = demo.flights.flown()
+    plane = source["tailnum"].drop_null()[0].as_py()
+    scan = demo.table.scan(columns=["month", "tailnum"], filter=f"tailnum = '{plane}'")
+    demo.report.say(scan.explain())
+    with demo.reading("by secondary index"):
+        rows = demo.on.rows(scan)
+    demo.report.claim(f"flights of {plane}", rows.num_rows, pc.sum(pc.equal(source["tailnum"], plane)).as_py())
+    flight = source.select(KEY).slice(0, 1)
+    with demo.reading("by record index"):
+        found = demo.table.lookup(flight.to_pylist())
+    demo.report.claim("flights of one key", found.num_rows, 1)
+
+
 def _where_time_went(demo: Demo) -> None:
     demo.report.head("Where the time went")
     phases = sorted({phase for step in demo.steps for phase in step.phases})
@@ -301,5 +318,6 @@ _PARTS = (
     _cluster,
     _stream,
     _ask_in_sql,
+    _look_up,
     _where_time_went,
 )

@@ -20,8 +20,10 @@ from pyhudi.predicate import Binary, Call, Column, Expression, InList, Literal, 
 from pyhudi.predicate.model import rewrite, walk
 from pyhudi.state.index_definition import IndexDefinition
 
-__all__ = ["IndexedFilter", "calls_functions", "values_asked", "with_indexes"]
+__all__ = ["INDEXED_BY", "IndexedFilter", "calls_functions", "values_asked", "with_indexes"]
 
+INDEXED_BY: Final = ("column_stats", "bloom_filters")
+"""The types of expression indexes: bounds of files, and a filter a base file."""
 _UTC: Final = "UTC"
 _COLUMN: Final = "index of {}"
 """How the values of an index are called in a filter: no column of a table has a blank in its name."""

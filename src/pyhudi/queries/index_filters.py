@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.index.expressions import IndexedFilter, calls_functions, values_asked, with_indexes
+from pyhudi.index.expressions import INDEXED_BY, IndexedFilter, calls_functions, values_asked, with_indexes
 from pyhudi.index.required_keys import keys_required, may_require_keys
 from pyhudi.index.required_values import values_required
 from pyhudi.index.secondary import secondary_values, slices_placed
@@ -31,10 +31,7 @@ from pyhudi.state.config import MergeMode
 
 __all__ = ["IndexFilter", "LeftOut"]
 
-_STATS: Final = "column_stats"
-"""The type of an expression index with bounds of files."""
-_FILTERS: Final = "bloom_filters"
-"""The type of one with a filter a base file."""
+_STATS, _FILTERS = INDEXED_BY
 _log = logging.getLogger("pyhudi.index")
 
 

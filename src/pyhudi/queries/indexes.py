@@ -1,15 +1,18 @@
 """The indexes that a table has, and what is known of each. Start at `list_indexes`."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
 
 from pyhudi.metadata.definitions import read_indexes
+from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
+from pyhudi.timeline.view import Timeline
 
-__all__ = ["INDEXES", "list_indexes"]
+__all__ = ["INDEXES", "expression_indexes", "list_indexes"]
 
 INDEXES: Final = pa.schema(
     [
@@ -41,6 +44,17 @@ def list_indexes(state: TableState) -> pa.Table:
     defined = read_indexes(state) if has_definitions else {}
     names = sorted({*state.config.partitions_kept_up, *defined} - {MetadataPartition.FILES.value})
     return pa.Table.from_pylist([_row(state, name, defined.get(name)) for name in names], schema=INDEXES)
+
+
+def expression_indexes(state: TableState, timeline: Timeline) -> Mapping[str, IndexDefinition]:
+    """Return the expression indexes that a read can ask, by partition of the metadata table.
+
+    Cost: a small read, and the metadata table's timeline; nothing for a table that has none.
+    """
+    if not any(one.startswith(EXPRESSION_PREFIX) for one in state.config.metadata_partitions):
+        return {}
+    found = file_index(state, timeline).indexes()
+    return {name: one for name, one in found.items() if name.startswith(EXPRESSION_PREFIX)}
 
 
 def _row(state: TableState, partition: str, definition: IndexDefinition | None) -> dict[str, object]:

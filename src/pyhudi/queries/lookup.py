@@ -1,6 +1,6 @@
-"""Find records by their keys.
+"""Find records by their keys, or by values of another column.
 
-Start at `plan_lookup`; `read_plan` carries the plan out.
+Start at `plan_lookup` and `plan_lookup_by`; `run_read` carries a plan out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,21 +8,26 @@ from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pyhudi.arguments import as_items, as_text
 from pyhudi.engine.api import KEY, PARTITION, Engine
 from pyhudi.errors import InvalidInput
 from pyhudi.index.bloom import may_hold_told, prune_file
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
-from pyhudi.predicate import column, literal
-from pyhudi.predicate.model import InList
+from pyhudi.predicate import Expression, IsNull, column, literal
+from pyhudi.predicate.model import InList, any_of
 from pyhudi.queries.given_keys import keys_as_stored
 from pyhudi.queries.slice_rows import scan_file_of
+from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import ReadPlan, plan_snapshot
+from pyhudi.schema.meta_fields import with_meta_fields
+from pyhudi.schema.python_values import to_array
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["plan_lookup"]
+__all__ = ["plan_lookup", "plan_lookup_by"]
 
 
 def plan_lookup(
@@ -56,6 +61,28 @@ def plan_lookup(
     sought = pa.table({KEY: pa.array(sought_keys, pa.string()), PARTITION: pa.nulls(len(sought_keys), pa.string())})
     kept = _may_hold(plan, sought, engine)
     return replace(plan, slices=tuple(one for one in plan.slices if one.logs or scan_file_of(one).path in kept))
+
+
+def plan_lookup_by(
+    state: TableState, timeline: Timeline, values: Iterable[object], by: str, *, columns: Sequence[str] | None = None
+) -> ReadPlan:
+    """Plan the read of the rows whose column has one of some values; None among them is null.
+
+    Cost:   by a secondary index of the column, where there is one and the newest moment is read, only file groups with
+            such rows are read; else those that statistics leave.
+    Raises: InvalidInput for what is no list of values, and for a column that the table has not or that is a struct, a
+            list or a map; SchemaMismatch for a value that does not fit the column.
+    """
+    schema = with_meta_fields(table_schema(state, timeline))
+    if as_text("by", by) not in schema.names or pa.types.is_nested(schema.field(by).type):
+        raise InvalidInput("the table has no such column to look up by", by=by, columns=schema.names)
+    given = pc.unique(to_array(as_items("values", values, "values"), schema.field(by).type, by))
+    options = tuple(literal(one) for one in given.drop_null().to_pylist())
+    sought: list[Expression] = [InList(value=column(by), options=options)] if options else []
+    if given.null_count:
+        sought.append(IsNull(value=column(by)))
+    plan = plan_snapshot(state, timeline, columns=columns, predicate=any_of(*sought))
+    return plan if sought else replace(plan, slices=())
 
 
 def _may_hold(plan: ReadPlan, sought: pa.Table, engine: Engine) -> set[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow.dataset as ds
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "is_in_utc"]
 
 _ADVICE: Final = (
     "row groups whose statistics exclude the filter are skipped; a condition added to a DataFrame later prunes row"
@@ -232,14 +232,18 @@ def _require_zone_of_indexes(plan: ReadPlan, spark: Any) -> None:  # noqa: ANN40
     """Refuse a filter that Spark would answer in another zone than the indexes did that left out files."""
     if plan.predicate is None or not names_moments(plan.predicate):
         return
-    zone = str(spark.conf.get(_ZONE))
-    if zone in _UTC or not any(one.zone for one in file_index(plan.state, plan.timeline).indexes().values()):
+    if is_in_utc(spark) or not any(one.zone for one in file_index(plan.state, plan.timeline).indexes().values()):
         return
     raise InvalidInput(
         f"the filter names functions of moments, which an index of this table has in UTC: set {_ZONE} to UTC, or drop"
         " the index",
-        zone=zone,
+        zone=str(spark.conf.get(_ZONE)),
     )
+
+
+def is_in_utc(spark: Any) -> bool:  # noqa: ANN401 - Spark's types stay in the Spark room
+    """Return whether a Spark session computes moments in the zone in which indexes have them."""
+    return str(spark.conf.get(_ZONE)) in _UTC
 
 
 def _partitions_text(plan: ReadPlan) -> str:

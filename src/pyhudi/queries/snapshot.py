@@ -24,7 +24,7 @@ from pyhudi.formats.parquet import read_rows_count
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.table.upkeep import METADATA_TABLE
 from pyhudi.options import Settings
-from pyhudi.predicate import Expression, check
+from pyhudi.predicate import Expression, all_of, check
 from pyhudi.queries.choosing import DATA_SKIPPING, SKIPPING, Skipping, choose_slices
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
@@ -159,10 +159,13 @@ def plan_snapshot(
     columns: Sequence[str] | None,
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None = None,
+    narrowing: Expression | None = None,
     is_read_optimized: bool = False,
     settings: Settings | None = None,
 ) -> ReadPlan:
     """Choose the file slices that a snapshot read opens; in some partitions only, where the caller knows them.
+
+    `narrowing` is what else the rows have to fulfil; it leaves out files and is not applied to rows.
 
     Cost:   one listing of each directory; where the partitions are given, of those that the predicate may match. One
             more of the timeline.
@@ -177,6 +180,7 @@ def plan_snapshot(
             columns=columns,
             predicate=predicate,
             partitions=partitions,
+            narrowing=narrowing,
             is_read_optimized=is_read_optimized,
             settings=settings or Settings(),
         )
@@ -189,6 +193,7 @@ def _plan(
     columns: Sequence[str] | None,
     predicate: Expression | None,
     partitions: Iterable[PartitionPath] | None,
+    narrowing: Expression | None,
     is_read_optimized: bool,
     settings: Settings,
 ) -> ReadPlan:
@@ -197,7 +202,9 @@ def _plan(
     uses_metadata = settings.get(METADATA_TABLE)
     index = (file_index if uses_metadata else storage_index)(state, timeline, is_checked=settings.get(CHECK_FILES))
     skipping = Skipping(is_on=uses_metadata and settings.get(DATA_SKIPPING), reads_logs=not is_read_optimized)
-    chosen = choose_slices(index, schema, predicate, partitions=partitions, skipping=skipping)
+    asked = [one for one in (predicate, narrowing) if one is not None]
+    condition = all_of(*asked) if asked else None
+    chosen = choose_slices(index, schema, condition, partitions=partitions, skipping=skipping)
     slices = as_file_slices(chosen.slices)
     if is_read_optimized:
         slices = [replace(one, logs=()) for one in slices if one.base is not None]

@@ -53,9 +53,16 @@ _EARLIEST: Final = "earliest"
 
 
 def plan_read(
-    state: TableState, settings: Settings, predicate: Expression | None = None, *, timeline: Timeline | None = None
+    state: TableState,
+    settings: Settings,
+    predicate: Expression | None = None,
+    *,
+    timeline: Timeline | None = None,
+    narrowing: Expression | None = None,
 ) -> ReadPlan:
     """Choose what the options ask to be read; a snapshot is that of `timeline`, where one is given.
+
+    `narrowing` leaves out files of a snapshot, as in `plan_snapshot`.
 
     Raises: InvalidInput, OptionError, ExpressionError, NotBuilt, SnapshotExpired, HistoryExpired.
     """
@@ -73,6 +80,7 @@ def plan_read(
         pin_requested(state, when) if when else timeline or pin(state, None),
         columns=columns,
         predicate=predicate,
+        narrowing=narrowing,
         is_read_optimized=kind == "read_optimized",
         settings=settings,
     )

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pyhudi.errors import InvalidInput, StatementError
+from pyhudi.metadata.expressions import names_moments
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, parse
+from pyhudi.queries.indexes import expression_indexes
+from pyhudi.queries.scan import is_in_utc
 from pyhudi.queries.slices import table_schema
 from pyhudi.queries.snapshot import ReadPlan, pin, pin_requested
 from pyhudi.queries.source_options import COLUMNS, plan_read
@@ -18,8 +21,9 @@ from pyhudi.spark.parameters import with_arguments
 from pyhudi.spark.reading import frame_of_read, read
 from pyhudi.spark.releases import frame_of
 from pyhudi.spark.session import session_options
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.statements.api import Catalog, Entry, Runner
-from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
+from pyhudi.statements.conditions import columns_named, fitting_condition, indexed_condition, pushed_condition
 from pyhudi.statements.functions import FUNCTIONS, TableRead, read_function
 from pyhudi.statements.model import Piece, TableName
 from pyhudi.statements.reader import TokenReader
@@ -106,7 +110,13 @@ class _Reads:
         if columns is not None:
             options[COLUMNS.key] = ",".join(columns)
         settings = Settings.of({**options, **options_of_reads(entry)}, self._session)
-        return plan_read(state, settings, self._condition(reference, schema), timeline=timeline)
+        return plan_read(
+            state,
+            settings,
+            self._condition(reference, schema),
+            timeline=timeline,
+            narrowing=self._indexed(reference, schema, expression_indexes(state, timeline)),
+        )
 
     def _opened_at(self, location: str) -> "tuple[TableState, Timeline]":
         """Return a table and the moment at which the query reads it."""
@@ -139,6 +149,14 @@ class _Reads:
         pushed = pushed_condition(self._tokens, reference)
         fitting = None if pushed is None else fitting_condition(pushed, schema)
         return None if fitting is None else parse(fitting)
+
+    def _indexed(
+        self, reference: Reference, schema: "pa.Schema", defined: Mapping[str, IndexDefinition]
+    ) -> Expression | None:
+        """Return what WHERE asks of functions that have an index; those of moments only in a session of their zone."""
+        found = indexed_condition(self._tokens, reference, schema, defined)
+        is_of_zone = found is None or is_in_utc(self._spark) or not names_moments(found)
+        return found if is_of_zone else None
 
     def _columns(self, reference: Reference, schema: "pa.Schema") -> list[str] | None:
         """Return the columns that the query can mean, in the table's order; None for all."""

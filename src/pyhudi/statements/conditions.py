@@ -5,12 +5,13 @@ mean anything else to an engine than it does to `pyhudi.predicate` is left out. 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from pyhudi.errors import ExpressionError
+from pyhudi.index.expressions import INDEXED_BY, with_indexes
 from pyhudi.predicate import (
     Between,
     Binary,
@@ -30,11 +31,12 @@ from pyhudi.predicate import (
 )
 from pyhudi.predicate.model import rewrite, walk
 from pyhudi.predicate.temporal import date_of
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.statements.cursor import is_name
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlKind, SqlToken
 
-__all__ = ["columns_named", "fitting_condition", "fitting_part", "is_alike", "pushed_condition"]
+__all__ = ["columns_named", "fitting_condition", "fitting_part", "indexed_condition", "is_alike", "pushed_condition"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BEFORE_A_STAR = frozenset({"select", "distinct", "all"})
@@ -58,6 +60,28 @@ def pushed_condition(tokens: tuple[SqlToken, ...], reference: Reference) -> str 
         if (without_table := _understood(part, reference)) is not None
     ]
     return to_sql(all_of(*terms)) if terms else None
+
+
+def indexed_condition(
+    tokens: tuple[SqlToken, ...],
+    reference: Reference,
+    schema: pa.Schema,
+    defined: Mapping[str, IndexDefinition],
+) -> Expression | None:
+    """Return the terms of a block's WHERE that compare the values of expression indexes with constants; None for none.
+
+    They leave out files of the block's one table, and are for no row: the engine computes its own functions. Give it
+    only indexes of functions that mean the same to the engine.
+    """
+    block = reference.block
+    if block.where is None or not defined or not _is_alone(reference):
+        return None
+    terms = [
+        term
+        for part in _conjuncts(tokens[block.where.start : block.where.end])
+        if (term := _bare(part, reference)) is not None and _compares_indexed(term, schema, defined)
+    ]
+    return all_of(*terms) if terms else None
 
 
 def fitting_condition(condition: str, schema: pa.Schema) -> str | None:
@@ -150,6 +174,12 @@ def _conjuncts(tokens: tuple[SqlToken, ...]) -> Iterator[tuple[SqlToken, ...]]:
 
 
 def _understood(tokens: tuple[SqlToken, ...], reference: Reference) -> Expression | None:
+    term = _bare(tokens, reference)
+    return term if term is not None and _compares_constants(term) else None
+
+
+def _bare(tokens: tuple[SqlToken, ...], reference: Reference) -> Expression | None:
+    """Return a term with columns of its table alone, without the table's name; None where it is not understood."""
     text = _as_predicate(tokens)
     if text is None:
         return None
@@ -158,8 +188,14 @@ def _understood(tokens: tuple[SqlToken, ...], reference: Reference) -> Expressio
     except ExpressionError:
         return None
     bare = rewrite(term, lambda node: _without_table(node, reference))
-    is_own = all(len(node.parts) == 1 for node in walk(bare) if isinstance(node, Column))
-    return bare if is_own and _compares_constants(bare) else None
+    return bare if all(len(node.parts) == 1 for node in walk(bare) if isinstance(node, Column)) else None
+
+
+def _compares_indexed(term: Expression, schema: pa.Schema, defined: Mapping[str, IndexDefinition]) -> bool:
+    found = (with_indexes(term, schema, defined, kind) for kind in INDEXED_BY)
+    return any(
+        one is not None and _compares_constants(one.expression) and _fits(one.expression, one.schema) for one in found
+    )
 
 
 def _as_predicate(tokens: tuple[SqlToken, ...]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyhudi.errors import ExpressionError, HudiError, InvalidInput, PackageMissing, TableExists
+from pyhudi.queries.indexes import expression_indexes
 from pyhudi.statements.api import Entry
 from pyhudi.statements.functions import FUNCTIONS, read_function
 from pyhudi.statements.model import Piece, TableName
@@ -245,7 +246,8 @@ class DuckRunner:
             return None
         table = self.open(entry.location)
         scan = table.scan(as_of=self._moment(reference))
-        return rows_of_scan(table.scan(as_of=scan.instant or None, **read_of(tokens, reference, scan.schema)))
+        indexes = expression_indexes(table.state, scan.plan.timeline)
+        return rows_of_scan(table.scan(as_of=scan.instant or None, **read_of(tokens, reference, scan.schema, indexes)))
 
     def _answer(self, name: TableName, arguments: Sequence[Piece]) -> Any:  # noqa: ANN401 - Arrow has no types
         """Return the rows of a table function of Hudi's; None for one of duckdb's."""

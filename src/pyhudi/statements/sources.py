@@ -4,27 +4,39 @@ Whatever is returned can be read more than once, as duckdb does where a query na
 `rows_of_scan`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from pyhudi.engine.frames import arrow_table
 from pyhudi.errors import InvalidInput
+from pyhudi.predicate import Call, Expression, all_of, conjuncts, parse, to_sql
+from pyhudi.predicate.model import walk
 from pyhudi.queries.scan import Scan
 from pyhudi.schema.meta_fields import META_FIELDS
-from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
+from pyhudi.state.index_definition import IndexDefinition
+from pyhudi.statements.conditions import columns_named, fitting_condition, indexed_condition, pushed_condition
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlToken
 
 __all__ = ["read_of", "rows_of_frame", "rows_of_scan"]
 
+_SAME: Final = frozenset({"day", "hour", "length", "month", "year"})
+"""Functions that duckdb computes as indexes do."""
 
-def read_of(tokens: tuple[SqlToken, ...], reference: Reference, schema: pa.Schema) -> dict[str, Any]:
+
+def read_of(
+    tokens: tuple[SqlToken, ...],
+    reference: Reference,
+    schema: pa.Schema,
+    indexes: Mapping[str, IndexDefinition] | None = None,
+) -> dict[str, Any]:
     """Return the arguments of `Table.scan` for one table of a query: the columns and the rows that it needs.
 
-    Hudi's own columns come where the query names them.
+    Conditions on functions count where the table has an expression index of them. Hudi's own columns come where the
+    query names them.
     """
     names = columns_named(tokens, reference)
     said = {token.value.lower() for token in tokens} if names is None else names
@@ -35,7 +47,20 @@ def read_of(tokens: tuple[SqlToken, ...], reference: Reference, schema: pa.Schem
     if columns is not None and not columns:  # only counted: any column has the number of rows
         columns = schema.names[:1]
     condition = pushed_condition(tokens, reference)
-    return {"columns": columns, "filter": None if condition is None else fitting_condition(condition, schema)}
+    fitting = None if condition is None else fitting_condition(condition, schema)
+    return {"columns": columns, "filter": _joined(fitting, indexed_condition(tokens, reference, schema, indexes or {}))}
+
+
+def _joined(condition: str | None, indexed: Expression | None) -> str | None:
+    """Add the terms whose functions are the same in duckdb."""
+    terms = [] if indexed is None else [one for one in conjuncts(indexed) if _functions(one) <= _SAME]
+    if not terms:
+        return condition
+    return to_sql(all_of(*([] if condition is None else [parse(condition)]), *terms))
+
+
+def _functions(term: Expression) -> set[str]:
+    return {node.name for node in walk(term) if isinstance(node, Call)}
 
 
 def rows_of_scan(scan: Scan) -> Any:  # noqa: ANN401 - a table or a dataset of Arrow, which has no types

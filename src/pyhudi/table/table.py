@@ -22,7 +22,7 @@ from pyhudi.queries.display import facts_html
 from pyhudi.queries.earliest import earliest_readable
 from pyhudi.queries.incremental import plan_changes
 from pyhudi.queries.inspect import Inspect
-from pyhudi.queries.lookup import plan_lookup
+from pyhudi.queries.lookup import plan_lookup, plan_lookup_by
 from pyhudi.queries.pinning import pinned_moment
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import table_schema
@@ -277,13 +277,20 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), limit)
 
     def lookup(
-        self, keys: Iterable[Any], *, as_of: Moment | None = None, columns: Names | None = None, meta: bool = False
+        self,
+        keys: Iterable[Any],
+        *,
+        by: str | None = None,
+        as_of: Moment | None = None,
+        columns: Names | None = None,
+        meta: bool = False,
     ) -> pa.Table:
-        """Read the rows that have one of these record keys, in whatever partition.
+        """Read the rows that have one of these record keys, or values of another column, in whatever partition.
 
         Args:
             keys: values of the key column, `(1, "a")` or `{"id": 1, "region": "a"}` where several columns make the
-                key, or record keys as they are stored, such as `id:1,region:a`.
+                key, or record keys as they are stored, such as `id:1,region:a`. With `by`, values of that column.
+            by: a column, best one with a secondary index; the record key without it.
             as_of: as in `scan`.
             columns: as in `scan`.
             meta: as in `scan`.
@@ -293,11 +300,16 @@ class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
             ['lima']
             >>> trips.lookup(["b"], as_of=first.instant).num_rows
             0
+            >>> trips.lookup([12.5], by="fare")["uuid"].to_pylist()
+            ['a']
 
         Raises: InvalidInput, SchemaMismatch for a value of another type; what `scan` raises.
         """
-        engine = LocalEngine(self._state.storage)
-        plan = plan_lookup(self._state, pin(self._state, as_of), keys, engine, columns=columns)
+        timeline = pin(self._state, as_of)
+        if by is None:
+            plan = plan_lookup(self._state, timeline, keys, LocalEngine(self._state.storage), columns=columns)
+        else:
+            plan = plan_lookup_by(self._state, timeline, keys, by, columns=columns)
         return self._scan(plan.showing(columns, has_meta=as_switch("meta", meta)), None).to_arrow()
 
     def resolve(self, instant: str) -> Literal["committed", "not committed", "pending"]:
