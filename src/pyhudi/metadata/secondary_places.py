@@ -15,7 +15,7 @@ from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.secondary_keys import indexed_record_keys, value_prefixes
 from pyhudi.metadata.state import MetadataTable
 
-__all__ = ["keys_of_values", "secondary_places"]
+__all__ = ["entries_of_values", "keys_of_values", "secondary_places"]
 
 _BY_ENTRY = "V1"
 
@@ -32,6 +32,11 @@ def secondary_places(table: MetadataTable, partition: str, values: pa.Array) -> 
 
 def keys_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa.Array:
     """Return the record keys of the rows whose column has one of some values.   Cost: as `secondary_places`."""
+    return pc.unique(indexed_record_keys(entries_of_values(table, partition, values)))
+
+
+def entries_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa.Array:
+    """Return the keys of the entries of some values.   Cost: the blocks of the secondary index that have them."""
     kind, groups = kind_of(partition, table.definitions), table.file_groups(partition)
     prefixes = pc.unique(value_prefixes(values)).sort()
     is_by_entry = table.definitions[partition].version == _BY_ENTRY
@@ -42,5 +47,4 @@ def keys_of_values(table: MetadataTable, partition: str, values: pa.Array) -> pa
         if len(asked):
             entries = slice_entries(table, group, Wanted(prefixes=tuple(asked.to_pylist())))
             found.append(entries.newest(table.state.config.table_version).column("key").cast(pa.string()))
-    whole = pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()
-    return pc.unique(indexed_record_keys(whole))
+    return pa.chunked_array([chunk for one in found for chunk in one.chunks], pa.string()).combine_chunks()

@@ -20,6 +20,7 @@ from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
 from pyhudi.queries.check_filters import find_wrong_filters
+from pyhudi.queries.check_indexes import find_wrong_indexes
 from pyhudi.queries.check_keys import find_repeated_keys
 from pyhudi.queries.check_places import find_wrong_places
 from pyhudi.queries.check_statistics import find_wrong_statistics
@@ -81,7 +82,8 @@ def check_table(
 ) -> CheckReport:
     """Compare what timeline, storage and metadata table say of each other, and statistics with the files' own.
 
-    Keys that stand twice are looked for in some file groups, with `all_keys` in all.
+    Keys that stand twice, and what secondary and expression indexes lack, are looked for in some file groups, with
+    `all_keys` in all.
 
     `writer_of` tells of a pending instant whether its writer lives, which process that is, and what to do about it.
     Where others commit meanwhile it is done again, a few times.
@@ -93,7 +95,7 @@ def check_table(
         fresh = open_state(state.storage, state.env)
         timeline = load_timeline(fresh)
         found = [*_unfinished(timeline, writer_of), *_half_built(fresh), *_lost_lines(fresh, timeline)]
-        found += _wrong_files(fresh, timeline)
+        found += _wrong_files(fresh, timeline, all_rows=all_keys)
         # where files are missing or damaged, that comes first
         found += [] if found else find_repeated_keys(fresh, timeline, all_keys=all_keys)
         if not found or load_timeline(fresh).instants == timeline.instants:
@@ -139,7 +141,7 @@ def _lost_lines(state: TableState, timeline: Timeline) -> Iterator[Problem]:
             )
 
 
-def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
+def _wrong_files(state: TableState, timeline: Timeline, *, all_rows: bool) -> Iterator[Problem]:
     index = storage_index(state, timeline)
     partitions = index.partitions()
     listed = index.files(partitions)
@@ -166,6 +168,7 @@ def _wrong_files(state: TableState, timeline: Timeline) -> Iterator[Problem]:
             yield from find_wrong_filters(state, timeline, table, [*told])
             part = MetadataPartition.RECORD_INDEX
             yield from find_wrong_places(state, timeline, table)
+            yield from find_wrong_indexes(state, timeline, table, all_rows=all_rows)
         except NotBuilt as error:
             yield Problem(
                 kind=ProblemKind.COLUMN_STATISTICS,

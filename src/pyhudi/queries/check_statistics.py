@@ -17,7 +17,7 @@ from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.definitions import DEFINITIONS_PATH, read_definitions
-from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.names import MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Comparison, FilesTold, Need, PartitionKind
 from pyhudi.metadata.partitions.column_stats import columns_with_stats
 from pyhudi.metadata.partitions.kinds import kinds_of
@@ -35,9 +35,12 @@ from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, Storage
-from pyhudi.timeline.view import Timeline
+from pyhudi.timeline.active import read_plan
+from pyhudi.timeline.codec import decode_indexing_plan
+from pyhudi.timeline.instant import Action
+from pyhudi.timeline.view import Timeline, pending_instants
 
-__all__ = ["find_wrong_statistics"]
+__all__ = ["find_wrong_statistics", "unlike"]
 
 _FILES_A_TASK: Final = 64
 _WITH_VALUE_TYPES: Final = 9
@@ -62,7 +65,7 @@ def find_wrong_statistics(
     if columns is None:
         return
     schema = with_meta_fields(table_schema(state, timeline))
-    yield from _wrong_definitions(state, columns, schema)
+    yield from _wrong_definitions(state, timeline, columns, schema)
     yield from _wrong_value_types(state, table)
     known = [(where, name) for where, name in files if name.endswith(_PARQUET) or _is_log_of_rows(name)]
     actual = _actual(state, timeline, known, columns)
@@ -71,11 +74,13 @@ def find_wrong_statistics(
     told = FilesTold(footers=actual, newest=pa.array(_newest_files(state, timeline), pa.string()))
     for kind in kinds_of(table.partitions, table.definitions):
         if (compared := kind.check(table, told)) is not None:
-            yield from _unlike(compared, schema, kind)
+            yield from unlike(compared, schema, kind)
 
 
-def _wrong_definitions(state: TableState, columns: Sequence[str], schema: pa.Schema) -> Iterator[Problem]:
-    """Find indexes that are defined and not there, and columns that have statistics and are not defined to."""
+def _wrong_definitions(
+    state: TableState, timeline: Timeline, columns: Sequence[str], schema: pa.Schema
+) -> Iterator[Problem]:
+    """Find indexes that are defined, not there and not planned, and columns whose statistics are not defined."""
     if not state.layout.has_index_definitions:
         return
     defined = read_definitions(state)
@@ -84,15 +89,22 @@ def _wrong_definitions(state: TableState, columns: Sequence[str], schema: pa.Sch
     undefined = sorted((set(columns) - set(fields)) & set(schema.names))
     if undefined:
         yield _definition("the columns that have statistics", f"none of {', '.join(undefined)}")
-    gone = sorted(set(defined) - set(state.config.metadata_partitions))
+    gone = sorted(set(defined) - set(state.config.partitions_kept_up) - _planned(state, timeline))
     if gone:
         yield Problem(
             kind=ProblemKind.DEFINITIONS,
             path=DEFINITIONS_PATH,
             expected="indexes that the table has",
             found=", ".join(gone),
-            what_to_do="these were not built, or are gone: with Apache Hudi create them again, or drop them",
+            what_to_do="these were not built, or are gone: create them again, or drop them with table.drop_index(name)",
         )
+
+
+def _planned(state: TableState, timeline: Timeline) -> set[str]:
+    """Name the partitions that plans wait to build.   Cost: a small read of each pending plan."""
+    pending = [one for one in pending_instants(timeline) if one.action is Action.INDEXING]
+    plans = [decode_indexing_plan(data, one.file_name) for one in pending if (data := read_plan(state, one))]
+    return {part.partition for plan in plans for part in plan.partitions}
 
 
 def _wrong_value_types(state: TableState, table: MetadataTable) -> Iterator[Problem]:
@@ -167,8 +179,11 @@ def _newest_files(state: TableState, timeline: Timeline) -> list[str]:
     return [file.path for one in slices for file in (one.base, *one.logs) if file is not None]
 
 
-def _unlike(compared: Comparison, schema: pa.Schema, kind: PartitionKind) -> Iterator[Problem]:
-    """Compare the rows of both, column by column; what is not stored leaves out nothing."""
+def unlike(compared: Comparison, schema: pa.Schema, kind: PartitionKind) -> Iterator[Problem]:
+    """Compare the rows of both, column by column; what is not stored leaves out nothing.
+
+    `schema` has the types of the bounds by the names of the columns.
+    """
     actual, at = compared.actual, pc.index_in(compared.actual_keys, value_set=compared.stored_keys)
     for column in pc.unique(actual.column("columnName")).to_pylist():
         if column not in schema.names or pt.is_nested(schema.field(column).type):
@@ -194,8 +209,13 @@ def _wrong(column: str, told: pa.Table, own: pa.Table, type_: pa.DataType, kind:
         )
         where, file = (own.column(name)[at].as_py() for name in ("partition", "fileName"))
         path = "/".join(filter(None, (where, "" if kind.is_of_newest else file)))
-        problem = ProblemKind.PARTITION_STATISTICS if kind.is_of_newest else ProblemKind.COLUMN_STATISTICS
-        yield rebuilt(problem, f"{path}: {column}", found, said, kind.name)
+        yield rebuilt(_problem(kind), f"{path}: {column}", found, said, kind.name)
+
+
+def _problem(kind: PartitionKind) -> ProblemKind:
+    if is_by_definition(kind.name):
+        return ProblemKind.EXPRESSION_INDEX
+    return ProblemKind.PARTITION_STATISTICS if kind.is_of_newest else ProblemKind.COLUMN_STATISTICS
 
 
 def _bounds(stats: pa.Table, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:

@@ -30,6 +30,8 @@ class ProblemKind(StrEnum):
     PARTITION_STATISTICS = "partition statistics"
     RECORD_INDEX = "record index"
     BLOOM_FILTERS = "bloom filters"
+    SECONDARY_INDEX = "secondary index"
+    EXPRESSION_INDEX = "expression index"
     UNREADABLE_FILE = "unreadable file"
     DEFINITIONS = "index definitions"
     PROPERTIES = "table properties"

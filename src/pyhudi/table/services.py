@@ -293,7 +293,8 @@ class ServiceVerbs:
 
         Args:
             all_keys: look for keys with several rows in all file groups, and not in a few of the newest; only where
-                upserts alone wrote them, as inserts may put a key in twice.
+                upserts alone wrote them, as inserts may put a key in twice. And compare secondary and expression
+                indexes with all rows.
 
         Example:
             >>> trips.check().ok
@@ -313,8 +314,8 @@ class ServiceVerbs:
         What no rebuild settles, `check()` says what to do about.
 
         Args:
-            partition: `files`, `column_stats` or `partition_stats`; those that `check()` names, without it. One that
-                the table does not have yet is added.
+            partition: `files`, `column_stats` or another that `inspect.indexes()` has, such as `expr_index_days`;
+                those that `check()` names, without it. One that the table does not have yet is added.
             options: options of Apache Hudi by their keys, for this call.
             dry_run: return what would be built, and change nothing.
 
