@@ -8,20 +8,30 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from tests.lives.model import Model, Moment, Place, Stored
+import pyarrow as pa
+from tests.lives.model import Key, Model, Moment, Place, Stored
 from tests.lives.rows import COLUMNS, KEYS, SCHEMA, Row, draw_where
 from tests.lives.world import World, Wrong
 
 from pyhudi.errors import Expired, OptionError
+from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.record_places import read_places
+from pyhudi.metadata.secondary_places import keys_of_values
+from pyhudi.metadata.state import MetadataTable, open_metadata
+from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
+from pyhudi.timeline.active import load_timeline
 
 Values = tuple[Any, ...]
+RECORD_INDEX = MetadataPartition.RECORD_INDEX
 _META = ("_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time")
 
 
 def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None:
     """Compare the rows; one other thing of all that there are to compare, or with `is_whole` each."""
     settle(world.table, world.model)
+    if world.setting.is_indexed:
+        require_indexed(world)
     often = (
         require_filtered,
         require_projected,
@@ -81,7 +91,7 @@ def matched(table: Table, model: Model) -> dict[Place, Stored | None] | str:
 
 def require_filtered(world: World, chance: Random) -> None:
     """Read by a condition."""
-    where = draw_where(chance)
+    where = draw_where(chance, is_indexed=world.setting.is_indexed)
     wanted = [one.row for one in world.model.rows.values() if where.holds(one.row)]
     require_same(rows_of(world.table.scan(filter=where.sql())), wanted, f"scan(filter={where.sql()!r})")
     count = world.table.scan(filter=where.sql()).count()
@@ -105,8 +115,7 @@ def require_projected(world: World, chance: Random) -> None:
     by_number = {one.number: one.instant for one in reversed(world.model.moments)}
     wanted = []
     for (path, key), stored in world.model.rows.items():
-        spelled = ",".join(f"{name}:{value}" for name, value in zip(world.setting.key, key, strict=True))
-        wanted.append((*(stored.row[name] for name in names), spelled, path, by_number.get(stored.number)))
+        wanted.append((*(stored.row[name] for name in names), spelled(key, world), path, by_number.get(stored.number)))
     said = [
         (*(row[name] for name in names), prefixed(row[_META[0]], world), row[_META[1]], row[_META[2]]) for row in found
     ]
@@ -237,7 +246,7 @@ def require_changed(world: World, chance: Random) -> None:
         return
     begin, end = after.instant if after else None, until.instant if until else None
     columns = list(until.columns if until else world.model.columns)
-    where = draw_where(chance) if chance.random() < 0.4 else None
+    where = draw_where(chance, is_indexed=world.setting.is_indexed) if chance.random() < 0.4 else None
     chosen = chance.sample(columns, len(columns)) if chance.random() < 0.3 else None
     how = f"after={begin!r}, until={end!r}, columns={chosen}, filter={where and where.sql()!r}"
     must, may = world.model.changes(after, until)
@@ -286,6 +295,45 @@ def require_checked(world: World, chance: Random) -> None:
         problems = [one for one in problems if one["kind"] != "unfinished instant" and not world.has_dead_writer]
     if problems:
         raise Wrong(f"check() says {problems}")
+
+
+def require_indexed(world: World) -> None:
+    """Compare what the record index and secondary indexes say with the rows."""
+    table = told_by(world)
+    if table is None or RECORD_INDEX not in table.partitions:
+        return
+    places = read_places(table).to_pylist()
+    found = Counter((one["partition"], prefixed(one["key"], world)) for one in places)
+    wanted = Counter((path, spelled(key, world)) for path, key in world.model.rows)
+    if found != wanted:
+        raise Wrong(f"the record index lacks {[*(wanted - found)]} and has {[*(found - wanted)]}")
+    for partition in table.partitions:
+        if partition.startswith(SECONDARY_PREFIX):
+            require_entries(world, table, partition)
+
+
+def require_entries(world: World, table: MetadataTable, partition: str) -> None:
+    """Compare the entries of one secondary index: of each value that was ever stored the keys that have it now."""
+    column = table.definitions[partition].fields[0]
+    wanted: dict[Any, list[str]] = {row[column]: [] for rows in world.model.written.values() for row in rows}
+    for (_, key), one in world.model.rows.items():
+        wanted[one.row[column]].append(spelled(key, world))
+    for value, keys in wanted.items():
+        values = pa.array([value], SCHEMA.field(column).type)
+        found = [prefixed(one, world) for one in keys_of_values(table, partition, values).to_pylist()]
+        if sorted(found) != sorted(keys):
+            raise Wrong(f"{partition} has of {value!r} {sorted(found)}, and these have it: {sorted(keys)}")
+
+
+def told_by(world: World) -> MetadataTable | None:
+    """Return the metadata table; None where there is none."""
+    state = open_state(world.storage, world.env)
+    return open_metadata(state, load_timeline(state)) if "files" in state.config.metadata_partitions else None
+
+
+def spelled(key: Key, world: World) -> str:
+    """Spell a key with the names of its fields."""
+    return ",".join(f"{name}:{value}" for name, value in zip(world.setting.key, key, strict=True))
 
 
 def require_same(found: list[Row], wanted: list[Row], read: str) -> None:

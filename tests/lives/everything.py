@@ -5,9 +5,9 @@ from decimal import Decimal
 from tests.lives.life import Life, live, play
 from tests.lives.rows import Where
 from tests.lives.setting import Setting
-from tests.lives.verbs import VERBS, Clause
+from tests.lives.verbs import INDEXING, VERBS, Clause
 
 __all__ = ["Clause", "Decimal", "Life", "Setting", "Where", "live", "play"]
 
-globals().update({verb.__name__: verb for verb in VERBS})
-__all__ += [verb.__name__ for verb in VERBS]
+globals().update({verb.__name__: verb for verb in VERBS | INDEXING})
+__all__ += [verb.__name__ for verb in VERBS | INDEXING]

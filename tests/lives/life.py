@@ -12,7 +12,7 @@ from random import Random
 from tests.fixed_env import FixedEnv
 from tests.lives.comparing import require_as_promised, settle
 from tests.lives.setting import Setting
-from tests.lives.verbs import VERBS
+from tests.lives.verbs import INDEXING, VERBS
 from tests.lives.verbs.step import Step
 from tests.lives.world import World, own_memory
 from tests.simulation.explorer.process import simulated
@@ -58,7 +58,8 @@ def live(
     steps: list[Step] = []
     with quiet():
         world = World(chosen, seed, place)
-        verbs, weights = [*VERBS], [*VERBS.values()]
+        told = VERBS | INDEXING if chosen.is_indexed else VERBS
+        verbs, weights = [*told], [*told.values()]
         while len(steps) < count:
             step = chance.choices(verbs, weights)[0].draw(chance, world)
             if step is None or not step.fits(world):

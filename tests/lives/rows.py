@@ -69,6 +69,22 @@ def draw_row(chance: Random, fields: Fields) -> Row:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a function makes of a column, in SQL and in Python; null makes null."""
+
+    sql: str
+    column: str
+    compute: Callable[[Any], Any]
+
+
+COMPUTED: Final[dict[str, Computed]] = {
+    "upper(p)": Computed("upper({})", "p", str.upper),
+    "lower(s)": Computed("lower({})", "s", str.lower),
+    "length(s)": Computed("length({})", "s", len),
+    "substring(s)": Computed("substring({}, 1, 1)", "s", lambda text: text[:1]),
+}
+"""What expression indexes are of; a condition names one in the place of its column."""
 OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "=": lambda value, given: bool(value == given),
     "<>": lambda value, given: bool(value != given),
@@ -79,7 +95,7 @@ OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition that compares one column, or is true of nulls where `operator` is `is null`."""
+    """A condition that compares one column, or one of `COMPUTED`, or is true of nulls where `operator` is `is null`."""
 
     column: str
     operator: str
@@ -87,15 +103,19 @@ class Where:
 
     def sql(self, prefix: str = "") -> str:
         """Spell it for the table."""
+        made = COMPUTED.get(self.column)
+        left = f"{prefix}{self.column}" if made is None else made.sql.format(f"{prefix}{made.column}")
         if self.operator in {"is null", "is not null"}:
-            return f"{prefix}{self.column} {self.operator}"
+            return f"{left} {self.operator}"
         if self.operator == "in":
-            return f"{prefix}{self.column} in ({', '.join(literal(one) for one in self.value)})"
-        return f"{prefix}{self.column} {self.operator} {literal(self.value)}"
+            return f"{left} in ({', '.join(literal(one) for one in self.value)})"
+        return f"{left} {self.operator} {literal(self.value)}"
 
     def holds(self, row: Row) -> bool:
         """Return whether it is true of a row; what compares with null is not."""
-        value = row[self.column]
+        made = COMPUTED.get(self.column)
+        value = row[self.column if made is None else made.column]
+        value = made.compute(value) if made is not None and value is not None else value
         if self.operator in {"is null", "is not null"}:
             return (value is None) is (self.operator == "is null")
         if value is None:
@@ -107,8 +127,10 @@ NOWHERE: Final = Where("k", "=", "")
 """True of no row."""
 
 
-def draw_where(chance: Random) -> Where:
-    """Draw a condition."""
+def draw_where(chance: Random, *, is_indexed: bool = False) -> Where:
+    """Draw a condition; where the table may have indexes, often one that they serve."""
+    if is_indexed and chance.random() < 0.6:
+        return draw_indexed(chance)
     match chance.randrange(7):
         case 0:
             return Where("k", "in", tuple(sorted(chance.sample(KEYS, 3))))
@@ -123,6 +145,24 @@ def draw_where(chance: Random) -> Where:
         case 5:
             return Where("q", "=", chance.choice((1, 2)))
     return Where("v", chance.choice(("=", "<", ">=")), float(chance.randrange(6)))
+
+
+def draw_indexed(chance: Random) -> Where:
+    """Draw a condition that an index serves."""
+    match chance.randrange(7):
+        case 0:
+            return Where("k", "=", chance.choice(KEYS))
+        case 1:
+            return Where("s", "in", tuple(chance.sample(("", "u", "w"), chance.choice((1, 2)))))
+        case 2:
+            return Where("ts", "in", tuple(sorted(chance.sample(range(30), 6))))
+        case 3:
+            return Where("upper(p)", chance.choice(("=", "<", ">=")), chance.choice("XYZ"))
+        case 4:
+            return Where("lower(s)", chance.choice(("=", "is null", ">=")), chance.choice(("", "u", "w")))
+        case 5:
+            return Where("length(s)", chance.choice(("=", "is not null", "<")), chance.choice((0, 1)))
+    return Where("substring(s)", chance.choice(("=", "<", ">=")), chance.choice(("", "u", "w")))
 
 
 def literal(value: object) -> str:

@@ -4,7 +4,8 @@ Start at `Setting.draw`.
 """
 
 import json
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -23,6 +24,12 @@ Options = tuple[tuple[str, object], ...]
 
 _FILLING = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
 NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
+TOLD = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX")
+"""Kinds of index whose keys the record index tells."""
+INDEXED = 0.4
+"""How many of the tables may have indexes."""
+SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
+_METADATA = "hoodie.metadata."
 _ALWAYS: Options = (
     ("hoodie.copyonwrite.record.size.estimate", 1000),
     ("hoodie.index.bloom.num_entries", 20),
@@ -51,6 +58,8 @@ class Setting:
     """More options of the table."""
     writes: Options = ()
     """Options of every write and service."""
+    is_indexed: bool = False
+    """Indexes of the metadata table are created and dropped, and conditions ask what they serve."""
 
     @property
     def is_logged(self) -> bool:
@@ -60,7 +69,12 @@ class Setting:
     @property
     def is_global(self) -> bool:
         """Return whether a key is there once in the whole table."""
-        return self.index.startswith("GLOBAL") or not self.partition
+        return self.index.startswith("GLOBAL") or self.is_told or not self.partition
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether writes find keys by the record index."""
+        return self.index in TOLD
 
     @property
     def fields(self) -> Fields:
@@ -130,7 +144,7 @@ class Setting:
         table_type = chance.choice(("cow", "mor", "mor"))
         moves = chance.random() < 0.6
         is_event_time = bool(ordering) and chance.random() < 0.75
-        return Setting(
+        drawn = Setting(
             table_type=table_type,
             version=chance.choice((6, 8, 9, 9)),
             index=index,
@@ -144,6 +158,20 @@ class Setting:
             creation=draw_creation(chance, partition),
             writes=draw_writes(chance, table_type, index, moves=moves),
         )
+        # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
+        own = Random(zlib.crc32(repr(drawn).encode()))
+        return with_indexes(own, drawn) if own.random() < INDEXED else drawn
+
+
+def with_indexes(chance: Random, setting: Setting) -> Setting:
+    """Let a table have indexes, and often find its keys by the record index."""
+    writes = {**dict(setting.writes), "hoodie.metadata.enable": True, SHARDS: chance.choice((1, 2))}
+    if chance.random() > 0.6:
+        return replace(setting, is_indexed=True, writes=tuple(writes.items()))
+    index, moves = chance.choice(TOLD), chance.random() < 0.6
+    writes = {key: value for key, value in writes.items() if ".index." not in key or key.startswith(_METADATA)}
+    writes |= {"hoodie.index.type": index, "hoodie.record.index.update.partition.path": moves}
+    return replace(setting, is_indexed=True, index=index, moves=moves, fills=False, writes=tuple(writes.items()))
 
 
 def draw_fields(chance: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:

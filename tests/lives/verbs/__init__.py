@@ -5,6 +5,7 @@ A new capability adds a file here with its verbs, and a line for each to `VERBS`
 
 from typing import Final
 
+from tests.lives.verbs.indexing import CreateIndex, DropIndex, RepairIndex, RunIndexing
 from tests.lives.verbs.meeting import Beside, ByOldHandle, Dying
 from tests.lives.verbs.recovery import (
     DeleteSavepoint,
@@ -42,7 +43,7 @@ from tests.lives.verbs.writing import (
     Upsert,
 )
 
-__all__ = ["VERBS", "Clause", "Step"]
+__all__ = ["INDEXING", "VERBS", "Clause", "Step"]
 
 VERBS: Final[dict[type[Step], int]] = {
     Upsert: 20,
@@ -82,3 +83,6 @@ VERBS: Final[dict[type[Step], int]] = {
     Dying: 6,
 }
 """How often each is drawn, beside the others."""
+
+INDEXING: Final[dict[type[Step], int]] = {CreateIndex: 12, DropIndex: 3, RunIndexing: 4, RepairIndex: 1}
+"""The same of tables that may have indexes."""

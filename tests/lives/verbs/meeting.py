@@ -9,6 +9,7 @@ from typing import Any, Self
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.lives.comparing import shows
 from tests.lives.model import Model
+from tests.lives.verbs.indexing import CreateIndex, DropIndex, RepairIndex, RunIndexing
 from tests.lives.verbs.recovery import Restore, Rollback, Savepoint, instant_of
 from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, RunDueServices
@@ -59,6 +60,8 @@ DIE: tuple[type[Step], ...] = (
     Restore,
     Rollback,
 )
+INDEX: tuple[type[Step], ...] = (CreateIndex, CreateIndex, DropIndex, RunIndexing, RepairIndex)
+"""Of tables that may have indexes, beside the others."""
 BY_CONDITION = (DeleteWhere, Update, Merge, DeletePartitions, Overwrite, DeleteKeys, Insert)
 """What these do depends on what they found: they may come before the other writer, though they end later."""
 
@@ -98,7 +101,7 @@ class Dying(Step):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
-        step = chance.choice(DIE).draw(chance, world)
+        step = chance.choice(DIE + INDEX * 2 if world.setting.is_indexed else DIE).draw(chance, world)
         at = chance.randrange(1, chance.choice((20, 60, 150)))
         return None if step is None else cls(step, at, chance.random() < 0.5, chance.random() < 0.6)
 
@@ -179,7 +182,11 @@ class Beside(Step):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
-        kinds = chance.choice(((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET)))
+        pairs: tuple[tuple[tuple[type[Step], ...], tuple[type[Step], ...]], ...]
+        pairs = ((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET))
+        if world.setting.is_indexed and chance.random() < 0.5:
+            pairs = ((INDEX, MEET), (INDEX, MEET), (MEET, INDEX), (INDEX, SERVE), (SERVE, INDEX))
+        kinds = chance.choice(pairs)
         step, other = (chance.choice(kind).draw(chance, world) for kind in kinds)
         at = chance.randrange(1, chance.choice((30, 60, 100)))
         return None if step is None or other is None else cls(step, other, at)

@@ -25,7 +25,7 @@ class Update(Write):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        return cls(draw_more(chance, world), draw_set(chance), draw_where(chance))
+        return cls(draw_more(chance, world), draw_set(chance), draw_where(chance, is_indexed=world.setting.is_indexed))
 
     def apply(self, table: Table, world: World) -> Any:
         return table.update(set=spelled(self.set), where=self.where.sql(), options=self.options(world))

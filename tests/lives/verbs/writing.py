@@ -228,7 +228,7 @@ class DeleteWhere(Write):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        return cls(draw_more(chance, world), draw_where(chance))
+        return cls(draw_more(chance, world), draw_where(chance, is_indexed=world.setting.is_indexed))
 
     def apply(self, table: Table, world: World) -> Any:
         return table.delete(where=self.where.sql(), options=self.options(world))

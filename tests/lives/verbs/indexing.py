@@ -1,0 +1,183 @@
+"""Indexes of the metadata table: created, planned for another process, built anew and dropped. Start at `CreateIndex`.
+
+Which partitions there are the table says itself; that they tell the truth is compared in `tests.lives.comparing`.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Self
+
+from tests.lives.rows import COMPUTED
+from tests.lives.verbs.step import Step
+from tests.lives.world import World
+
+from pyhudi.errors import HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.state.properties_file import open_state
+from pyhudi.table import Table
+
+RECORD: Final = "record_index"
+SECONDARY: Final = ("s", "p", "ts", "k")
+EXPRESSIONS: Final = (
+    ("upper(p)", "column_stats"),
+    ("upper(p)", "bloom_filters"),
+    ("lower(s)", "column_stats"),
+    ("lower(s)", "bloom_filters"),
+    ("length(s)", "column_stats"),
+    ("substring(s)", "column_stats"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex(Step):
+    """Make an index, or plan it for another process."""
+
+    kind: str = RECORD
+    of: str = ""
+    """A column, or of an expression index one of `COMPUTED`."""
+    using: str = "column_stats"
+    is_scheduled: bool = False
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        is_scheduled = chance.random() < 0.3
+        match chance.randrange(4):
+            case 0:
+                return cls(RECORD, is_scheduled=is_scheduled)
+            case 1:
+                return cls("secondary", chance.choice(SECONDARY), is_scheduled=is_scheduled)
+            case 2:
+                return cls("expression", *chance.choice(EXPRESSIONS), is_scheduled=is_scheduled)
+        return cls(chance.choice(("column_stats", "partition_stats")), is_scheduled=is_scheduled)
+
+    def fits(self, world: World) -> bool:
+        """A key that stands in two partitions has no record index, and what rests on it is not to be had without."""
+        if self.kind == RECORD:
+            return world.setting.is_global
+        if self.kind == "secondary":
+            return world.setting.version > 6 and RECORD in ready(world)
+        return self.kind != "expression" or world.setting.version > 6
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.create_index(
+            self.kind,
+            self._column,
+            name=self._name,
+            expr=self.of.partition("(")[0] if self.kind == "expression" else None,
+            kind=self.using,
+            options={**world.setting.options, **({"pos": 1, "len": 1} if self.of == "substring(s)" else {})},
+            schedule=self.is_scheduled,
+        )
+
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Step.do(self, world, table)
+        world.has_plans |= self.is_scheduled
+        return result
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """There is one already, or it goes with another that is not there; or there is no metadata table."""
+        is_there = self._partition in kept_up(world) or self.kind == "partition_stats"
+        return ((InvalidInput,) if is_there else ()) + (() if "files" in ready(world) else (NotBuilt,))
+
+    @property
+    def _column(self) -> str | None:
+        return COMPUTED[self.of].column if self.kind == "expression" else self.of or None
+
+    @property
+    def _name(self) -> str | None:
+        if self.kind == "expression":
+            return f"{self.using[:5]}_{self.of.partition('(')[0]}_{self._column}"
+        return self.of or None
+
+    @property
+    def _partition(self) -> str:
+        prefix = {"expression": "expr_index_", "secondary": "secondary_index_"}.get(self.kind)
+        return self.kind if prefix is None else f"{prefix}{self._name}"
+
+    def call(self) -> str:
+        given = ", options={'pos': 1, 'len': 1}" if self.of == "substring(s)" else ""
+        of = f", {self._column!r}, name={self._name!r}, kind={self.using!r}" if self.of else ""
+        of += f", expr={self.of.partition('(')[0]!r}{given}" if self.kind == "expression" else ""
+        return f"table.create_index({self.kind!r}{of}{', schedule=True' if self.is_scheduled else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex(Step):
+    """Take an index away, or its plan."""
+
+    partition: str = ""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        found = sorted(kept_up(world) - {"files"})
+        return cls(chance.choice(found)) if found and chance.random() < 0.7 else None
+
+    def fits(self, world: World) -> bool:
+        return self.partition in kept_up(world)
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.drop_index(self.partition, options=world.setting.options)
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """Others rest on it, or a process that may live builds it."""
+        is_rested_on = self.partition == RECORD and any(one.startswith("secondary") for one in kept_up(world))
+        return (InvalidInput,) if is_rested_on or world.has_dead_writer else ()
+
+    def call(self) -> str:
+        return f"table.drop_index({self.partition!r}, options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class RunIndexing(Step):
+    """Be the process that builds the indexes that are planned."""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self:
+        return cls()
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.index(options=world.setting.options)
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """What is planned may have become impossible since."""
+        return (NotBuilt,) if world.may_have_plans and "files" not in ready(world) else ()
+
+    def call(self) -> str:
+        return "pyhudi.open_table(path).index(options=options)"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairIndex(Step):
+    """Build an index anew."""
+
+    partition: str = ""
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        found = sorted(ready(world))
+        return cls(chance.choice(found)) if found else None
+
+    def fits(self, world: World) -> bool:
+        return self.partition in ready(world)
+
+    def apply(self, table: Table, world: World) -> Any:
+        planned = table.repair(self.partition, options=world.setting.options, dry_run=True)
+        done = table.repair(self.partition, options=world.setting.options)
+        assert planned.partitions == done.partitions
+        return done
+
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """What a dead writer told the metadata table is settled first."""
+        return (WriteConflict,) if world.has_dead_writer else ()
+
+    def call(self) -> str:
+        return f"table.repair({self.partition!r}, options=options)"
+
+
+def ready(world: World) -> set[str]:
+    """Return the partitions of the metadata table that readers use."""
+    return {*open_state(world.storage, world.env).config.metadata_partitions}
+
+
+def kept_up(world: World) -> set[str]:
+    """Return those, and those that are being built."""
+    return {*open_state(world.storage, world.env).config.partitions_kept_up}
