@@ -123,8 +123,8 @@ def test_every_cost_is_that_of_a_test_there_is():
     tests = set(re.findall(r"def (test_\w+)\(", "".join(texts.values())))
     for name in costs():
         module = re.sub(r"\.Test\w+$", "", name.rpartition(".")[0])
-        assert {module} <= modules, f"{name} is gone; run make costs"
-        assert {name.rpartition(".")[2]} <= tests, f"{name} is gone; run make costs"
+        assert {module} <= modules, f"{name} is gone: take its line out"
+        assert {name.rpartition(".")[2]} <= tests, f"{name} is gone: take its line out"
 
 
 def property_of(examples):

@@ -1,0 +1,89 @@
+"""For each fault that there was, a short life that meets it: no new draw moves it, and it takes no search.
+
+`python -m tests.lives --fault NAME` searches drawn lives for a fault, and shrinks what it finds. Start at `STORED`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.lives.life import Life
+from tests.lives.rows import ADDED, DECIMALS, Row, Where
+from tests.lives.setting import Setting
+from tests.lives.verbs import Clause, Step
+from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
+from tests.lives.verbs.rewriting import Merge
+from tests.lives.verbs.services import Archive
+from tests.lives.verbs.statements import SqlInsert, SqlUpdate
+from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, Insert, Upsert
+
+
+def row(key: str = "a", **others: object) -> Row:
+    """Return a row of one partition."""
+    return {"k": key, "n": 1, "p": "x", "q": 1, "ts": 1, "v": 1.0, "s": "u", "d": None, **others}
+
+
+def upsert(key: str = "a", **others: object) -> Step:
+    """Return the upsert of one row."""
+    return Upsert(rows=(row(key, **others),))
+
+
+def logged(*steps: Step, partition: tuple[str, ...] = ("p",), **others: Any) -> Life:
+    """Return a life of a merge-on-read table."""
+    writes = (("hoodie.index.type", "SIMPLE"),)
+    return Life(0, Setting(table_type="mor", version=9, partition=partition, writes=writes, **others), steps)
+
+
+def based(*steps: Step, **writes: object) -> Life:
+    """Return a life of a copy-on-write table."""
+    options = tuple((f"hoodie.{name.replace('_', '.')}", value) for name, value in writes.items())
+    return Life(0, Setting(table_type="cow", version=9, writes=options), steps)
+
+
+STORED: Final[Mapping[str, Life]] = {
+    "a key is found where a log deletes it": logged(
+        upsert(),
+        DeleteKeys(keys=(("a",),)),
+        BulkInsert(rows=(row(ts=2),)),
+        Merge(rows=(row(ts=3),), clauses=(Clause(kind="insert all", where=Where("k", "in", ("a", "b"))),)),
+        partition=(),
+        is_event_time=False,
+    ),
+    "a deleted row comes back behind an older one": logged(
+        upsert(ts=28), DeleteKeys(keys=(("a",),)), upsert(ts=13, v=2.0)
+    ),
+    "a payload class of a new table is passed over": logged(
+        upsert(d=DECIMALS[0]), upsert(ts=2, d=None), partition=(), fills=True
+    ),
+    "a restore that is refused drops the metadata table": based(
+        upsert(), upsert(), Savepoint(back=0), Restore(back=1), metadata_enable=True
+    ),
+    "a rollback of what is pending takes a commit": logged(upsert(), RollbackLate()),
+    "the columns of an archived moment are older ones": based(
+        upsert(),
+        AddColumn(rows=({**row("b"), ADDED.name: 1},)),
+        *(upsert(key) for key in "abcdefg"),
+        Archive(),
+        archive_automatic=True,
+        clean_automatic=False,
+        keep_min_commits=4,
+        keep_max_commits=5,
+    ),
+    "a merge takes nulls of partition columns for different": logged(
+        upsert(p=None),
+        Merge(
+            rows=(row(p=None, ts=2),),
+            equated=("p",),
+            clauses=(Clause(kind="update", set=(("v", 3.0),), where=Where("ts", ">=", 0)),),
+        ),
+        partition=("p", "q"),
+        has_null_partitions=True,
+    ),
+    "a key is not spelled as it is stored": logged(
+        Insert(rows=(row(),)), DeleteKeys(keys=(("a",),)), partition=("p", "q")
+    ),
+    "a condition beside computed values is passed over": based(
+        Upsert(rows=(row("a"), row("b", v=2.0))),
+        SqlUpdate(set=(("v", 5.0),), where=Where("v", "=", 2.0), is_computed=True),
+    ),
+    "rows are inserted by place where names are given": based(SqlInsert(rows=(row(),))),
+}
