@@ -26,6 +26,8 @@ UNCOMPILED = {
     "spark.sql.adaptive.enabled": "false",
 }
 """Settings for judging, where a few rows are read sooner than a plan is compiled; never for measuring."""
+_OPENS = "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED"
+"""Without it Apache Hudi 1.2.0 fails on Java 17 as it broadcasts a table for `hoodie.bloom.index.use.metadata`."""
 _SERVER = Path(__file__).with_name("server.py")
 
 
@@ -47,7 +49,7 @@ class Peer:
         self._home = tempfile.TemporaryDirectory(prefix="pyhudi-peer-")
         self._numbers = itertools.count()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SPARK"))}
-        environment |= {"PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment |= {"PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": _OPENS}
         self._log = (Path(self._home.name) / "stderr.log").open("w+", encoding="utf-8")
         self._child = subprocess.Popen(
             [
