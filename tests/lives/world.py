@@ -119,8 +119,9 @@ class World:
             if one.action is Action.COMMIT and self.setting.is_logged:
                 self.model.compact()
             self.model.complete(one.requested_time, one.completion_time or "", is_service=is_service)
-        if self.model.doubts and len(new) > 1:
-            self.model.moments[-2].is_unknown = True
+        if self.model.doubts:  # which of several commits settled them is not known
+            for moment in self.model.moments[-len(new) : -1] if len(new) > 1 else ():
+                moment.is_unknown = True
         self.expire()
 
     def expire(self, *, is_cleaned: bool = False) -> None:
