@@ -22,7 +22,7 @@ def installed(spark):
     pyhudi.spark.uninstall()
 
 
-@pytest.fixture(params=["cow", "mor"])
+@pytest.fixture(params=["mor", pytest.param("cow", marks=pytest.mark.all)])
 def trips(installed, tmp_path, request):
     """A table of a file for each of three days, whose keys and riders overlap."""
     name = f"indexed_{request.param}"
