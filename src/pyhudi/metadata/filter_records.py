@@ -63,7 +63,10 @@ def file_filters(rows: Sequence[FileFilter]) -> pa.Table:
 
 
 def deleted_filters(deleted: Mapping[str, Collection[str]]) -> pa.Table:
-    """Say that the filters of deleted base files are gone.   `deleted` are names by partition path, logs among them."""
+    """Return records which say that the filters of deleted base files are gone.
+
+    `deleted` are names by partition path, logs among them.
+    """
     gone = [(where, name) for where, names in deleted.items() for name in names if not is_log(name)]
     return file_filters([(where, name, "", "", b"", True) for where, name in gone])
 

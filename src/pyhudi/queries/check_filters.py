@@ -74,7 +74,7 @@ def _keys(files: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _wrong(storage: Storage, told: _Filters, path: str) -> str:
-    """Say what is wrong of the filter of one file; nothing, where it has each key.   Cost: the key column."""
+    """Yield what is wrong of the filter of one file; nothing, where it has each key.   Cost: the key column."""
     try:
         bloom = decode_bloom(told[path][1], told[path][0])
     except (CorruptData, Unsupported) as error:
