@@ -196,6 +196,23 @@ def test_a_write_that_was_pending_is_in_no_pinned_moment(version, kind):
         assert sorted(fares(table)) == [2.0, 9.0]
 
 
+def test_a_compaction_that_was_pending_takes_no_file_of_a_pinned_moment(version):
+    """At version 6 it is older than the moment once it is done, and a clean would go by that."""
+    table = TableBuilder().create(version=version, table_type="MERGE_ON_READ")
+    put(table, 1.0)
+    put(table, 2.0)
+    each = {"hoodie.compact.inline.max.delta.commits": 1}
+    table.compact(options=each, schedule=True)
+    put(table, 3.0)
+    with table.pin() as pinned:
+        table.compact(options=each)
+        put(table, 4.0)
+        table.compact(options=each)
+        table.clean(options={"hoodie.clean.commits.retained": 1})
+        assert fares(pinned) == [3.0]
+    assert pinned_points(table.state) == frozenset()
+
+
 def test_a_pinned_moment_outlives_the_archive(version):
     table = TableBuilder().create(version=version)
     done = [put(table, float(number)) for number in range(4)]

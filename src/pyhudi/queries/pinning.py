@@ -1,8 +1,9 @@
 """Pin a moment, so that the cleaner leaves its files in place. Start at `pinned_moment`."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyhudi.arguments import as_count
 from pyhudi.errors import InstantNotFound, SnapshotExpired
@@ -13,9 +14,9 @@ from pyhudi.queries.slices import slices_of_any_format
 from pyhudi.queries.snapshot import Moment, pin
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline
-from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.pins import put_pin, remove_pin
-from pyhudi.timeline.view import Timeline, is_committed, latest_write, without
+from pyhudi.timeline.view import Timeline, is_committed, latest_write, pending_instants, without
 from pyhudi.txn.locks import lock_for
 
 __all__ = ["PinnedMoment", "pinned_moment"]
@@ -32,6 +33,11 @@ class PinnedMoment:
     """Requested times of the commits that were active and visible."""
     unseen: frozenset[InstantTime]
     """Of those that were pending, or out of sight: they stay so, whenever they are completed."""
+    compacting: tuple[Instant, ...]
+    """The compactions among them, in whose slices there may be logs already."""
+    kept: frozenset[InstantTime]
+    """Points whose files serve the moment: its own, and where readers order commits by request, that before each
+    pending one, whose files a cleaner would take for those of the moment once it is completed."""
 
     @staticmethod
     def of(timeline: Timeline) -> "PinnedMoment | None":
@@ -44,6 +50,8 @@ class PinnedMoment:
             point=timeline.point(newest),
             seen=frozenset(timeline.completed),
             unseen=timeline.pending_times,
+            compacting=tuple(one for one in pending_instants(timeline) if one.action is Action.COMPACTION),
+            kept=frozenset({timeline.point(newest), *_before_pending(timeline)}),
         )
 
     def timeline(self, state: TableState) -> Timeline:
@@ -60,7 +68,8 @@ class PinnedMoment:
                 pinned=self.instant,
                 taken_back=min(gone, default=self.instant),
             )
-        return without(cut_at(now, self.point), self.unseen)
+        seen = without(cut_at(now, self.point), self.unseen)
+        return replace(seen, instants=tuple(dict.fromkeys((*seen.instants, *self.compacting))))
 
 
 @contextmanager
@@ -81,14 +90,28 @@ def pinned_moment(
         pinned = PinnedMoment.of(timeline)
         if pinned is None:
             raise InstantNotFound("nothing was committed yet, so there is nothing to pin", table=state.storage.url)
-        path = put_pin(state, pinned.point, seconds)
+        paths = [put_pin(state, point, seconds) for point in sorted(pinned.kept)]
         try:
             if moment is not None:
                 slices_of_any_format(file_index(state, timeline))
         except BaseException:
-            remove_pin(state, path)
+            _remove(state, paths)
             raise
     try:
         yield pinned
     finally:
+        _remove(state, paths)
+
+
+def _before_pending(timeline: Timeline) -> Iterator[InstantTime]:
+    if timeline.layout.has_completion_times:
+        return
+    done = sorted(timeline.completed)
+    for time in timeline.pending_times:
+        if earlier := bisect_left(done, time):
+            yield done[earlier - 1]
+
+
+def _remove(state: TableState, paths: Sequence[str]) -> None:
+    for path in paths:
         remove_pin(state, path)
