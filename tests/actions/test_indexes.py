@@ -239,3 +239,19 @@ def test_rows_without_a_value_do_not_hide_others():
     table.create_index("expression", "rider", expr="to_date")
     scan = table.scan(filter="to_date(rider) = date'2024-05-06'")
     assert scan.to_arrow()["id"].to_pylist() == ["a3"]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_indexes_come_back_with_the_metadata_table(version):
+    table = filled(version=version)
+    index_days(table)
+    table.create_index("record_index")
+    table.create_index("secondary", "rider", name="riders")
+    table.upsert(rows(3, "c3"), options={"hoodie.metadata.enable": False})
+    assert not pyhudi.open_table(table.path).state.config.metadata_partitions
+    table.upsert(rows(4, "d4"), options={"hoodie.metadata.enable": True})
+    again = pyhudi.open_table(table.path)
+    assert by_day(again, 1) == (["a1", "b1"], 2, 8)
+    wanted = {"expr_index_days", "secondary_index_riders", "record_index"}
+    assert wanted <= {*again.state.config.metadata_partitions}
+    assert again.check(all_keys=True).ok

@@ -15,8 +15,8 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
-from pyhudi.metadata.definitions import define_column_stats, define_record_index, drop_definitions
-from pyhudi.metadata.names import MetadataPartition, is_by_definition
+from pyhudi.metadata.definitions import define_column_stats, define_record_index, drop_definitions, read_indexes
+from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import stats_columns
 from pyhudi.metadata.partitions.kinds import asked_partitions, built_by_others, first_partitions, kinds_of, left_behind
@@ -116,7 +116,7 @@ def prepare_metadata_table(
     """Drop the metadata table, or what of it is not kept up; or build it, or what of it is asked for and missing.
 
     Returns the table as it is then. One of another layout is built anew, with what it had; `had` are indexes that are
-    built, too, as they are defined.
+    built, too, as they are defined. Where there is none, what is defined is built again.
 
     `known` are statistics that were read ahead.
 
@@ -137,11 +137,21 @@ def prepare_metadata_table(
         found = build(known_schema(state, timeline), settings=settings, partitions=missing)
         return rebuild_partitions(state, timeline, completion_time, found, settings)
     schema, settings = known_schema(state, timeline), keeping_partitions(state, settings)
-    wanted = (*first_partitions(state.config, settings), *filter(is_by_definition, had))
-    records = build(schema, settings=settings, partitions=wanted)
+    named = (*first_partitions(state.config, settings), *filter(is_by_definition, had), *_defined(state, timeline))
+    records = build(schema, settings=settings, partitions=tuple(dict.fromkeys(named)))
     state = _of_same_layout(state)
     define_statistics(state, map(_partition, records), schema, settings)
     return initialise(state, timeline, completion_time, records, settings)
+
+
+def _defined(state: TableState, timeline: Timeline) -> list[str]:
+    """Name the indexes that are defined, and what they need; those that are planned are left to who builds them."""
+    is_planned = any(one.action is Action.INDEXING for one in pending_instants(timeline))
+    if is_planned or not state.layout.has_index_definitions:
+        return []
+    found = [one for one in read_indexes(state) if is_by_definition(one)]
+    has_secondary = any(one.startswith(SECONDARY_PREFIX) for one in found)
+    return [*([MetadataPartition.RECORD_INDEX] if has_secondary else []), *found]
 
 
 def keeping_partitions(state: TableState, settings: Settings) -> Settings:
