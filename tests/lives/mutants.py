@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 from tests.lives.setting import Setting
 from tests.simulation.mutants.mutant import Change, always, found_at
 
@@ -89,6 +90,31 @@ def by_place(_: object) -> Callable[..., dict[str, int]]:
     return lambda statement, target, given, wanted: {name: number for number, name in enumerate(wanted)}
 
 
+def only_came(tell: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell an index what came to a file group, and not what went."""
+    return lambda *given, **more: (told for told in tell(*given, **more) if not told.column(1).null_count)
+
+
+def unchanged(_: object) -> Callable[..., tuple[pa.Array, pa.Array]]:
+    """Find that no key came and none went."""
+    return lambda *_: (pa.array([], pa.string()), pa.array([], pa.string()))
+
+
+def without_logs(entries: Callable[..., Any]) -> Callable[..., Any]:
+    """Read the rows of base files where those of whole slices are meant."""
+    return lambda one, *given: entries(one and replace(one, logs=()), *given)
+
+
+def but_the_first(values: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave out the first of the values that an index is told."""
+    return lambda *given: values(*given).slice(1)
+
+
+def is_indexed(setting: Setting) -> bool:
+    """Return whether indexes are made and dropped."""
+    return setting.is_indexed
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a key is found where a log deletes it",
@@ -142,4 +168,29 @@ MUTANTS: tuple[Mutant, ...] = (
         (("pyhudi.statements.row_changes._selected", unconditioned),),
     ),
     Mutant("rows are inserted by place where names are given", (("pyhudi.statements.inserts._places", by_place),)),
+    Mutant(
+        "the record index keeps keys that were deleted",
+        (("pyhudi.metadata.partitions.record_index._tell", only_came),),
+        is_indexed,
+    ),
+    Mutant(
+        "the record index passes over what logs delete",
+        (("pyhudi.metadata.changed_keys._by_logs", unchanged),),
+        lambda setting: setting.is_indexed and setting.is_logged,
+    ),
+    Mutant(
+        "a secondary index keeps the values that were changed",
+        (("pyhudi.metadata.partitions.secondary_index._tell", only_came),),
+        is_indexed,
+    ),
+    Mutant(
+        "a secondary index has the values of base files alone",
+        (("pyhudi.metadata.partitions.secondary_index._entries", without_logs),),
+        lambda setting: setting.is_indexed and setting.is_logged,
+    ),
+    Mutant(
+        "a bloom filter of an expression lacks a value",
+        (("pyhudi.metadata.partitions.expression_blooms.values_of", but_the_first),),
+        is_indexed,
+    ),
 )

@@ -10,6 +10,7 @@ from tests.lives.life import Life
 from tests.lives.rows import ADDED, DECIMALS, Row, Where
 from tests.lives.setting import Setting
 from tests.lives.verbs import Clause, Step
+from tests.lives.verbs.indexing import CreateIndex
 from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
 from tests.lives.verbs.rewriting import Merge
 from tests.lives.verbs.services import Archive
@@ -37,6 +38,13 @@ def based(*steps: Step, **writes: object) -> Life:
     """Return a life of a copy-on-write table."""
     options = tuple((f"hoodie.{name.replace('_', '.')}", value) for name, value in writes.items())
     return Life(0, Setting(table_type="cow", version=9, writes=options), steps)
+
+
+def indexed(*steps: Step, index: CreateIndex, table_type: str = "cow") -> Life:
+    """Return a life of a table that has a record index, and another one, before its steps."""
+    writes = (("hoodie.index.type", "GLOBAL_SIMPLE"), ("hoodie.metadata.enable", True))
+    kept = Setting(table_type=table_type, version=9, index="GLOBAL_SIMPLE", is_indexed=True, writes=writes)
+    return Life(0, kept, (upsert("z"), CreateIndex(), *([] if index == CreateIndex() else [index]), *steps))
 
 
 STORED: Final[Mapping[str, Life]] = {
@@ -86,4 +94,18 @@ STORED: Final[Mapping[str, Life]] = {
         SqlUpdate(set=(("v", 5.0),), where=Where("v", "=", 2.0), is_computed=True),
     ),
     "rows are inserted by place where names are given": based(SqlInsert(rows=(row(),))),
+    "the record index keeps keys that were deleted": indexed(upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex()),
+    "the record index passes over what logs delete": indexed(
+        upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex(), table_type="mor"
+    ),
+    "a secondary index keeps the values that were changed": indexed(
+        upsert(), upsert(ts=2, s="w"), index=CreateIndex("secondary", "s")
+    ),
+    "a secondary index has the values of base files alone": indexed(
+        upsert(), upsert(ts=2, s="w"), index=CreateIndex("secondary", "s"), table_type="mor"
+    ),
+    "a bloom filter of an expression lacks a value": indexed(
+        Upsert(rows=(row(), row("b", s="w"))),
+        index=CreateIndex("expression", "lower(s)", "bloom_filters"),
+    ),
 }
