@@ -91,7 +91,7 @@ def by_place(_: object) -> Callable[..., dict[str, int]]:
 
 
 def only_came(tell: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell an index what came to a file group, and not what went."""
+    """Leave out of what an index is told what went from a file group."""
     return lambda *given, **more: (told for told in tell(*given, **more) if not told.column(1).null_count)
 
 

@@ -145,7 +145,7 @@ def prepare_metadata_table(
 
 
 def _defined(state: TableState, timeline: Timeline) -> list[str]:
-    """Name the indexes that are defined, and what they need; those that are planned are left to who builds them."""
+    """Name the indexes that are defined, and what they need; those that are planned stay with their builder."""
     is_planned = any(one.action is Action.INDEXING for one in pending_instants(timeline))
     if is_planned or not state.layout.has_index_definitions:
         return []
