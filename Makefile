@@ -41,7 +41,7 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
-test: .venv/.ready ## The everyday tests, each promise among them: five minutes on two cores, with Java for those on Spark
+test: .venv/.ready ## The everyday tests, each promise among them: some six minutes on two cores, with Java for those on Spark
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=everyday $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 test-all: .venv/.ready ## All tests that need no other program but Java: those of make test at length, on versions 6 and 8, on an S3 emulator
