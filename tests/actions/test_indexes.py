@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.metadata.definitions import DEFINITIONS_PATH
 from pyhudi.timeline.active import load_timeline, read_service_metadata
 from pyhudi.timeline.instant import Action
@@ -255,3 +255,17 @@ def test_indexes_come_back_with_the_metadata_table(version):
     wanted = {"expr_index_days", "secondary_index_riders", "record_index"}
     assert wanted <= {*again.state.config.metadata_partitions}
     assert again.check(all_keys=True).ok
+
+
+def test_indexes_that_cannot_come_back_are_refused_with_the_way_out():
+    table = filled()
+    table.create_index("record_index")
+    table.create_index("secondary", "rider", name="riders")
+    elsewhere = [{**rows(3, "a0")[0], "city": "b"}]
+    table.insert(elsewhere, options={"hoodie.metadata.enable": False})
+    with pytest.raises(DuplicateKeys, match="drop_index"):
+        table.insert(rows(4, "d4"), options={"hoodie.metadata.enable": True})
+    for name in ("riders", "record_index"):
+        pyhudi.open_table(table.path).drop_index(name)
+    table.insert(rows(4, "d4"), options={"hoodie.metadata.enable": True})
+    assert pyhudi.open_table(table.path).check(all_keys=True).ok

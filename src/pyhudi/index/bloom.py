@@ -188,6 +188,6 @@ def _key_ranges(files: FileIndex, bases: Sequence[BaseFile]) -> dict[str, tuple[
     said = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
     least, greatest = (stats.column(name).combine_chunks() for name in ("minValue", "maxValue"))
     low, high = decode_bounds(least, greatest, said, pa.string())
-    is_told, names = pc.is_valid(low), stats.column("fileName").combine_chunks()
+    is_told, names = pc.and_(low.is_valid(), high.is_valid()), stats.column("fileName").combine_chunks()
     columns = (one.filter(is_told).to_pylist() for one in (names, low, high))
     return {name: (first, last) for name, first, last in zip(*columns, strict=True)}

@@ -192,7 +192,7 @@ def two_rows(key: str, count: int) -> DuplicateKeys:
     """Return the error of keys that have several rows where an index has one place for each."""
     return DuplicateKeys(
         "rows of one key would be in two file groups, and the record index has one place for a key: upsert such rows"
-        " with a global index, or drop the duplicates first",
+        " with a global index, drop the duplicates first, or the index: table.drop_index(name)",
         key=key,
         keys=count,
     )
