@@ -5,7 +5,7 @@ from tests.building import TableBuilder, trip, trips
 
 from pyhudi.commit.begin import begin_write
 from pyhudi.commit.call import WriteCall
-from pyhudi.commit.sinks import appends_of, slice_spec, stored_task
+from pyhudi.commit.sinks import appends_of, stored_slices, stored_task
 from pyhudi.commit.write_plan import Appends
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.writer import Sink
@@ -51,7 +51,7 @@ def test_stored_rows_are_changed_where_the_table_has_its_changes(table_type, sin
         assert task.base_instant == one.base_instant
         compacted = replace(write, closed={one.group: write.time})
         assert stored_task(compacted, one, 3).base_instant == write.time
-        assert "_hoodie_record_key" in slice_spec(write).columns
+        assert "_hoodie_record_key" in stored_slices(write).columns
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET", "GLOBAL_SIMPLE"])

@@ -57,7 +57,7 @@ def rows_of(block):
 
 
 def keys_of(storage, statuses, spec):
-    wanted = ReadSpec(schema=spec.layout.file_schema, key_spec=spec.layout.key_spec, merge=spec.merge)
+    wanted = ReadSpec(schema=spec.layout.file_schema, layout=spec.layout, merge=spec.merge)
     found = [read_changes(block, wanted).keys.to_pylist() for one in statuses for block in blocks_of(storage, one)]
     return sorted(key for keys in found for key in keys)
 

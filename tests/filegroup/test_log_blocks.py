@@ -27,7 +27,7 @@ BASE = BaseFile(
 ON_BASE = replace(TASK, base=BASE)
 SPEC = ReadSpec(
     schema=LAYOUT.file_schema,
-    key_spec=LAYOUT.key_spec,
+    layout=LAYOUT,
     merge=MergeSpec(ordering=("ts",), is_event_time=True),
     base_instant=FIRST,
 )

@@ -10,6 +10,7 @@ import pytest
 
 from pyhudi.errors import CorruptData, InternalError, SchemaMismatch, Unsupported
 from pyhudi.filegroup.log_records import ReadSpec, read_changes, read_parts
+from pyhudi.filegroup.rows import RowLayout
 from pyhudi.formats.avro_rows import encode_rows
 from pyhudi.formats.bitmap import encode_positions
 from pyhudi.formats.hfile import write_hfile
@@ -38,7 +39,9 @@ OWN = pa.schema(
 )
 SCHEMA = with_meta_fields(OWN)
 KEYS = KeySpec(generator=KeyGenerator.NON_PARTITION, record_key=("id",))
-SPEC = ReadSpec(schema=SCHEMA, key_spec=KEYS, merge=MergeSpec(ordering=("ts",), is_event_time=True))
+LAYOUT = RowLayout(schema=OWN, key_spec=KEYS)
+VIRTUAL = replace(LAYOUT, has_meta_values=False)
+SPEC = ReadSpec(schema=SCHEMA, layout=LAYOUT, merge=MergeSpec(ordering=("ts",), is_event_time=True))
 ROWS = pa.table(
     {
         "_hoodie_commit_time": ["1", "1"],
@@ -195,20 +198,20 @@ def test_keys_of_an_hfile_are_put_back_where_they_are_blank():
 def test_virtual_keys_are_computed(kind):
     nulls = pa.nulls(2, pa.string())
     rows = pa.table([nulls] * 5 + [ROWS.column(name) for name in OWN.names], SCHEMA)
-    spec = replace(SPEC, schema=pa.schema([SCHEMA.field("ts")]), has_meta_values=False)
+    spec = replace(SPEC, schema=pa.schema([SCHEMA.field("ts")]), layout=VIRTUAL)
     assert read_changes(rows_block(rows, kind, [b"a", b"b"]), spec).keys.to_pylist() == ["b", "a"]
 
 
 def test_the_virtual_key_of_an_hfile_is_put_back():
     nulls = pa.nulls(1, pa.string())
     rows = pa.table([nulls] * 5 + [pa.array([""]), *(ROWS.column(name).slice(0, 1) for name in OWN.names[1:])], SCHEMA)
-    changes = read_changes(rows_block(rows, BlockKind.HFILE, [b"k"]), replace(SPEC, has_meta_values=False))
+    changes = read_changes(rows_block(rows, BlockKind.HFILE, [b"k"]), replace(SPEC, layout=VIRTUAL))
     assert changes.keys.to_pylist() == changes.rows["id"].to_pylist() == ["k"]
 
 
 def test_virtual_keys_are_those_of_today_s_types():
     rows = ROWS.set_column(5, "id", pa.array([1.5, 2.5], pa.float32()))
-    spec = replace(SPEC, schema=pa.schema([("id", pa.float64()), ("ts", pa.int64())]), has_meta_values=False)
+    spec = replace(SPEC, schema=pa.schema([("id", pa.float64()), ("ts", pa.int64())]), layout=VIRTUAL)
     assert read_changes(rows_block(rows), spec).keys.to_pylist() == ["1.5", "2.5"]
 
 

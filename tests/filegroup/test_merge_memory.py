@@ -34,7 +34,7 @@ def history():
 
 
 def blocks_of(history):
-    spec = ReadSpec(schema=LAYOUT.file_schema, key_spec=LAYOUT.key_spec, merge=history.merge)
+    spec = ReadSpec(schema=LAYOUT.file_schema, layout=LAYOUT, merge=history.merge)
     return blocks_to_merge(history.storage, history.logs, EVERYTHING.counts, EVERYTHING.committed_bytes), spec
 
 
@@ -84,7 +84,7 @@ def test_of_keys_that_are_not_asked_for_nothing_is_written(history):
 
 
 def test_without_blocks_there_are_no_changes():
-    spec = ReadSpec(schema=LAYOUT.file_schema, key_spec=LAYOUT.key_spec, merge=MergeSpec())
+    spec = ReadSpec(schema=LAYOUT.file_schema, layout=LAYOUT, merge=MergeSpec())
     assert changes_in_memory([], spec, MergeMemory(max_bytes=1)) == []
 
 

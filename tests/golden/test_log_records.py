@@ -47,7 +47,9 @@ def log_blocks(path: Path) -> Iterator[LogBlock]:
 def read_spec(path: Path, schema: pa.Schema) -> ReadSpec:
     config = TableConfig.of(parse_properties((path / ".hoodie" / "hoodie.properties").read_bytes()))
     merge = MergeSpec(ordering=config.ordering_fields, is_event_time=bool(config.ordering_fields))
-    return ReadSpec(schema=schema, key_spec=key_spec(config), merge=merge, has_meta_values=config.populates_meta_fields)
+    own = without_meta_fields(schema)
+    layout = RowLayout(schema=own, key_spec=key_spec(config), has_meta_values=config.populates_meta_fields)
+    return ReadSpec(schema=schema, layout=layout, merge=merge)
 
 
 def one_batch(rows: pa.Table) -> pa.RecordBatch:
@@ -136,9 +138,7 @@ def test_what_was_read_is_written_to_the_same_blocks(unpacked, golden):
 
 def as_written(block: LogBlock, spec: ReadSpec, base: str | None) -> tuple[WriteSpec, FileTask]:
     """Return the write that a block comes from."""
-    rows = RowLayout(
-        schema=without_meta_fields(spec.schema), key_spec=spec.key_spec, has_meta_values=spec.has_meta_values
-    )
+    rows = replace(spec.layout, schema=without_meta_fields(spec.schema))
     logs = log_spec(Settings.of({"hoodie.logfile.data.block.format": "avro"}), LAYOUTS[9], rows, "t")
     group = {"partition": PartitionPath(partition_of(block)), "file_id": FileId("f"), "write_token": "0-0-0"}
     file = BaseFile(**group, instant=InstantTime(base), extension=".parquet", size_bytes=0) if base else None

@@ -19,7 +19,7 @@ from pyhudi.commit.few_rows import bring_few_rows
 from pyhudi.commit.finish import finish
 from pyhudi.commit.planned import PlannedWrite, planned
 from pyhudi.commit.restart import restarting
-from pyhudi.commit.sinks import slice_spec, stored_task
+from pyhudi.commit.sinks import stored_slices, stored_task
 from pyhudi.commit.tag import key_search, tag
 from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, run_work, start_write
 from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
@@ -263,7 +263,7 @@ def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWor
     plan = plan_for(write, tagged, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
     task = partial(merge_buckets, storage=write.call.state.storage, spec=_spec(write), clauses=merge.clauses)
     recheck = recheck_of(looking, tagged)
-    rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck, reads=slice_spec(write))
+    rows = RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck, reads=stored_slices(write))
     work = WriteWork(rows=rows, find_keys=key_search(looking, tagged))
     reads = ReadSet(groups=work.groups, covers=_everything if merge.clauses.has_by_source else None)
     return replace(work, read_set=reads if write.call.is_serializable else None)
@@ -313,7 +313,7 @@ def _unreached(
     )
     storage = write.call.state.storage
     task = partial(merge_bucket, storage=storage, spec=_spec(write), rows=None, clauses=clauses)
-    return FilesWork(files=files, task=task, reads=slice_spec(write))
+    return FilesWork(files=files, task=task, reads=stored_slices(write))
 
 
 def _partition_columns(config: TableConfig) -> tuple[str, ...]:

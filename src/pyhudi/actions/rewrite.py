@@ -17,7 +17,7 @@ from pyhudi.commit.few_rows import with_few_files_here
 from pyhudi.commit.finish import finish
 from pyhudi.commit.planned import PlannedWrite, planned
 from pyhudi.commit.restart import restarting
-from pyhudi.commit.sinks import slice_spec, stored_task
+from pyhudi.commit.sinks import stored_slices, stored_task
 from pyhudi.commit.work import FilesWork, WriteWork, run_work, start_write
 from pyhudi.errors import ExpressionError, InvalidInput
 from pyhudi.filegroup.model import FileSlice, PartitionPath
@@ -82,7 +82,7 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         given = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
         tasks = tuple(stored_task(write, one, number) for number, one in enumerate(slices))
         reads = ReadSet(covers=partial(_covers, write, change)) if call.is_serializable else None
-        work = WriteWork(files=FilesWork(files=tasks, task=given, reads=slice_spec(write)), read_set=reads)
+        work = WriteWork(files=FilesWork(files=tasks, task=given, reads=stored_slices(write)), read_set=reads)
         if call.is_dry_run:
             return _planned(write, work, change)
         start_write(write, work)
@@ -92,7 +92,7 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
 def _planned(write: WriteContext, work: WriteWork, change: _Change) -> PlannedWrite:
     """Count the rows that the condition is true of; files without one are not rewritten."""
     assert work.files is not None, "stored files are rewritten"
-    count = partial(_matches_in_file, storage=write.call.state.storage, reads=slice_spec(write), change=change)
+    count = partial(_matches_in_file, storage=write.call.state.storage, reads=stored_slices(write), change=change)
     counts = write.call.engine.run(count, work.files.files)
     hit = tuple(task for task, rows in zip(work.files.files, counts, strict=True) if rows)
     work = replace(work, files=replace(work.files, files=hit))

@@ -21,7 +21,7 @@ from pyhudi.commit.few_rows import bring_few_rows
 from pyhudi.commit.finish import finish
 from pyhudi.commit.planned import PlannedWrite, planned, stored_keys_count
 from pyhudi.commit.restart import restarting
-from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.tag import TaggedRows, key_search, read_set_of, tag, untagged
 from pyhudi.commit.work import RowsWork, WriteWork, run_work, start_write
@@ -190,7 +190,7 @@ def _rows_work(write: WriteContext, tagged: TaggedRows, plan: WritePlan, kind: R
     task = partial(write_buckets, storage=call.state.storage, spec=spec, kind=kind)
     is_insert = kind in {RowsKind.INSERT, RowsKind.INSERT_ONE}
     recheck = Recheck.SAME_KEYS if is_insert else recheck_of(write, tagged)
-    reads = slice_spec(write) if kind is RowsKind.DELETE else None
+    reads = stored_slices(write) if kind is RowsKind.DELETE else None
     return RowsWork(tagged=tagged, plan=plan, task=task, recheck=recheck, reads=reads)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.commit.begin import WriteContext
-from pyhudi.commit.sinks import slice_spec
+from pyhudi.commit.sinks import stored_slices
 from pyhudi.commit.tag import looks_everywhere, search
 from pyhudi.commit.work import RowsWork, WriteWork, group_of
 from pyhudi.commit.write_plan import task_of
@@ -48,7 +48,7 @@ def work_again(write: WriteContext, work: WriteWork, superseded: Superseded) -> 
     routed_count = 0 if work.rows is None else len(work.rows.plan.files)
     routed = {one.number: one for one in files if one.number < routed_count}
     in_place = tuple(one for one in files if one.number >= routed_count)
-    reads = slice_spec(write)
+    reads = stored_slices(write)
     return WriteWork(
         rows=None if work.rows is None or not routed else _with_files(work.rows, routed, reads),
         files=None if work.files is None or not in_place else replace(work.files, files=in_place, reads=reads),

@@ -5,15 +5,14 @@ Start at `appends_of`.
 
 from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.write_plan import Appends, task_of
-from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, Sink
-from pyhudi.queries.committed_files import visible_instants
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.state.config import TableType
 from pyhudi.timeline.metadata import WriteOperation
 
-__all__ = ["appends_of", "slice_spec", "stored_task"]
+__all__ = ["appends_of", "stored_slices", "stored_task"]
 
 
 def appends_of(write: WriteContext) -> Appends:
@@ -38,13 +37,6 @@ def stored_task(write: WriteContext, one: FileSlice, number: int) -> FileTask:
     return task_of(one, number, sink, write.closed)
 
 
-def slice_spec(write: WriteContext) -> SliceSpec:
+def stored_slices(write: WriteContext) -> SliceSpec:
     """Return how a write reads the rows of file slices: all columns as they are stored."""
-    spec = write.call.spec(write.time, write.schema)
-    return SliceSpec(
-        layout=spec.layout,
-        merge=spec.merge,
-        instants=visible_instants(write.call.state, write.snapshot, write.call.settings),
-        columns=tuple(spec.layout.file_schema.names),
-        memory=MergeMemory.of(write.call.settings),
-    )
+    return slice_spec(write.call.state, write.schema, write.snapshot, write.call.settings).whole

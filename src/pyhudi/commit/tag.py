@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.commit.begin import WriteContext
-from pyhudi.commit.sinks import appends_of, slice_spec
+from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
 from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
@@ -165,7 +165,7 @@ def search(
         spec=write.keys,
         index=index,
         columns=columns,
-        merging=KeysInLogs(spec=slice_spec(write), has_all=has_all, finds_hidden=finds_hidden),
+        merging=KeysInLogs(spec=stored_slices(write), has_all=has_all, finds_hidden=finds_hidden),
         numbers_rows=numbers_rows,
     )
 

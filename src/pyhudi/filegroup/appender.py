@@ -27,8 +27,6 @@ from pyhudi.filegroup.rows import base_file_rows
 from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
 from pyhudi.formats.log import BlockKind, encode_blocks, read_blocks
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.merge import MergeSpec
-from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
 from pyhudi.timeline.instant import InstantTime
 
@@ -103,7 +101,7 @@ def _read_back(storage: Storage, spec: WriteSpec, file: LogFile) -> tuple[_Writt
     size = storage.head(file.path).size_bytes
     rows: list[pa.ChunkedArray] = []
     deletes: list[pa.ChunkedArray] = []
-    keys_of = _keys_only(spec)
+    keys_of = ReadSpec.of_keys(spec.layout)
     with naming_file(file.path):
         for block in read_blocks(partial(storage.get_range, file.path), size):
             if block.instant != spec.instant:
@@ -116,17 +114,6 @@ def _read_back(storage: Storage, spec: WriteSpec, file: LogFile) -> tuple[_Writt
 
 def _one(found: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     return pa.chunked_array([chunk for keys in found for chunk in keys.chunks], pa.string())
-
-
-def _keys_only(spec: WriteSpec) -> ReadSpec:
-    layout = spec.layout
-    names = {RECORD_KEY} if layout.has_meta_values else {*layout.key_spec.record_key}
-    return ReadSpec(
-        schema=pa.schema([field for field in layout.file_schema if field.name in names]),
-        key_spec=layout.key_spec,
-        merge=MergeSpec(),
-        has_meta_values=layout.has_meta_values,
-    )
 
 
 def _log_file(spec: WriteSpec, task: FileTask, number: int) -> LogFile:

@@ -77,9 +77,8 @@ def _logged(one: FileSlice, storage: Storage, spec: SliceSpec) -> Iterator[RowCh
     schema = spec.layout.file_schema
     wanted = ReadSpec(
         schema=pa.schema([schema.field(name) for name in spec.merge.ordering]),
-        key_spec=spec.layout.key_spec,
+        layout=spec.layout,
         merge=spec.merge,
-        has_meta_values=spec.layout.has_meta_values,
     )
     for block in blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes):
         yield read_changes(block, wanted)

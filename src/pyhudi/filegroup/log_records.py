@@ -6,7 +6,7 @@ Only the columns that a read needs leave their block. Start at `read_changes`.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, InternalError, Unsupported
 from pyhudi.filegroup.log_ordering import lacks_ordering, ordering_columns
+from pyhudi.filegroup.rows import RowLayout
 from pyhudi.formats.avro_rows import decode_batches, decode_rows
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_rows
 from pyhudi.formats.parquet import iter_batches, read_footer
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.keys import KeyGenerator, KeySpec, record_keys
+from pyhudi.kernels.keys import KeyGenerator, record_keys
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
 from pyhudi.schema.evolution import project
 from pyhudi.schema.meta_fields import RECORD_KEY
@@ -68,12 +69,16 @@ class ReadSpec:
 
     Virtual keys are computed from these columns where they are among them, else as they were written.
     """
-    key_spec: KeySpec
+    layout: RowLayout
     merge: MergeSpec
-    has_meta_values: bool = True
-    """False: virtual keys, computed from columns."""
     base_instant: InstantTime | None = None
     """The slice's base file, whose rows positions count; None: positions are not wanted."""
+
+    @classmethod
+    def of_keys(cls, layout: RowLayout) -> Self:
+        """Return what a read of keys alone wants."""
+        schema = pa.schema([field for field in layout.file_schema if field.name in layout.key_columns])
+        return cls(schema=schema, layout=layout, merge=MergeSpec())
 
     @property
     def ordering(self) -> list[pa.Field]:
@@ -86,18 +91,11 @@ class ReadSpec:
             raise InternalError("log blocks are read without their ordering columns", ordering=self.merge.ordering)
         return found
 
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        """Return the columns that have a row's key, or make it."""
-        if self.has_meta_values:
-            return (RECORD_KEY,)
-        return tuple(dict.fromkeys(name.partition(".")[0] for name in self.key_spec.record_key))
-
     def sources(self, written: Sequence[str]) -> list[str]:
         """Return which of a block's columns are decoded."""
-        if not self.has_meta_values and self.key_spec.generator is KeyGenerator.USER_PROVIDED:
+        if not self.layout.has_meta_values and self.layout.key_spec.generator is KeyGenerator.USER_PROVIDED:
             return list(written)
-        wanted = {*self.schema.names, *self.key_columns, *DELETE_COLUMNS, self.merge.delete_field}
+        wanted = {*self.schema.names, *self.layout.key_columns, *DELETE_COLUMNS, self.merge.delete_field}
         return [name for name in written if name in wanted]
 
 
@@ -269,7 +267,7 @@ def _hfile_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> tuple[
 def _hfile_batch(entries: pa.RecordBatch, schema: str, names: Sequence[str], spec: ReadSpec) -> pa.RecordBatch:
     """Read the values of an HFile, whose keys are not in them: their field is blank."""
     rows = decode_rows(entries.column("value"), schema, columns=names)
-    field = RECORD_KEY if spec.has_meta_values else ",".join(spec.key_spec.record_key)
+    field = RECORD_KEY if spec.layout.has_meta_values else ",".join(spec.layout.key_spec.record_key)
     at = rows.schema.get_field_index(field)
     if at < 0 or rows.schema.field(at).type != pa.string():
         return rows
@@ -290,7 +288,7 @@ def _as_wanted(stored: pa.Table, schema: pa.Schema, columns: Sequence[str] | Non
 
 
 def _keys(stored: pa.Table, rows: pa.Table, spec: ReadSpec, block: LogBlock) -> pa.ChunkedArray:
-    if spec.has_meta_values:
+    if spec.layout.has_meta_values:
         if RECORD_KEY not in stored.column_names:
             raise CorruptData("rows of a log have no record keys", position=block.position)
         return _required(stored.column(RECORD_KEY), block)
@@ -298,7 +296,7 @@ def _keys(stored: pa.Table, rows: pa.Table, spec: ReadSpec, block: LogBlock) -> 
         at = stored.schema.get_field_index(name)
         stored = stored if at < 0 else stored.set_column(at, name, rows.column(name))
     without_meta = [name for name in stored.column_names if name != RECORD_KEY]
-    return record_keys(spec.key_spec, stored.select(without_meta))
+    return record_keys(spec.layout.key_spec, stored.select(without_meta))
 
 
 def _positions(block: LogBlock, count: int, spec: ReadSpec) -> Positions | None:

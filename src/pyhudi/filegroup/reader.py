@@ -9,9 +9,9 @@ Spec: Reader Expectations 3-5; format/files 1.8, 3, 6.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,8 @@ class SliceSpec:
     layout: RowLayout
     merge: MergeSpec
     instants: VisibleInstants
-    columns: tuple[str, ...]
-    """Of `layout.file_schema`."""
+    columns: tuple[str, ...] = ()
+    """Of `layout.file_schema`; none for a read of keys."""
     predicate: Expression | None = None
     """Over columns of `layout.file_schema`."""
     window: frozenset[str] | None = None
@@ -66,6 +66,11 @@ class SliceSpec:
     """Rows that logs replace stay where they are in the base file; else they may come behind it, which is cheaper."""
     keeps_codes: bool = False
     """Text with few values may come as the dictionaries that the base file has, for a writer that keeps them."""
+
+    @property
+    def whole(self) -> Self:
+        """Return the same with all columns, as they are stored."""
+        return replace(self, columns=tuple(self.layout.file_schema.names))
 
     @property
     def appends_changes(self) -> bool:
@@ -93,12 +98,10 @@ class SliceSpec:
         """Return columns of base files by name."""
         return pa.schema([one for one in self.layout.file_schema if one.name in names])
 
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        """Return the columns that have a stored row's key, or make it."""
-        if self.layout.has_meta_values:
-            return (RECORD_KEY,)
-        return tuple(dict.fromkeys(name.partition(".")[0] for name in self.layout.key_spec.record_key))
+    def of_logs(self, one: FileSlice) -> ReadSpec:
+        """Return what a merge wants of the logs of a file slice."""
+        base_instant = None if one.base is None else one.base.instant
+        return ReadSpec(schema=self.merged, layout=self.layout, merge=self.merge, base_instant=base_instant)
 
     @property
     def base_filter(self) -> Expression | None:
@@ -140,7 +143,7 @@ def read_slice(
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
     blocks = blocks_to_merge(storage, task.logs, spec.counts, spec.instants.committed_bytes)
-    wanted, is_asked = _read_spec(task, spec), None
+    wanted, is_asked = spec.of_logs(task), None
     if spec.key_filter is not None:
         is_asked = partial(_is_asked, spec.key_filter)
     changes = changes_in_memory(blocks, wanted, spec.memory, is_asked, records=spec.instants.records)
@@ -153,16 +156,6 @@ def read_slice(
         for share in range(spilled.count):
             pa.default_memory_pool().release_unused()  # what Arrow keeps counts, too
             yield from _merged_share(spilled.share(share), () if stored is None else stored.gathered(share), spec)
-
-
-def _read_spec(task: FileSlice, spec: SliceSpec) -> ReadSpec:
-    return ReadSpec(
-        schema=spec.merged,
-        key_spec=spec.layout.key_spec,
-        merge=spec.merge,
-        has_meta_values=spec.layout.has_meta_values,
-        base_instant=None if task.base is None else task.base.instant,
-    )
 
 
 def _is_asked(key_filter: Expression, keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
@@ -213,7 +206,7 @@ def _spilled_base(file: SpillFile, base: BaseFile, storage: Storage, spec: Slice
 
     Cost: a part of the rows in memory.
     """
-    read = spec.stored({*spec.merged.names, *spec.key_columns})
+    read = spec.stored({*spec.merged.names, *spec.layout.key_columns})
     rows, part_bytes = SpilledRows(file, read, count), spec.memory.part_bytes
     with naming_file(base.path), _unmapped(storage, base) as source:
         footer = read_footer(source)
@@ -288,7 +281,7 @@ class _Base:
     def merged(self, meetings: _Meetings) -> Iterator[pa.RecordBatch]:
         """Yield the merged rows, and note the changes that they met."""
         merged = self.spec.merged
-        read = self.spec.stored({*merged.names, *(self.spec.key_columns if self._meets_by_key else ())})
+        read = self.spec.stored({*merged.names, *(self.spec.layout.key_columns if self._meets_by_key else ())})
         parts = self._parts(read)
         numbers, at = rows_of_parts(self.footer, parts), 0
         texts: dict[str | bytes, pa.Array] = {}
@@ -351,7 +344,7 @@ class _Base:
 
 def _keys_of(batch: pa.RecordBatch, spec: SliceSpec) -> pa.Array:
     """Return the keys of rows of a base file."""
-    columns = decoded(batch.select(list(spec.key_columns)))
+    columns = decoded(batch.select(list(spec.layout.key_columns)))
     if spec.layout.has_meta_values:
         return columns.column(0)
     return record_keys(spec.layout.key_spec, pa.Table.from_batches([columns])).combine_chunks()

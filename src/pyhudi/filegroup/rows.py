@@ -56,6 +56,13 @@ class RowLayout:
         """Return the columns of a base file."""
         return with_meta_fields(pa.schema([field for field in self.schema if field.name not in self.dropped]))
 
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Return the columns that have a stored row's key, or make it."""
+        if self.has_meta_values:
+            return (RECORD_KEY,)
+        return tuple(dict.fromkeys(name.partition(".")[0] for name in self.key_spec.record_key))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBatches:

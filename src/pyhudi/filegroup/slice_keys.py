@@ -36,7 +36,7 @@ def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: Slice
 
 def rows_with_keys(one: FileSlice, *, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
     """Read KEY and the `stored` columns of a slice's rows.   Cost: these columns and those that decide a merge."""
-    wanted = _in_file((*spec.key_columns, *stored.names), spec)
+    wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
     batches = list(read_slice(one, storage=storage, spec=replace(spec, columns=wanted)))
     rows = pa.Table.from_batches(batches, pa.schema([spec.layout.file_schema.field(name) for name in wanted]))
     values = project(rows, stored)

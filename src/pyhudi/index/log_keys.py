@@ -3,7 +3,6 @@
 Runs in tasks. Start at `are_in_logs`.
 """
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
@@ -11,7 +10,6 @@ from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.index.lookup import WantedKeys
-from pyhudi.kernels.merge import MergeSpec
 from pyhudi.storage.api import Storage
 
 __all__ = ["are_in_logs"]
@@ -23,7 +21,7 @@ def are_in_logs(one: FileSlice, *, keys: WantedKeys, storage: Storage, spec: Sli
     Cost: the keys of the newest blocks, as long as each of them has half of those that are left.
     """
     left = keys.in_partition(one.group.partition)
-    reads = _keys_only(spec)
+    reads = ReadSpec.of_keys(spec.layout)
     for block in reversed(blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes)):
         found = pc.is_in(left, value_set=read_changes(block, reads).keys)
         fewer = left.filter(pc.invert(found))
@@ -33,13 +31,3 @@ def are_in_logs(one: FileSlice, *, keys: WantedKeys, storage: Storage, spec: Sli
             break
         left = fewer
     return False
-
-
-def _keys_only(spec: SliceSpec) -> ReadSpec:
-    layout = spec.layout
-    return ReadSpec(
-        schema=pa.schema([field for field in layout.file_schema if field.name in spec.key_columns]),
-        key_spec=layout.key_spec,
-        merge=MergeSpec(),
-        has_meta_values=layout.has_meta_values,
-    )

@@ -13,7 +13,6 @@ from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileGroupId, FileSlice, LogFile
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import may_delete, rows_with_keys, stored_rows
-from pyhudi.kernels.merge import MergeSpec
 from pyhudi.schema.meta_fields import COMMIT_TIME
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
@@ -124,13 +123,7 @@ def _by_logs(
 
 
 def _keys_of_logs(ours: FileSlice, storage: Storage, reads: SliceSpec) -> pa.Array:
-    layout = reads.layout
-    wanted = ReadSpec(
-        schema=pa.schema([field for field in layout.file_schema if field.name in reads.key_columns]),
-        key_spec=layout.key_spec,
-        merge=MergeSpec(),
-        has_meta_values=layout.has_meta_values,
-    )
+    wanted = ReadSpec.of_keys(reads.layout)
     blocks = blocks_to_merge(storage, ours.logs, reads.counts, reads.instants.committed_bytes)
     found = [chunk for block in blocks for chunk in read_changes(block, wanted).keys.chunks]
     return pc.unique(pa.chunked_array(found, pa.string()))

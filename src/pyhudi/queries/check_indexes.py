@@ -38,7 +38,7 @@ from pyhudi.options import Settings
 from pyhudi.predicate import Expression
 from pyhudi.queries.check_statistics import unlike
 from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
-from pyhudi.queries.slice_rows import merging_of
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
@@ -76,14 +76,7 @@ def find_wrong_indexes(
         if not kind.name.startswith(SECONDARY_PREFIX):
             yield from _unlike_files(table, kind, field, slices, state.storage)
         elif can_index(field.type):
-            merging = merging_of(state, schema, timeline, Settings())
-            spec = SliceSpec(
-                layout=merging.layout,
-                merge=merging.merge,
-                instants=merging.instants,
-                memory=merging.memory,
-                columns=(),
-            )
+            spec = slice_spec(state, schema, timeline, Settings())
             read = partial(_rows, storage=state.storage, spec=spec, field=field)
             rows = pa.concat_tables([_rows_schema(field).empty_table(), *map(read, slices)])
             yield from _unlike_rows(table, kind, rows, None if all_rows else slices)

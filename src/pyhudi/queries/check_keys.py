@@ -24,7 +24,7 @@ from pyhudi.index.merged_keys import slice_keys
 from pyhudi.options import Settings
 from pyhudi.queries.committed_files import Group
 from pyhudi.queries.problems import Problem, ProblemKind
-from pyhudi.queries.slice_rows import merging_of
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import read_commit_metadata
@@ -108,12 +108,9 @@ def _promises(state: TableState, timeline: Timeline) -> _Promises:
 def _spec(state: TableState, timeline: Timeline) -> SliceSpec | None:
     """Return how keys are read; None where the table's rows cannot be merged here."""
     try:
-        merging = merging_of(state, table_schema(state, timeline), timeline, Settings())
+        return slice_spec(state, table_schema(state, timeline), timeline, Settings())
     except HudiError:
         return None
-    return SliceSpec(
-        layout=merging.layout, merge=merging.merge, instants=merging.instants, memory=merging.memory, columns=()
-    )
 
 
 def _sample(slices: Sequence[FileSlice], promises: _Promises, *, is_global: bool) -> list[FileSlice]:

@@ -19,7 +19,7 @@ from pyhudi.metadata.record_places import PLACES, read_places
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Settings
 from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
-from pyhudi.queries.slice_rows import merging_of
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
@@ -38,10 +38,7 @@ def find_wrong_places(state: TableState, timeline: Timeline, table: MetadataTabl
     part = MetadataPartition.RECORD_INDEX
     if part not in table.partitions:
         return
-    merging = merging_of(state, table_schema(state, timeline), timeline, Settings())
-    spec = SliceSpec(
-        layout=merging.layout, merge=merging.merge, instants=merging.instants, memory=merging.memory, columns=()
-    )
+    spec = slice_spec(state, table_schema(state, timeline), timeline, Settings())
     slices = visible_slices(file_index(state, timeline))
     actual = pa.concat_tables([PLACES.empty_table(), *(_places(state, one, spec) for one in slices)])
     told = read_places(table)

@@ -117,10 +117,10 @@ def _plan_of_instants(
     plan = plan_at(seen, partitions=None if touched is None else {one.partition for one in touched})
     times = [*archived, *(one.requested_time for one in instants)]
     ours = InList(value=column(COMMIT_TIME), options=tuple(literal(time) for time in times))
-    merging = None if plan.merging is None else replace(plan.merging, window=frozenset(times))
+    reads = None if plan.reads is None else replace(plan.reads, window=frozenset(times))
     return replace(
         plan,
-        merging=merging,
+        reads=reads,
         slices=tuple(one for one in plan.slices if touched is None or one.group in touched),
         predicate=ours if plan.predicate is None else all_of(ours, plan.predicate),
     )

@@ -4,20 +4,18 @@ Start at `read_planned`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pyarrow as pa
 
 from pyhudi.engine.api import ScanFile
 from pyhudi.engine.scanning import scan_file
 from pyhudi.errors import InternalError
-from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import RowLayout
 from pyhudi.kernels.keys import KeySpec
-from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression
 from pyhudi.queries.committed_files import visible_instants
@@ -29,19 +27,7 @@ from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Merging", "merging_of", "read_planned", "scan_file_of"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merging:
-    """How the logs of a table are merged, as one reading of its timeline does."""
-
-    layout: RowLayout
-    merge: MergeSpec
-    instants: VisibleInstants
-    memory: MergeMemory
-    window: frozenset[str] | None = None
-    """Only what these instants wrote is merged; None: everything."""
+__all__ = ["read_planned", "scan_file_of", "slice_spec"]
 
 
 def _stored_keys(config: TableConfig) -> KeySpec:
@@ -49,8 +35,10 @@ def _stored_keys(config: TableConfig) -> KeySpec:
     return KeySpec(generator=config.key_generator, record_key=config.record_key)
 
 
-def merging_of(state: TableState, schema: pa.Schema, timeline: Timeline, settings: Settings) -> Merging:
-    """Return how rows of a table with these columns are merged.
+def slice_spec(state: TableState, schema: pa.Schema, timeline: Timeline, settings: Settings) -> SliceSpec:
+    """Return how the file slices that a timeline shows are read and merged; which columns are wanted is not said yet.
+
+    `schema` has the table's columns.
 
     Raises: NotBuilt for merge rules that are not built; OptionError where keys that are not stored cannot be made.
     """
@@ -63,7 +51,7 @@ def merging_of(state: TableState, schema: pa.Schema, timeline: Timeline, setting
         has_meta_values=config.populates_meta_fields,
         dropped=tuple(name.partition(":")[0] for name in fields),
     )
-    return Merging(
+    return SliceSpec(
         layout=layout,
         merge=merge_spec(config, settings),
         instants=visible_instants(state, timeline, settings),
@@ -78,12 +66,12 @@ def read_planned(
     schema: pa.Schema,
     columns: tuple[str, ...],
     predicate: Expression | None,
-    merging: Merging | None,
+    reads: SliceSpec | None,
     values: pa.Table | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file slice for which the predicate is true.
 
-    `values` are those of partition columns that only paths have.
+    `reads` is needed for a slice with logs. `values` are those of partition columns that only paths have.
 
     Shape:  `columns` of `schema`; a column that the files lack is null.
     Raises: CorruptData, and what storage raises.
@@ -91,7 +79,7 @@ def read_planned(
 
     def read(columns: tuple[str, ...], predicate: Expression | None) -> Iterator[pa.RecordBatch]:
         if task.logs:
-            return read_slice(task, storage=storage, spec=_slice_spec(task, merging, columns, predicate))
+            return read_slice(task, storage=storage, spec=_asking(task, reads, columns, predicate))
         file = scan_file_of(task)
         return scan_file(file, storage=storage, schema=schema, columns=columns, predicate=predicate)
 
@@ -108,18 +96,9 @@ def scan_file_of(plain: FileSlice) -> ScanFile:
     return ScanFile(path=plain.base.path, size_bytes=plain.base.size_bytes, partition=plain.group.partition)
 
 
-def _slice_spec(
-    task: FileSlice, merging: Merging | None, columns: tuple[str, ...], predicate: Expression | None
+def _asking(
+    task: FileSlice, reads: SliceSpec | None, columns: tuple[str, ...], predicate: Expression | None
 ) -> SliceSpec:
-    if merging is None:
+    if reads is None:
         raise InternalError("a file slice has logs, and no rules to merge them by", file_id=task.group.file_id)
-    return SliceSpec(
-        layout=merging.layout,
-        merge=merging.merge,
-        instants=merging.instants,
-        columns=columns,
-        predicate=predicate,
-        window=merging.window,
-        memory=merging.memory,
-        keeps_order=False,
-    )
+    return replace(reads, columns=columns, predicate=predicate, keeps_order=False)

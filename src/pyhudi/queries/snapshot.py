@@ -19,6 +19,7 @@ from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import ExpressionError, InvalidInput, OptionError
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
+from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.formats.parquet import read_rows_count
 from pyhudi.metadata.listing import file_index
@@ -30,7 +31,7 @@ from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
 from pyhudi.queries.index_filters import LeftOut
 from pyhudi.queries.path_values import values_in_paths
-from pyhudi.queries.slice_rows import Merging, merging_of, read_planned, scan_file_of
+from pyhudi.queries.slice_rows import read_planned, scan_file_of, slice_spec
 from pyhudi.queries.slices import table_schema
 from pyhudi.schema.meta_fields import META_FIELDS, with_meta_fields, without_meta_fields
 from pyhudi.state.model import TableState
@@ -81,8 +82,8 @@ class ReadPlan:
     """As it was read, and cut to the moment."""
     skipping: Skipping = SKIPPING
     """How it uses what is indexed."""
-    merging: Merging | None = None
-    """How logs are merged; None where no slice has logs."""
+    reads: SliceSpec | None = None
+    """How slices with logs are read; None where no slice has logs."""
     path_values: pa.Table | None = None
     """Values of the columns that base files do not have, by partition; None where they have all."""
 
@@ -224,7 +225,7 @@ def _plan(
         skipping=skipping,
         state=state,
         timeline=timeline,
-        merging=merging_of(state, schema, timeline, settings) if any(one.logs for one in slices) else None,
+        reads=slice_spec(state, schema, timeline, settings) if any(one.logs for one in slices) else None,
         path_values=values_in_paths(state.config, schema, chosen.partitions),
     )
 
@@ -289,7 +290,7 @@ def slice_reader(plan: ReadPlan) -> Callable[[FileSlice], Iterator[pa.RecordBatc
         schema=plan.schema,
         columns=plan.columns,
         predicate=plan.predicate,
-        merging=plan.merging,
+        reads=plan.reads,
         values=plan.path_values,
     )
 

@@ -8,28 +8,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
-
 from pyhudi.engine.api import Engine
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.log_scan import VisibleInstants
-from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.formats.parquet import read_footer
 from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.partitions.api import RowsTold
 from pyhudi.options import Settings
-from pyhudi.queries.committed_files import CHECK_FILES, visible_instants
-from pyhudi.queries.key_encoding import stored_key_encoding
+from pyhudi.queries.committed_files import CHECK_FILES
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.queries.slices import table_schema, visible_slices
 from pyhudi.schema.types import read_table_schema
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, Storage
-from pyhudi.tasks.specs import write_spec
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import SERVICES, CommitMetadata, WriteStat
 from pyhudi.timeline.view import Timeline
@@ -48,7 +43,7 @@ def rows_of_table(state: TableState, timeline: Timeline, settings: Settings, eng
     slices = visible_slices(file_index(state, timeline, is_checked=settings.get(CHECK_FILES)))
     counts = engine.run(partial(_rows_count, storage=state.storage), slices)
     changes = [_as_new(one, count) for one, count in zip(slices, counts, strict=True)]
-    reads = _reads(state, timeline, settings, table_schema(state, timeline))
+    reads = slice_spec(state, table_schema(state, timeline), timeline, settings).whole
     return RowsTold(changes=tuple(changes), reads=reads, engine=engine)
 
 
@@ -82,25 +77,13 @@ def rows_of_action(
     changes += [_as_gone(stored[group], instant) for group in sorted(gone - written.keys()) if group in stored]
     said = metadata.extra.get("schema")
     schema = read_table_schema(said, instant) if said else table_schema(state, timeline)
-    reads = _reads(state, timeline, settings, schema)
+    reads = slice_spec(state, schema, timeline, settings).whole
     return RowsTold(
         changes=tuple(changes),
         reads=replace(reads, instants=_with(reads.instants, instant, changes)),
         engine=engine,
         operation=metadata.operation,
         has_new_keys=has_new_keys or metadata.operation in SERVICES,
-    )
-
-
-def _reads(state: TableState, timeline: Timeline, settings: Settings, schema: pa.Schema) -> SliceSpec:
-    encoding = stored_key_encoding(state, timeline)
-    writes = write_spec(state, settings, schema, InstantTime(""), key_encoding=encoding)
-    return SliceSpec(
-        layout=writes.layout,
-        merge=writes.merge,
-        instants=visible_instants(state, timeline, settings),
-        columns=tuple(writes.layout.file_schema.names),
-        memory=MergeMemory.of(settings),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.filegroup.appender import append_stored
-from pyhudi.filegroup.log_records import ReadSpec, read_changes
+from pyhudi.filegroup.log_records import read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import Sink, WriteSpec, WriteStatus
@@ -31,13 +31,7 @@ def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes:
     Cost: the rows of the logs in memory.
     """
     blocks = blocks_to_merge(storage, task.slice.logs, reads.counts, reads.instants.committed_bytes)
-    wanted = ReadSpec(
-        schema=reads.merged,
-        key_spec=reads.layout.key_spec,
-        merge=reads.merge,
-        has_meta_values=reads.layout.has_meta_values,
-        base_instant=task.slice.base.instant if task.slice.base else None,
-    )
+    wanted = reads.of_logs(task.slice)
     changes = [read_changes(block, wanted) for block in blocks]
     if not changes:
         return []

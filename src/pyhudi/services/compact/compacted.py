@@ -10,16 +10,15 @@ from typing import NoReturn
 
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.merge_memory import MergeMemory
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.writer import FileTask, WriteSpec
 from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.table.commit import publish_changes
-from pyhudi.queries.committed_files import visible_instants
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.key_encoding import stored_key_encoding
+from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.queries.slices import table_schema
 from pyhudi.services.compact.conflicts import find_superseded, operation_group
 from pyhudi.services.compact.planned_slices import slices_of_plan
@@ -266,14 +265,7 @@ def base_file_specs(call: ServiceCall, timeline: Timeline, time: InstantTime) ->
     require_merge_rules(call.state.config)
     schema = table_schema(call.state, timeline)
     writes = write_spec(call.state, call.settings, schema, time, key_encoding=key_encoding)
-    reads = SliceSpec(
-        layout=writes.layout,
-        merge=writes.merge,
-        instants=visible_instants(call.state, timeline, call.settings),
-        columns=tuple(writes.layout.file_schema.names),
-        memory=MergeMemory.of(call.settings),
-        keeps_codes=True,
-    )
+    reads = replace(slice_spec(call.state, schema, timeline, call.settings).whole, keeps_codes=True)
     return reads, writes, commit_schema(call.state.config, schema)
 
 
