@@ -38,7 +38,12 @@ def parquet_stats(
 
     What a footer does not tell is read from the column: bounds of long texts and of INT96, and whether floats have NaN,
     which then is the greatest. So bounds are null only where all values are, as readers that prune take them.
+
+    A file without rows has no statistics, as Apache Hudi writes none: it takes bounds of keys to be there wherever
+    statistics are.
     """
+    if not footer.rows_count:
+        return
     metadata = footer.metadata
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     leaves = footer.leaves
