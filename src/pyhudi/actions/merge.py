@@ -259,7 +259,7 @@ def _execute(
 
 
 def _work(write: WriteContext, looking: WriteContext, merge: _Merge) -> WriteWork:
-    tagged = tag(looking)
+    tagged = tag(looking, asks_metadata=True)
     plan = plan_for(write, tagged, has_inserts=merge.clauses.has_inserts, is_anywhere=not merge.knows_partition)
     task = partial(merge_buckets, storage=write.call.state.storage, spec=_spec(write), clauses=merge.clauses)
     recheck = recheck_of(looking, tagged)

@@ -11,7 +11,7 @@ from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.write_plan import Appends, sole_files
-from pyhudi.engine.api import FILE_INDEX, Frame, KeyedRows, Moves
+from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
@@ -19,6 +19,7 @@ from pyhudi.index.api import Index
 from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM, by_metadata
 from pyhudi.index.record import has_places, told_places
 from pyhudi.index.tag import Found, KeysInLogs, find_keys
+from pyhudi.index.told_slices import slices_told
 from pyhudi.state.merging import merge_spec
 from pyhudi.txn.checks import FindKeys
 from pyhudi.txn.conflicts import ReadSet
@@ -63,11 +64,14 @@ def untagged(write: WriteContext) -> TaggedRows:
     )
 
 
-def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool = True) -> TaggedRows:
+def tag(
+    write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool = True, asks_metadata: bool = False
+) -> TaggedRows:
     """Find the file slices that hold the rows' keys; skip partitions whose only base file takes all rows anyway.
 
     `looks_in_all` skips none: for a write that has to know of every key whether it is stored. With `finds_hidden` a
-    key is also found where deletes hide its rows and it is nowhere else: for a write that adds rows.
+    key is also found where deletes hide its rows and it is nowhere else: for a write that adds rows. With
+    `asks_metadata` files are left out by what the metadata table says of the keys, whatever the index.
     """
     call, index = write.call, write.index
     if index.is_computed and not (write.has_unknown_partitions or looks_in_all):
@@ -87,11 +91,15 @@ def tag(write: WriteContext, *, looks_in_all: bool = False, finds_hidden: bool =
                 return replace(_counted(write, Found(frame=told[0], slices=tuple(slices), rows=told[1]), sole, index))
             if told is not None:
                 slices = _holding(slices, told[0])
+        rows = write.rows
+        if asks_metadata and not index.is_told and len(slices) > 1:
+            rows = call.engine.fetch_keys(rows)
+            slices = slices if rows.keys is None else slices_told(write.files, rows.keys.column(KEY), slices)
         looking = index.everywhere() if write.has_unknown_partitions else index
         looking = by_metadata(looking, write.files) if looking.asks_metadata else looking
         found = search(
             write,
-            write.rows,
+            rows,
             slices,
             looking,
             columns=columns,
