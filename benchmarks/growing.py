@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from benchmarks.model import Contender, Place, Target, Workload
 from benchmarks.tables import hudi_files
 
-_BATCH_ROWS = 100_000
+BATCH_ROWS = 100_000
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _PARTITIONS = 10
 _CODED = ("rider", "driver", "city", "payment")
@@ -18,8 +18,8 @@ _CODED = ("rider", "driver", "city", "payment")
 
 def batches(rows_count: int) -> Iterator[pa.RecordBatch]:
     """Make rows of 12 columns, `ts` ascending, cities mixed, a batch at a time: no more is ever in memory."""
-    for start in range(0, rows_count, _BATCH_ROWS):
-        yield _batch(start, min(_BATCH_ROWS, rows_count - start))
+    for start in range(0, rows_count, BATCH_ROWS):
+        yield _batch(start, min(BATCH_ROWS, rows_count - start))
 
 
 def _batch(start: int, count: int) -> pa.RecordBatch:

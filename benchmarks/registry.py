@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from benchmarks import clustering, formats, growing, hudi, local, merge_on_read, metadata, spark, sql, stream
+from benchmarks import clustering, formats, growing, hudi, indexes, local, merge_on_read, metadata, spark, sql, stream
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -10,6 +10,7 @@ WORKLOADS: dict[str, Workload] = {
     **clustering.WORKLOADS,
     **formats.WORKLOADS,
     **growing.WORKLOADS,
+    **indexes.WORKLOADS,
     **spark.WORKLOADS,
     **sql.WORKLOADS,
     **stream.WORKLOADS,

@@ -72,7 +72,7 @@ def clone(source: Path, target: Path) -> None:
 
 
 def _link(source: str, target: str) -> None:
-    (os.link if source.endswith(".parquet") else shutil.copyfile)(source, target)
+    (os.link if source.endswith((".parquet", ".hfile")) else shutil.copyfile)(source, target)
 
 
 def hudi_rows(path: Path) -> Iterator[pa.Table]:
