@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from tests.conformance.engine import EngineTests, trips
 
-from pyhudi.engine.api import BUCKET, ORDER, TASK, engine_for
+from pyhudi.engine.api import BUCKET, ORDER, TASK
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_for
 from pyhudi.errors import CorruptData, InternalError, InvalidInput
 from pyhudi.storage.memory import MemoryStorage
 

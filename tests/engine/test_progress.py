@@ -10,9 +10,9 @@ from tests.conformance.engine import double
 from tests.fixed_env import FixedEnv
 
 import pyhudi
-from pyhudi.engine.api import engine_for
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import NoProgress, ProgressLine, printable, progress_for
+from pyhudi.engine.registry import engine_for
 from pyhudi.env import SystemEnv
 from pyhudi.errors import CorruptData
 from pyhudi.storage.memory import MemoryStorage

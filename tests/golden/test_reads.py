@@ -8,8 +8,8 @@ import pytest
 from tests.golden.catalogue import kept_tables, spelled
 from tests.golden.expecting import cases, differing, listed, refusing
 
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_on
 from pyhudi.errors import SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan

@@ -22,8 +22,8 @@ from tests.peers.sides import Hudi, HudiRs, Ours, OursOnSpark, Place, Question, 
 from tests.peers.upkeep import CITIES, upkeeps
 from tests.storage.conftest import s3_options
 
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_on
 from pyhudi.errors import Expired, InstantNotFound
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan

@@ -12,8 +12,8 @@ from tests.peers.histories import Step, alternating, history
 from tests.peers.kinds import COLUMNS, KINDS
 from tests.peers.sides import Hudi, Ours, plain, rows_of
 
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_on
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.source_options import plan_read

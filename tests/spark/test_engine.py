@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from tests.conformance.engine import SIMPLE, TRIPS, EngineTests, echo, route_plan, rows_of, stored_trips, trips
 from tests.spark.needing import needs_pyspark
 
-from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, KeyedRows, ScanFile, engine_for
+from pyhudi.engine.api import BUCKET, KEY, ORDER, PARTITION, KeyedRows, ScanFile
 from pyhudi.engine.frames import LocalFrame
+from pyhudi.engine.registry import engine_for
 from pyhudi.errors import ExpressionError, PathNotShared, SchemaMismatch
 from pyhudi.index.lookup import locate
 from pyhudi.predicate import parse

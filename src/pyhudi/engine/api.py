@@ -3,10 +3,9 @@
 The core gives an engine pure, module-level functions (or `functools.partial` of them) and frozen tasks; both must
 pickle. What an engine does natively (scans, joins, routing) it is told, not sent as Python, because each wide crossing
 between the JVM and Python costs about a fifth of an upsert. A `Frame` is opaque to the core: Arrow tables locally, a
-DataFrame on Spark. Start at `Engine`; `engine_for` finds the one that fits a frame.
+DataFrame on Spark. Start at `Engine`; `registry.engine_for` finds the one that fits a frame.
 """
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,13 +14,11 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from pyhudi.engine.progress import Progress
 from pyhudi.errors import InvalidInput
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression
 from pyhudi.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from pyhudi.storage.api import Storage
 
 __all__ = [
     "BASE_ROW",
@@ -45,8 +42,6 @@ __all__ = [
     "RowsMemory",
     "ScanFile",
     "Task",
-    "engine_for",
-    "engine_on",
 ]
 
 Frame = Any
@@ -361,22 +356,3 @@ class Routes:
     """Bucket index: the slot within the partition is Hudi's hash of these key fields, not any hash."""
     key_fields: tuple[str, ...] = ()
     """The table's record key fields, to take `f1:v1,f2:v2` apart for `hash_index_fields`."""
-
-
-def engine_on(spark: object, storage: Storage) -> Engine:
-    """Make the engine of a Spark session."""
-    made: Engine = importlib.import_module("pyhudi.spark.engine").SparkEngine(spark, storage)
-    return made
-
-
-def engine_for(rows: object, storage: Storage, progress: Progress | None = None) -> Engine:
-    """Find the engine that fits rows: Spark for a Spark DataFrame, this process for all else.
-
-    `progress` hears how far work is; Spark shows that itself.
-
-    Raises: PackageMissing, PathNotShared, WorkerMismatch if Spark cannot do the work.
-    """
-    is_spark = any(kind.__module__.startswith("pyspark.") for kind in type(rows).__mro__)
-    name, kind = ("pyhudi.spark.engine", "SparkEngine") if is_spark else ("pyhudi.engine.local", "LocalEngine")
-    made: Engine = getattr(importlib.import_module(name), kind).of(rows, storage, progress)
-    return made

@@ -9,7 +9,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.engine.api import Engine, engine_for
+from pyhudi.engine.api import Engine
+from pyhudi.engine.registry import engine_for
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.table.upkeep import (
     METADATA_TABLE,

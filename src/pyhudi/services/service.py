@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from pyhudi.engine.api import Engine, engine_for
+from pyhudi.engine.api import Engine
 from pyhudi.engine.progress import progress_for
+from pyhudi.engine.registry import engine_for
 from pyhudi.errors import FileMissing, HudiError, InstantNotFound, OptionError, PreconditionFailed, WriteConflict
 from pyhudi.options import Option, Settings
 from pyhudi.state.model import TableState

@@ -9,8 +9,8 @@ Spec: format/timeline 6.3.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_on
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, to_expression
 from pyhudi.queries.scan import Scan

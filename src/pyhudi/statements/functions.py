@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.registry import engine_on
 from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.filegroup.view import as_file_slices, file_groups
 from pyhudi.metadata.file_listing import read_files

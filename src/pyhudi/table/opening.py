@@ -11,7 +11,7 @@ from pyhudi.actions.drop import drop_files
 from pyhudi.actions.records import columns_of_new_table, rows_for_new_table
 from pyhudi.arguments import as_choice, as_switch
 from pyhudi.commit.call import WriteResult
-from pyhudi.engine.api import engine_for
+from pyhudi.engine.registry import engine_for
 from pyhudi.env import Env, SystemEnv
 from pyhudi.errors import InvalidInput, TableExists, TableNotFound
 from pyhudi.options import Settings

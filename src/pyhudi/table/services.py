@@ -13,7 +13,7 @@ from pyhudi.actions.set_options import set_options
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.commit.call import with_argument
-from pyhudi.engine.api import engine_on
+from pyhudi.engine.registry import engine_on
 from pyhudi.queries.check import CheckReport, check_table
 from pyhudi.queries.options import options_in_force
 from pyhudi.services.archive import ArchiveResult, archive_table

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from pyhudi.actions.unfinished import resolve, writer_of
 from pyhudi.arguments import as_choice, as_count, as_switch
-from pyhudi.engine.api import engine_on
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.progress import progress_for
+from pyhudi.engine.registry import engine_on
 from pyhudi.errors import InvalidInput, NotBuilt
 from pyhudi.options import Settings
 from pyhudi.predicate import to_expression

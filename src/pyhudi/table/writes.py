@@ -17,8 +17,9 @@ from pyhudi.actions.write import DUPLICATES, delete_keys, delete_partitions, ins
 from pyhudi.arguments import as_mapping, as_switch, as_text, as_texts
 from pyhudi.commit.call import ISOLATION, WriteCall, WriteResult, require_operation, with_argument
 from pyhudi.commit.planned import PlannedWrite
-from pyhudi.engine.api import Frame, engine_for, engine_on
+from pyhudi.engine.api import Frame
 from pyhudi.engine.progress import progress_for
+from pyhudi.engine.registry import engine_for, engine_on
 from pyhudi.errors import InvalidInput
 from pyhudi.predicate import Expression, to_expression, to_value
 from pyhudi.state.kept_options import settings_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pyhudi.arguments import as_choice
-from pyhudi.engine.api import engine_on
+from pyhudi.engine.registry import engine_on
 from pyhudi.errors import InstantNotFound, InvalidInput, NotBuilt
 from pyhudi.metadata.listing import file_index
 from pyhudi.predicate import fields_of, parse
