@@ -21,12 +21,14 @@ from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Committed", "Counts", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
+__all__ = ["Committed", "Counts", "LogPart", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
 
 Counts = Callable[[LogFile, LogBlock], bool]
 """Returns whether the instant that wrote a block of rows or deletes is one that the reader sees."""
 Committed = Callable[[LogFile], int]
 """Returns how many bytes of a log commits say they wrote, from its begin; 0 where they say nothing."""
+LogPart = tuple[str, str]
+"""The path of a log, and the instant that wrote into it."""
 _NO_ATTEMPT: Final = -1
 
 
@@ -45,14 +47,14 @@ class VisibleInstants:
     """Log files are named by the instant that wrote them, and were chosen by it: layout 2."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each log that commits say they wrote, by its path: for layout 1, where names do not tell the commit."""
-    records: Mapping[str, int] = field(default_factory=dict)
-    """Rows and deletes of logs, by their paths: where one commit wrote all of a log and says how many."""
+    records: Mapping[LogPart, int] = field(default_factory=dict)
+    """Rows and deletes that commits say they wrote into logs."""
 
     @staticmethod
     def of(
-        timeline: Timeline, lengths: Mapping[str, int], records: Mapping[str, int] | None = None
+        timeline: Timeline, lengths: Mapping[str, int], records: Mapping[LogPart, int] | None = None
     ) -> "VisibleInstants":
-        """Read them off a timeline; `lengths` are needed in layout 1 only, `records` are known in layout 2 only."""
+        """Read them off a timeline; `lengths` are needed in layout 1 only."""
         return VisibleInstants(
             completed=frozenset(timeline.completed),
             hidden=frozenset(timeline.pending_times),

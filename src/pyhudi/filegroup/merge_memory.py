@@ -11,6 +11,7 @@ from typing import Final
 
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_records import Chooser, ReadSpec, estimated_bytes, read_parts
+from pyhudi.filegroup.log_scan import LogPart
 from pyhudi.filegroup.spilled import SpilledChanges
 from pyhudi.formats.log import LogBlock
 from pyhudi.kernels.changes import RowChanges
@@ -34,7 +35,7 @@ SPILL_DIRECTORY: Final = option(
     " files.",
     is_kept=False,
 )
-_UNKNOWN: Final[Mapping[str, int]] = MappingProxyType({})
+_UNKNOWN: Final[Mapping[LogPart, int]] = MappingProxyType({})
 _COPIES: Final = 4
 """Rows are there as they were read, folded, and in the batch in which they end; beside them what is being read."""
 _MOST_SHARES: Final = 256
@@ -75,11 +76,11 @@ def changes_in_memory(
     memory: MergeMemory,
     is_asked: Chooser | None = None,
     *,
-    records: Mapping[str, int] = _UNKNOWN,
+    records: Mapping[LogPart, int] = _UNKNOWN,
 ) -> list[RowChanges] | None:
     """Read all changes, oldest first; None where they do not fit. `is_asked` leaves keys out.
 
-    `records` say how many rows and deletes logs have, by their paths.
+    `records` say how many rows and deletes commits wrote into logs.
 
     Cost:   each block once; where they do not fit, what does before that is known.
     Raises: CorruptData naming a log that has fewer.
@@ -88,11 +89,11 @@ def changes_in_memory(
     if content_bytes * _MOST_GROWTH > memory.rows_bytes and _estimated_bytes(blocks, spec) > memory.rows_bytes:
         return None
     changes: list[RowChanges] = []
-    found: Counter[str] = Counter()
+    found: Counter[LogPart] = Counter()
     left = memory.rows_bytes
     for block in blocks:
         for part in read_parts(block, spec, max(1, left)):
-            found[block.path] += len(part.keys)
+            found[block.path, block.instant] += len(part.keys)
             changes.append(part if is_asked is None else part.filter(is_asked(part.keys)))
             left -= _size_bytes(changes[-1])
             if left < 0:
@@ -108,7 +109,7 @@ def spilled_changes(
     memory: MergeMemory,
     is_asked: Chooser | None = None,
     *,
-    records: Mapping[str, int] = _UNKNOWN,
+    records: Mapping[LogPart, int] = _UNKNOWN,
 ) -> SpilledChanges:
     """Write all changes to disk, in as many shares of their keys as it takes for each to fit into memory.
 
@@ -117,23 +118,24 @@ def spilled_changes(
     """
     count = min(_MOST_SHARES, max(2, -(-_estimated_bytes(blocks, spec) // memory.rows_bytes)))
     changes = SpilledChanges(file, spec.schema, count)
-    found: Counter[str] = Counter()
+    found: Counter[LogPart] = Counter()
     for number, block in enumerate(blocks):
         for part in read_parts(block, spec, memory.part_bytes):
-            found[block.path] += len(part.keys)
+            found[block.path, block.instant] += len(part.keys)
             changes.add(part if is_asked is None else part.filter(is_asked(part.keys)), number)
     _require_all(found, records)
     return changes
 
 
-def _require_all(found: Mapping[str, int], records: Mapping[str, int]) -> None:
-    for path, count in found.items():
-        if count < records.get(path, 0):
+def _require_all(found: Mapping[LogPart, int], records: Mapping[LogPart, int]) -> None:
+    for (path, instant), count in found.items():
+        if count < records.get((path, instant), 0):
             raise CorruptData(
                 "a log has fewer rows and deletes than its commit wrote; restore the file, or roll the commit back",
                 path=path,
+                commit=instant,
                 records=count,
-                committed_records=records[path],
+                committed_records=records[path, instant],
             )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.errors import FileMissing
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_scan import VisibleInstants
+from pyhudi.filegroup.log_scan import LogPart, VisibleInstants
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import BASE_EXTENSIONS, parse_log_file
 from pyhudi.options import Settings, boolean, option
@@ -88,9 +88,9 @@ class CommittedFiles:
     """COMMITTED_LOGS."""
     partitions: frozenset[PartitionPath]
     """Those of all these files."""
-    records: Mapping[str, int]
-    """Rows and deletes of logs by their paths: in layout 2, of what is its commit's only log of a file group. Where
-    logs roll over, Apache Hudi counts deletes in one and writes them into the next."""
+    records: Mapping[LogPart, int]
+    """Rows and deletes that a commit wrote into a log, where that is its only one of a file group. Where logs roll
+    over, Apache Hudi counts deletes in one and writes them into the next."""
 
 
 _known: OrderedDict[tuple[str, tuple[InstantTime, ...]], CommittedFiles] = OrderedDict()
@@ -109,7 +109,7 @@ def visible_instants(state: TableState, timeline: Timeline, settings: Settings) 
         return VisibleInstants.of(timeline, {}, committed.records)
     logs = committed.logs
     lengths = dict(zip(logs["path"].to_pylist(), logs["size_bytes"].to_pylist(), strict=True))
-    return VisibleInstants.of(timeline, lengths)
+    return VisibleInstants.of(timeline, lengths, committed.records)
 
 
 def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
@@ -135,7 +135,7 @@ def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
 def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) -> CommittedFiles:
     bases: dict[Group, CommittedFile] = {}
     logs: dict[str, _Log] = {}
-    records: dict[str, int] = {}
+    records: dict[LogPart, int] = {}
     left = _MOST_FILES
     by_time = {one.requested_time: one for one in newest_first}
     for time, metadata in _metadata(state, by_time):
@@ -143,7 +143,7 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) 
         left -= len(named)
         if left < 0:
             break
-        records |= _records(named, by_time[time], layout) if layout.logs_name_their_instant else {}
+        records |= _records(named, by_time[time], layout)
         for where, stat in named:
             base, log = _base(where, stat, time), _log(where, stat, by_time[time], layout)
             if base is not None:
@@ -160,15 +160,15 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) 
     return CommittedFiles(bases=bases, logs=rows, partitions=frozenset(map(PartitionPath, partitions)), records=records)
 
 
-def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant, layout: Layout) -> dict[str, int]:
-    """Return how many rows and deletes a commit of layout 2 says are in logs, where a file group has one of it."""
+def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant, layout: Layout) -> dict[LogPart, int]:
+    """Return how many rows and deletes a commit says it wrote into logs, where a file group has one of it."""
     logs_of = Counter((where, stat.file_id) for where, stat in named if stat.is_log)
     told = (
         (_log(where, stat, commit, layout), (stat.num_writes or 0) + (stat.num_deletes or 0))
         for where, stat in named
         if logs_of[where, stat.file_id] == 1
     )
-    return {log[2]: count for log, count in told if log is not None}
+    return {(log[2], commit.requested_time): count for log, count in told if log is not None}
 
 
 def _columns(rows: Iterable[tuple[object, ...]]) -> Sequence[Sequence[object]]:
