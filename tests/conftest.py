@@ -52,7 +52,7 @@ ON_SPARK = (
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave what is long to `make test-all`, where this is `make test`, and what is done out of the rest of it.
+    """Leave what is long to `make test-all`, where this is `make test` or CI, and what is done out of CI's rest.
 
     Tests on Spark have to be known as such.
     """
@@ -61,6 +61,8 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"{item.nodeid} would begin a second Spark session; put its file into ON_SPARK")
     if IS_EVERYDAY or IS_REST:
         left = everyday.left_out(items) if IS_EVERYDAY else everyday.done(items)
+        if IS_REST:
+            left |= everyday.too_long([item for item in items if item not in left])
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
     if IS_EVERYDAY:

@@ -4,9 +4,12 @@ Of a test that runs on several table versions the newest stays; a test of an old
 on the S3 emulator and tests marked `all` are left out, unless they are marked `everyday`. Properties draw few examples,
 and of a test with many seeds the first are tried. What a test costs is in `costs.txt`, see `tests.costs`: a dear one is
 left out, of one with many cases few are tried, and each module keeps one test at least.
+
+CI has of what is left as many cases of a test as `REST_S` allows, one at least; `make test-all` has all.
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,12 +20,18 @@ from tests.costs import costs, name_of
 
 EXAMPLES = 25
 """What hypothesis draws for a property."""
+EXAMPLES_OF_DEAR = 8
+"""What it draws for one that takes longer than `LONGEST_S`."""
 SEEDS = 5
 """How many of the seeds of a test are tried."""
-LONGEST_S = 1.2
+LONGEST_S = 0.6
 """What one case of a test may take; what takes longer is left out, but for tests marked `everyday`."""
-TOGETHER_S = 0.3
+TOGETHER_S = 0.15
 """What the cases of a test may take together, where there is more than one."""
+CASES = 16
+"""How many cases of a test there are at most, however little they take."""
+REST_S = 12.0
+"""What the cases of a test may take together in CI, which runs them beyond those of `make test`."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
 BY_VERSION = frozenset({"golden", "kind", "name", "pair", "path", "state", "table", "version"})
@@ -59,9 +68,25 @@ def _dear(items: Sequence[pytest.Item], seconds: Mapping[str, float]) -> set[pyt
         cheapest = min(cost, key=lambda test: cost[test])
         for test, cases in tests.items():
             stays = test == cheapest or cost[test] < LONGEST_S or cases[0].get_closest_marker("everyday")
-            count = int(TOGETHER_S / cost[test]) if cost[test] else len(cases)
-            chosen = range(min(len(cases), max(1, count))) if stays else range(0)
-            out.update(set(cases) - {cases[number * len(cases) // len(chosen)] for number in chosen})
+            out.update(set(cases) - (_some(cases, cost[test], TOGETHER_S, CASES) if stays else set()))
+    return out
+
+
+def _some(cases: Sequence[pytest.Item], cost: float, together_s: float, most: int = sys.maxsize) -> set[pytest.Item]:
+    """Return as many cases of a test as fit into a time, one at least, taken evenly from all."""
+    count = min(len(cases), most, max(1, int(together_s / cost)) if cost else most)
+    return {cases[number * len(cases) // count] for number in range(count)}
+
+
+def too_long(items: Sequence[pytest.Item]) -> set[pytest.Item]:
+    """Return what CI leaves to `make test-all`: cases of tests that take long together; one of each test stays."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    seconds = costs()
+    out: set[pytest.Item] = set()
+    for test, cases in tests.items():
+        out.update(set(cases) - _some(cases, seconds.get(name_of(test), 0.0), REST_S))
     return out
 
 
@@ -82,7 +107,12 @@ def _draws_more(item: pytest.Item) -> bool:
     function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
     if not getattr(function, "is_hypothesis_test", False):
         return False
-    return bool(function._hypothesis_internal_use_settings.max_examples > EXAMPLES)
+    return bool(function._hypothesis_internal_use_settings.max_examples > _examples(item))
+
+
+def _examples(item: pytest.Item) -> int:
+    """Return how many examples `make test` draws for a property at most."""
+    return EXAMPLES if costs().get(name_of(item.nodeid), 0.0) < LONGEST_S else EXAMPLES_OF_DEAR
 
 
 def _params(item: pytest.Item) -> dict[str, object]:
@@ -101,8 +131,9 @@ def _version(item: pytest.Item) -> tuple[str, int] | None:
 
 def draw_few(items: Sequence[pytest.Item]) -> None:
     """Let each property draw few examples, however many it asks for: one place, where tests name their own numbers."""
-    for function in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+    found = {getattr(item.obj, "__func__", item.obj): _examples(item) for item in items if hasattr(item, "obj")}
+    for function, most in found.items():
         if not getattr(function, "is_hypothesis_test", False):
             continue
         asked = function._hypothesis_internal_use_settings
-        function._hypothesis_internal_use_settings = settings(asked, max_examples=min(asked.max_examples, EXAMPLES))
+        function._hypothesis_internal_use_settings = settings(asked, max_examples=min(asked.max_examples, most))

@@ -9,7 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import amounts, everyday
 from tests.costs import LEAST_S, costs, name_of, read, spelled
-from tests.everyday import EXAMPLES, LONGEST_S, SEEDS, TOGETHER_S, done, draw_few, left_out
+from tests.everyday import (
+    CASES,
+    EXAMPLES,
+    EXAMPLES_OF_DEAR,
+    LONGEST_S,
+    REST_S,
+    SEEDS,
+    TOGETHER_S,
+    done,
+    draw_few,
+    left_out,
+    too_long,
+)
 
 
 class Item:
@@ -91,6 +103,10 @@ def test_of_many_cases_those_stay_that_there_is_time_for_taken_evenly_from_all(m
     assert kept(*items, Item("other"), Item("third", kind="case 1")) == [*stay, 6, 7]
 
 
+def test_of_cases_that_take_little_so_many_stay():
+    assert kept(*(Item("test", kind=f"case {number}") for number in range(2 * CASES))) == [*range(0, 2 * CASES, 2)]
+
+
 def test_cases_are_taken_from_those_of_the_newest_version(measured):
     measured["test"] = TOGETHER_S
     assert kept(*(Item("test", version=version, kind=kind) for version in (6, 9) for kind in "ab")) == [2]
@@ -105,6 +121,15 @@ def test_a_test_that_takes_long_is_left_out_unless_it_is_marked(measured):
 def test_a_module_keeps_one_case_whatever_it_costs(measured):
     measured |= {"test": 9 * LONGEST_S, "other": 8 * LONGEST_S}
     assert kept(Item("test"), Item("other", kind="a"), Item("other", kind="b")) == [1]
+
+
+@pytest.mark.parametrize(("cost", "stay"), [(REST_S / 3, [0, 1, 2]), (REST_S / 2, [0, 1]), (9 * REST_S, [0])])
+def test_of_what_is_left_ci_has_as_many_cases_as_there_is_time_for(measured, cost, stay):
+    measured["test"] = cost
+    items = [Item("test", kind=f"case {number}") for number in range(3)]
+    quick = [Item("other", kind=f"case {number}") for number in range(40)]
+    left = too_long([*items, *quick])
+    assert [number for number, item in enumerate([*items, *quick]) if item not in left] == [*stay, *range(3, 43)]
 
 
 def test_costs_are_those_of_a_report(tmp_path):
@@ -145,6 +170,14 @@ def test_a_property_draws_few_examples(asked, drawn):
     draw_few([Item("test", obj=holds)])
     holds()
     assert len(seen) == drawn
+
+
+def test_a_property_that_takes_long_draws_fewer(measured):
+    measured["test"] = LONGEST_S
+    holds, seen = property_of(EXAMPLES)
+    draw_few([Item("test", obj=holds)])
+    holds()
+    assert len(seen) == EXAMPLES_OF_DEAR
 
 
 def test_few_examples_are_drawn_of_a_method_too():

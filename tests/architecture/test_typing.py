@@ -34,7 +34,7 @@ def write(trips: Table) -> int:
 def checked(tmp_path, text):
     given = tmp_path / "snippet.py"
     given.write_text(text)
-    config = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path.parent / "types")]
+    config = ["--config-file", str(ROOT / "pyproject.toml")]
     said, failed, _ = api.run([*config, "--no-error-summary", str(given)])
     assert not failed
     return said
