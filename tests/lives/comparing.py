@@ -18,12 +18,16 @@ from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.secondary_places import keys_of_values
 from pyhudi.metadata.state import MetadataTable, open_metadata
+from pyhudi.queries.problems import ProblemKind
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 
 Values = tuple[Any, ...]
 RECORD_INDEX = MetadataPartition.RECORD_INDEX
+UNFINISHED = ProblemKind.UNFINISHED
+OF_THE_DEAD = frozenset({UNFINISHED, ProblemKind.ORPHAN_FILE})
+"""What a process that died leaves for others to finish or to take away; all else is wrong, whoever died."""
 _META = ("_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time")
 
 
@@ -115,13 +119,16 @@ def require_projected(world: World, chance: Random) -> None:
     by_number = {one.number: one.instant for one in reversed(world.model.moments)}
     wanted = []
     for (path, key), stored in world.model.rows.items():
-        wanted.append((*(stored.row[name] for name in names), spelled(key, world), path, by_number.get(stored.number)))
+        wanted.append(
+            (*(told_apart(stored.row[name]) for name in names), spelled(key, world), path, by_number.get(stored.number))
+        )
     said = [
-        (*(row[name] for name in names), prefixed(row[_META[0]], world), row[_META[1]], row[_META[2]]) for row in found
+        (*(told_apart(row[name]) for name in names), prefixed(row[_META[0]], world), row[_META[1]], row[_META[2]])
+        for row in found
     ]
     known = {one.instant for one in world.model.moments}
     said = [one if one[-1] in known else (*one[:-1], None) for one in said]
-    if not has_meta(world) or world.setting.fills:  # by which write a filled row came is not promised
+    if not has_meta(world) or world.setting.combines:  # by which write a filled row came is not promised
         wanted, said = [one[:3] for one in wanted], [one[:3] for one in said]
     if Counter(said) != Counter(wanted):
         raise Wrong(f"scan({names} and meta) shows {sorted(said, key=repr)} for {sorted(wanted, key=repr)}")
@@ -242,7 +249,7 @@ def require_changed(world: World, chance: Random) -> None:
     first = chance.randrange(len(moments))
     last = chance.randrange(first, len(moments))
     after, until = moments[first], moments[last] if chance.random() < 0.6 else None
-    if not has_meta(world) or world.setting.fills or any(one.is_unknown for one in world.model.moments):
+    if not has_meta(world) or world.setting.combines or any(one.is_unknown for one in world.model.moments):
         return
     begin, end = after.instant if after else None, until.instant if until else None
     columns = list(until.columns if until else world.model.columns)
@@ -290,9 +297,8 @@ def is_written(model: Model, place: Place, values: Values) -> bool:
 
 def require_checked(world: World, chance: Random) -> None:
     """Let the table check itself."""
-    problems = world.table.check().problems.to_pylist()
-    if world.may_have_plans or world.has_dead_writer:
-        problems = [one for one in problems if one["kind"] != "unfinished instant" and not world.has_dead_writer]
+    explained = OF_THE_DEAD if world.has_dead_writer else {UNFINISHED} if world.may_have_plans else frozenset()
+    problems = [one for one in world.table.check().problems.to_pylist() if one["kind"] not in explained]
     if problems:
         raise Wrong(f"check() says {problems}")
 
@@ -352,4 +358,9 @@ def rows_of(scan: Any) -> list[Row]:
 
 def values_of(row: Row) -> Values:
     """Return a row as a tuple, in the order of the table's columns."""
-    return tuple(row.get(name) for name in COLUMNS)
+    return tuple(told_apart(row.get(name)) for name in COLUMNS)
+
+
+def told_apart(value: Any) -> Any:
+    """Return a value by which NaN is found again, and -0.0 is not 0.0."""
+    return repr(value) if isinstance(value, float) else value

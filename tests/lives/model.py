@@ -8,12 +8,15 @@ say settles it, and it must stay with that. Start at `Model`.
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tests.lives.rows import SCHEMA, Row
+from tests.lives.rows import SCHEMA, Row, in_java
 from tests.lives.setting import Setting
 
 Key = tuple[object, ...]
 Place = tuple[str, Key]
+Order = tuple[Any, ...]
+"""Ordering values as they compare; none is below all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Moment:
     completion: str
     number: int
     rows: dict[Place, Stored]
-    graves: dict[Place, int]
+    graves: dict[Place, Order]
     hidden: dict[Place, Stored]
     columns: tuple[str, ...]
     may_be_expired: bool = False
@@ -58,7 +61,7 @@ class Model:
 
     setting: Setting
     rows: dict[Place, Stored] = field(default_factory=dict)
-    graves: dict[Place, int] = field(default_factory=dict)
+    graves: dict[Place, Order] = field(default_factory=dict)
     """The ordering values of what deletes took that may still lie in logs."""
     hidden: dict[Place, Stored] = field(default_factory=dict)
     """Rows out of sight behind deletes with greater ordering values, until a compaction."""
@@ -103,11 +106,11 @@ class Model:
             self._put(row)
         return Counts(inserted=len(fresh), updated=0, deleted=0)
 
-    def delete(self, places: Iterable[Place], ts: int = 0) -> Counts:
+    def delete(self, places: Iterable[Place], order: Order = ()) -> Counts:
         """Rows go, whatever their ordering value, and are never seen again."""
         gone = [place for place in places if place in self.rows]
         for place in gone:
-            self._bury(place, ts)
+            self._bury(place, order)
         return Counts(inserted=0, updated=0, deleted=len(gone))
 
     def update(self, changes: Callable[[Row], Row], where: Callable[[Row], bool]) -> Counts:
@@ -169,13 +172,16 @@ class Model:
 
     def _merged(self, old: Row, new: Row) -> Row:
         """Return what becomes of two rows of a key that meet by ordering value."""
-        winner, loser = (new, old) if self._order(new) >= self._order(old) else (old, new)
+        if self.setting.adds:
+            return {**new, "v": old["v"] + new["v"]}
+        winner, loser = (new, old) if self.order(new) >= self.order(old) else (old, new)
         if not self.setting.fills:
             return winner
         return {name: loser.get(name) if winner.get(name) is None else winner[name] for name in {**loser, **winner}}
 
-    def _order(self, row: Row) -> int:
-        return int(row["ts"]) if self.setting.ordering else 0
+    def order(self, row: Row) -> Order:
+        """Return by what rows of a key are ordered."""
+        return tuple(in_java(row[name]) for name in self.setting.ordering)
 
     def _put(self, row: Row) -> None:
         """Let a row meet what is stored of its key."""
@@ -187,20 +193,20 @@ class Model:
         if not self.setting.moves:
             place = stored
         old = self.rows[stored]
-        if self.setting.fills:
+        if self.setting.combines:
             self._set(place, self._merged(old.row, row))
-        elif self.setting.is_event_time and self._order(row) < self._order(old.row):
+        elif self.setting.is_event_time and self.order(row) < self.order(old.row):
             self._lose(stored, row)
         elif place != stored:
             self._bury(stored)
             self._put_new(place, row)
-        elif self._is_open_in_logs() and self._order(row) < self._order(old.row):
+        elif self._is_open_in_logs() and self.order(row) < self.order(old.row):
             self.doubts[place] = (old, self._stored(place, row))
         else:
             self._set(place, row)
 
     def _put_new(self, place: Place, row: Row) -> None:
-        if self.setting.is_event_time and self._order(row) < self.graves.get(place, 0):
+        if self.setting.is_event_time and self.order(row) < self.graves.get(place, ()):
             self.doubts[place] = (None, self._stored(place, row))
         else:
             self._set(place, row)
@@ -221,10 +227,10 @@ class Model:
         self.written.setdefault(place, []).append(row)
         self.lost.append((self.number, place))
 
-    def _bury(self, place: Place, ts: int = 0) -> None:
+    def _bury(self, place: Place, order: Order = ()) -> None:
         gone = self.rows.pop(place)
         if self.setting.is_logged:
-            self.graves[place] = max(self._order(gone.row), ts, self.graves.get(place, 0))
+            self.graves[place] = max(self.order(gone.row), order, self.graves.get(place, ()))
 
     def settle(self, place: Place, said: Stored | None) -> None:
         """Take what the table says where two answers were open."""

@@ -3,6 +3,7 @@
 Few keys, few partitions and few ordering values, so that everything meets everything soon. Start at `draw_rows`.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -30,6 +31,8 @@ ADDED: Final = pa.field("x", pa.int64())
 """A column that a life may add."""
 COLUMNS: Final = (*SCHEMA.names, ADDED.name)
 KEYS: Final = "abcdefgh"
+FLOATS: Final = (math.nan, -0.0, 0.0, 1.0, 2.5, math.inf, -math.inf)
+"""What orders rows where `v` does."""
 DECIMALS: Final = (Decimal("12345678901234567890.123456789012345678"), Decimal("-0.000000000000000001"), Decimal(7))
 """The first has more digits than Python rounds to, by default."""
 
@@ -41,6 +44,7 @@ class Fields:
     key: tuple[str, ...]
     partition: tuple[str, ...]
     has_null_partitions: bool
+    ordering: tuple[str, ...] = ()
 
 
 def draw_rows(chance: Random, fields: Fields, count: int, *, is_one_a_key: bool = True) -> tuple[Row, ...]:
@@ -63,7 +67,7 @@ def draw_row(chance: Random, fields: Fields) -> Row:
         "p": chance.choice(places),
         "q": chance.choice((1, 2)),
         "ts": chance.randrange(30),
-        "v": float(chance.randrange(6)),
+        "v": chance.choice(FLOATS) if "v" in fields.ordering else float(chance.randrange(6)),
         "s": chance.choice((None, "", "u", "w")),
         "d": chance.choice((*DECIMALS, None)),
     }
@@ -85,11 +89,23 @@ COMPUTED: Final[dict[str, Computed]] = {
     "substring(s)": Computed("substring({}, 1, 1)", "s", lambda text: text[:1]),
 }
 """What expression indexes are of; a condition names one in the place of its column."""
+
+
+def in_sql(value: Any) -> Any:
+    """Return a value as SQL compares it: NaN equals itself, and is above all others."""
+    return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
+
+
+def in_java(value: Any) -> Any:
+    """Return a value as ordering values compare: -0.0 is below 0.0, NaN above all others."""
+    return (*in_sql(value), math.copysign(1.0, value)) if isinstance(value, float) else value
+
+
 OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": lambda value, given: bool(value == given),
-    "<>": lambda value, given: bool(value != given),
-    "<": lambda value, given: bool(value < given),
-    ">=": lambda value, given: bool(value >= given),
+    "=": lambda value, given: bool(in_sql(value) == in_sql(given)),
+    "<>": lambda value, given: bool(in_sql(value) != in_sql(given)),
+    "<": lambda value, given: bool(in_sql(value) < in_sql(given)),
+    ">=": lambda value, given: bool(in_sql(value) >= in_sql(given)),
 }
 
 

@@ -6,12 +6,16 @@ Start at `Setting.draw`.
 import json
 import zlib
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from tests.lives.rows import SCHEMA, Fields, Row
 
 from pyhudi.env import Env
+from pyhudi.kernels.mergers import register_merger
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro
 from pyhudi.state.creation import new_table
@@ -22,7 +26,15 @@ from pyhudi.table import Table
 
 Options = tuple[tuple[str, object], ...]
 
-_FILLING = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+_PAYLOADS = "org.apache.hudi.common.model."
+_SUM: Final = "sum-of-lives"
+"""The merger of tables that add up."""
+_DAYS: Final = {
+    "hoodie.keygen.timebased.timestamp.type": "SCALAR",
+    "hoodie.keygen.timebased.timestamp.scalar.time.unit": "DAYS",
+    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM-dd",
+}
+"""How a time-based key generator spells `q`."""
 NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
 TOLD = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX")
 """Kinds of index whose keys the record index tells."""
@@ -54,6 +66,12 @@ class Setting:
     is_event_time: bool = True
     fills: bool = False
     """By its payload class a row takes from the other row of its key what it has no value for."""
+    adds: bool = False
+    """By its merger a row has the sum of its `v` and the other row's."""
+    payload: str = ""
+    """The payload class that a table is made with, where that means a merge mode."""
+    generator: str = ""
+    """The type of the key generator; empty: the one that the fields choose."""
     creation: Options = ()
     """More options of the table."""
     writes: Options = ()
@@ -72,6 +90,16 @@ class Setting:
         return self.index.startswith("GLOBAL") or self.is_told or not self.partition
 
     @property
+    def drops_partitions(self) -> bool:
+        """Return whether base files lack the partition columns."""
+        return bool(dict(self.creation).get("hoodie.datasource.write.drop.partition.columns"))
+
+    @property
+    def combines(self) -> bool:
+        """Return whether two rows of a key become one that is neither."""
+        return self.fills or self.adds
+
+    @property
     def is_told(self) -> bool:
         """Return whether writes find keys by the record index."""
         return self.index in TOLD
@@ -79,7 +107,7 @@ class Setting:
     @property
     def fields(self) -> Fields:
         """Return what rows are drawn by."""
-        return Fields(self.key, self.partition, self.has_null_partitions)
+        return Fields(self.key, self.partition, self.has_null_partitions, self.ordering)
 
     @property
     def options(self) -> dict[str, object]:
@@ -97,14 +125,19 @@ class Setting:
     def path_of(self, row: Row) -> str:
         """Return the partition path of a row."""
         is_hive = dict(self.creation).get("hoodie.datasource.write.hive_style_partitioning")
-        values = [NULL_PATH if row[name] is None else str(row[name]) for name in self.partition]
+        values = [NULL_PATH if row[name] is None else self._in_path(name, row[name]) for name in self.partition]
         named = [f"{name}={value}" for name, value in zip(self.partition, values, strict=True)]
         return "/".join(named if is_hive else values)
 
+    def _in_path(self, name: str, value: object) -> str:
+        is_time = name == "q" and self.generator in {"TIMESTAMP", "CUSTOM"}
+        return str(date(1970, 1, 1) + timedelta(days=int(str(value)))) if is_time else str(value)
+
     def create(self, storage: Storage, env: Env) -> Table:
         """Make the table."""
-        mode = "EVENT_TIME_ORDERING" if self.is_event_time else "COMMIT_TIME_ORDERING"
-        options = {**self._kept(), "hoodie.write.record.merge.mode": mode}
+        options = self._kept()
+        if self.adds:
+            register_merger(_SUM, add_up)
         avro = arrow_to_avro(SCHEMA, "lives_record", "hoodie.lives", null_first=False)
         new = new_table(
             Settings.of(options),
@@ -112,17 +145,42 @@ class Setting:
             create_schema=json.dumps(avro),
             name="lives",
             record_key=self.key,
-            partition_by=self.partition,
+            partition_by=self._partition_by(),
             ordering=self.ordering,
             table_type=self.table_type,
             table_version=self.version,
         )
         return Table(create_state(storage, env, new_properties(new)))
 
+    @property
+    def merge_mode(self) -> str:
+        """Return the merge mode, by its name in Hudi."""
+        if self.adds:
+            return "CUSTOM"
+        return "EVENT_TIME_ORDERING" if self.is_event_time else "COMMIT_TIME_ORDERING"
+
+    @property
+    def payload_class(self) -> str:
+        """Return the payload class that stands for the merge mode; empty: none does."""
+        if self.fills:
+            return "PartialUpdateAvroPayload" if self.is_event_time else "OverwriteNonDefaultsWithLatestAvroPayload"
+        return self.payload
+
+    def _partition_by(self) -> list[str]:
+        if self.generator != "CUSTOM":
+            return list(self.partition)
+        return [f"{name}:{'TIMESTAMP' if name == 'q' else 'SIMPLE'}" for name in self.partition]
+
     def _kept(self) -> dict[str, object]:
         kept: dict[str, object] = {**dict(self.creation), "hoodie.index.type": self.index}
-        if self.fills:
-            kept["hoodie.datasource.write.payload.class"] = _FILLING
+        if self.payload_class:
+            kept["hoodie.datasource.write.payload.class"] = _PAYLOADS + self.payload_class
+        else:
+            kept["hoodie.write.record.merge.mode"] = self.merge_mode
+        if self.adds:
+            kept["hoodie.write.record.merge.strategy.id"] = _SUM
+        if self.generator:
+            kept |= {"hoodie.datasource.write.keygenerator.type": self.generator, **_DAYS}
         if self.index == "BUCKET":
             kept["hoodie.bucket.index.num.buckets"] = 2
         return kept
@@ -131,7 +189,7 @@ class Setting:
         """Return the call that makes such a table."""
         return (
             f"pyhudi.create_table('memory://lives', SCHEMA, name='lives', record_key={list(self.key)},"
-            f" partition_by={list(self.partition)}, ordering={list(self.ordering)}, table_type={self.table_type!r},"
+            f" partition_by={self._partition_by()}, ordering={list(self.ordering)}, table_type={self.table_type!r},"
             f" table_version={self.version}, options={self._kept()})"
         )
 
@@ -139,7 +197,7 @@ class Setting:
     def draw(chance: Random) -> "Setting":
         """Draw one."""
         key, partition = draw_fields(chance)
-        ordering = () if chance.random() < 0.15 else ("ts",)
+        ordering: tuple[str, ...] = () if chance.random() < 0.15 else draw_ordering(chance)
         index = chance.choice(("SIMPLE", "SIMPLE", "BLOOM", "BLOOM", "BUCKET", "GLOBAL_SIMPLE", "GLOBAL_BLOOM"))
         table_type = chance.choice(("cow", "mor", "mor"))
         moves = chance.random() < 0.6
@@ -154,10 +212,10 @@ class Setting:
             has_null_partitions="p" in partition and chance.random() < 0.3,
             ordering=ordering,
             is_event_time=is_event_time,
-            fills=is_event_time and not index.startswith("GLOBAL") and chance.random() < 0.15,
             creation=draw_creation(chance, partition),
             writes=draw_writes(chance, table_type, index, moves=moves),
         )
+        drawn = with_generator(chance, with_merging(chance, drawn))
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         return with_indexes(own, drawn) if own.random() < INDEXED else drawn
@@ -171,7 +229,49 @@ def with_indexes(chance: Random, setting: Setting) -> Setting:
     index, moves = chance.choice(TOLD), chance.random() < 0.6
     writes = {key: value for key, value in writes.items() if ".index." not in key or key.startswith(_METADATA)}
     writes |= {"hoodie.index.type": index, "hoodie.record.index.update.partition.path": moves}
-    return replace(setting, is_indexed=True, index=index, moves=moves, fills=False, writes=tuple(writes.items()))
+    return replace(
+        setting, is_indexed=True, index=index, moves=moves, fills=False, adds=False, writes=tuple(writes.items())
+    )
+
+
+def add_up(older: pa.Table, newer: pa.Table) -> pa.Table:
+    """Merge rows of a key: the newer one, with the sum of both."""
+    return newer.set_column(newer.column_names.index("v"), "v", pc.add(older["v"], newer["v"]))
+
+
+def draw_ordering(chance: Random) -> tuple[str, ...]:
+    """Draw the ordering fields: a number most often, a float, or both."""
+    return chance.choice((("ts",), ("ts",), ("ts",), ("v",), ("ts", "v"), ("v", "ts")))
+
+
+def with_merging(chance: Random, setting: Setting) -> Setting:
+    """Let rows of a key be put together, or a payload class stand for the merge mode."""
+    if setting.index.startswith("GLOBAL"):
+        return setting
+    match chance.randrange(8):
+        case 0 if setting.is_event_time:
+            return replace(setting, fills=True)
+        case 1 if setting.version > 6:
+            return replace(setting, fills=True, is_event_time=False, ordering=())
+        case 2 if setting.version > 6 and "v" not in setting.ordering:
+            return replace(setting, adds=True, is_event_time=False)
+        case 3:
+            by_event_time = ("DefaultHoodieRecordPayload", "EventTimeAvroPayload")
+            named = chance.choice(by_event_time) if setting.is_event_time else "OverwriteWithLatestAvroPayload"
+            return replace(setting, payload=named)
+    return setting
+
+
+def with_generator(chance: Random, setting: Setting) -> Setting:
+    """Let a key generator be named, that spells `q` as a day where there is a choice."""
+    if chance.random() > 0.3:
+        return setting
+    if not setting.partition:
+        return replace(setting, generator="NON_PARTITION")
+    if "q" not in setting.partition or not dict(setting.creation).get("hoodie.populate.meta.fields", True):
+        return replace(setting, generator="COMPLEX")
+    kinds = ("CUSTOM", "TIMESTAMP") if setting.partition == ("q",) else ("CUSTOM", "COMPLEX")
+    return replace(setting, generator=chance.choice(kinds))
 
 
 def draw_fields(chance: Random) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -190,6 +290,8 @@ def draw_creation(chance: Random, partition: tuple[str, ...]) -> Options:
         found["hoodie.populate.meta.fields"] = False
     if chance.random() < 0.1:
         found["pyhudi.fence"] = "on"
+    if partition and chance.random() < 0.15:
+        found["hoodie.datasource.write.drop.partition.columns"] = True
     return tuple(found.items())
 
 
@@ -214,13 +316,15 @@ def draw_writes(chance: Random, table_type: str, index: str, *, moves: bool) -> 
 
 def draw_metadata(chance: Random) -> dict[str, object]:
     """Draw whether there is a metadata table, and how it is kept."""
-    if chance.random() < 0.25:
+    if chance.random() < 0.15:
         return {"hoodie.metadata.enable": False}
     found: dict[str, object] = {"hoodie.metadata.compact.max.delta.commits": chance.choice((2, 3, 10))}
     if chance.random() < 0.5:
         found["hoodie.metadata.index.column.stats.enable"] = chance.random() < 0.6
     if chance.random() < 0.3:
         found["hoodie.metadata.index.partition.stats.enable"] = False
+    if chance.random() < 0.3:
+        found["hoodie.metadata.index.bloom.filter.enable"] = True
     return found
 
 

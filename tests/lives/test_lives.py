@@ -1,16 +1,16 @@
-"""Lives of tables find nothing wrong: some of them here, a minute with `make test-all`, any by `make lives`."""
+"""Lives of tables find nothing wrong: some of them here, three minutes with `make test-all`, any by `make lives`."""
 
 import os
 import time
 from random import Random
 
 import pytest
-from tests.amounts import amount
+from tests.amounts import IS_REST, amount
 from tests.lives.life import live
 from tests.lives.printing import snippet
 from tests.lives.shrinking import shrunk
 
-SECONDS = amount(60, 30, 180, everyday=20)
+SECONDS = amount(60 if IS_REST else 180, 30, 180, everyday=20)
 SEED = int(os.environ.get("PYHUDI_SEED", "0"))
 
 

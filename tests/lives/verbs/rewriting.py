@@ -95,7 +95,12 @@ class Merge(Write):
         return builder.execute()
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
-        """No key is inserted that is stored where `on` does not match it, and no row changes its partition."""
+        """No key is inserted that is stored where `on` does not match it, and no row changes its partition.
+
+        Where files lack the partition, what looks in all partitions cannot compare it, nor tell where a row goes.
+        """
+        if world.setting.drops_partitions and world.setting.is_global:
+            return (*Write.refusals(self, world), DuplicateKeys, InvalidInput)
         found: tuple[type[HudiError], ...] = Write.refusals(self, world)
         found += (DuplicateKeys,) if self._clashing(world.model) else ()
         return (*found, InvalidInput) if self._moving(world.model) else found

@@ -180,7 +180,7 @@ class DeleteRows(RowsWrite):
 
     def change(self, model: Model) -> Counts:
         places = [place for row in self.rows for place in model.found(row)]
-        newest = max((row["ts"] for row in self.rows), default=0)
+        newest = max((model.order(row) for row in self.rows), default=())
         counts = model.delete(dict.fromkeys(places), newest)
         return Counts() if model.setting.is_logged else counts
 
@@ -317,7 +317,8 @@ def in_order(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
     """Let rows that fill each other in logs come in the order of their values: else it tells which meet first."""
     if not (world.setting.fills and world.setting.is_logged):
         return rows
-    return tuple({**row, "ts": 100 + world.model.number} for row in rows)
+    newest = {"ts": 100 + world.model.number, "v": 100.0 + world.model.number}
+    return tuple({**row, **{name: newest[name] for name in world.setting.ordering}} for row in rows)
 
 
 def unstored(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
