@@ -1,11 +1,15 @@
+import os
+import threading
+import time
 from datetime import timedelta, timezone
 
 import pytest
 from tests.fixed_env import FixedEnv
 from tests.new_states import new_state
 
-from pyhudi.errors import InvalidInput
+from pyhudi.errors import FileMissing, InvalidInput
 from pyhudi.filegroup.listing import (
+    at_once,
     encode_partition_metadata,
     ensure_partition_metadata,
     partitions_below,
@@ -83,3 +87,43 @@ def test_the_walk_ends_at_the_root_of_a_table_without_partitions():
     ensure_partition_metadata(state, "", T)
     state.storage.put("b/.hoodie_partition_metadata", b"")
     assert partitions_of(state) == [""]
+
+
+def test_places_are_asked_at_once_and_in_order():
+    gate = threading.Barrier(3, timeout=5)
+    assert list(at_once(lambda place: gate.wait() >= 0 and place, [3, 1, 2])) == [3, 1, 2]
+
+
+def test_what_is_asked_inside_does_not_wait_for_its_own_threads():
+    def inner(place):
+        return sum(at_once(lambda number: number + place, range(3)).values())
+
+    assert at_once(inner, range(40)) == {place: 3 + 3 * place for place in range(40)}
+
+
+def test_an_error_is_raised_when_nothing_runs_any_more():
+    begun, done, gate = [], [], threading.Event()
+
+    def ask(place):
+        begun.append(place)
+        if place == 0:
+            gate.set()
+            raise FileMissing("gone")
+        gate.wait(5)
+        time.sleep(0.05)
+        done.append(place)
+
+    with pytest.raises(FileMissing):
+        at_once(ask, range(100))
+    assert len(done) == len(begun) - 1 < 99
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    at_once(str, range(4))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, repr(at_once(str, range(2))).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"{0: '0', 1: '1'}"

@@ -3,8 +3,11 @@
 Start at `partitions_below`; files are asked of `filegroup.file_index`.
 """
 
+import os
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from functools import cache
 from typing import Final, TypeVar
 
 from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
@@ -27,6 +30,7 @@ Place = TypeVar("Place", bound=Hashable)
 Found = TypeVar("Found")
 
 _THREADS: Final = 16
+_THREAD: Final = "pyhudi-list"
 
 
 def partitions_below(state: TableState, top: str = "") -> Iterator[tuple[PartitionPath, Directory]]:
@@ -57,11 +61,39 @@ def walk_directories(
 
 
 def at_once(function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
-    """List each place in threads; one place is not worth a thread."""
+    """Run a function over places in threads; one place is not worth a thread.
+
+    It returns, or raises, when all of them are done: what failed may be taken back then.
+    """
     if len(places) < 2:
         return {place: function(place) for place in places}
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="pyhudi-list") as threads:
-        return dict(zip(places, threads.map(function, places), strict=True))
+    if threading.current_thread().name.startswith(_THREAD):  # threads that wait for each other would wait for ever
+        with _threads() as own:
+            return _all_of(own, function, places)
+    return _all_of(_shared_threads(), function, places)
+
+
+def _all_of(threads: Executor, function: Callable[[Place], Found], places: Sequence[Place]) -> dict[Place, Found]:
+    begun = [threads.submit(function, place) for place in places]
+    try:
+        return {place: one.result() for place, one in zip(places, begun, strict=True)}
+    finally:
+        for one in begun:
+            one.cancel()
+        wait(begun)
+
+
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix=_THREAD)
+
+
+@cache
+def _shared_threads() -> ThreadPoolExecutor:
+    """Return the threads of this process: a write of one row asks for some forty times."""
+    return _threads()
+
+
+os.register_at_fork(after_in_child=_shared_threads.cache_clear)
 
 
 def ensure_partition_metadata(state: TableState, partition: PartitionPath, instant: InstantTime) -> bool:

@@ -1,10 +1,10 @@
 """The process in which runs take place: deterministic, and nothing is parsed twice. Start at `simulated`."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ def quick() -> Iterator[None]:
     gc.set_threshold(20_000, 50, 100)
     try:
         with (
-            patch.object(listing, "ThreadPoolExecutor", _OneThread),
+            patch.object(listing, "_all_of", _one_by_one),
             patch.object(properties_file, "parse_properties", _properties),
             patch.object(active, "decode_commit", _commit),
         ):
@@ -59,20 +59,9 @@ def _properties(data: bytes) -> dict[str, str]:
 _commit = lru_cache(maxsize=10_000)(decode_commit)
 
 
-class _OneThread:
-    """A pool that does the work at once, in the thread that asks."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def map(self, function: Callable[[Any], Any], *given: Iterable[Any]) -> list[Any]:
-        return [function(*each) for each in zip(*given, strict=False)]
+def _one_by_one(_: object, function: Callable[[Any], Any], places: Sequence[Any]) -> dict[Any, Any]:
+    """Do the work of threads at once, in the thread that asks."""
+    return {place: function(place) for place in places}
 
 
 def _again(function: Callable[[Any], Any], task: Any) -> Any:
