@@ -154,6 +154,6 @@ def test_kinds_that_find_the_same_keys_take_turns(engine):
 
 def test_an_index_that_is_not_built_is_refused_where_a_table_keeps_it(engine):
     table = engine.create()
-    update_properties(table.state.storage, table.state.env, {TYPE: "RECORD_LEVEL_INDEX"})
-    with pytest.raises(NotBuilt, match="RECORD_LEVEL_INDEX"):
+    update_properties(table.state.storage, table.state.env, {TYPE: "HBASE"})
+    with pytest.raises(NotBuilt, match="HBASE"):
         engine.reopen(table).upsert(engine.rows(many()))

@@ -45,8 +45,8 @@ def test_kinds_that_look_in_the_same_place_take_turns(kept, other):
 
 
 def test_an_index_that_is_not_built_is_named():
-    with pytest.raises(NotBuilt, match="RECORD_LEVEL_INDEX"):
-        index_of(Settings(), keeping(**{TYPE: "RECORD_LEVEL_INDEX"}))
+    with pytest.raises(NotBuilt, match="HBASE"):
+        index_of(Settings(), keeping(**{TYPE: "HBASE"}))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
+from tests.metadata.checking import metadata_of
+from tests.metadata.partitions import test_partitioned_record_index as by_partition
 from tests.metadata.partitions.test_record_index import told
 
 from pyhudi.commit import tag
@@ -66,3 +68,41 @@ def test_without_the_partition_keys_are_read_from_base_files(caplog):
     lost.upsert(trips(trip("a", ts=2)), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
     assert "no record index" in caplog.text
     assert TableBuilder().rows_of(lost, "uuid", "ts") == [("a", 2), ("b", 1), ("c", 1)]
+
+
+IN_PARTITION = {**INDEX, "hoodie.index.type": "RECORD_LEVEL_INDEX"}
+
+
+@TYPES
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_key_is_looked_for_in_the_partition_of_its_row(engine, table_type, version, monkeypatch):
+    table = engine.create(version=version, table_type=table_type)
+    table.upsert(engine.rows(trips(trip("a"), trip("b", city="rio"), trip("c"))), options=IN_PARTITION)
+    assert metadata_of(table).has_keys_by_partition
+    monkeypatch.setattr(tag, "search", None)
+    table.upsert(
+        engine.rows(trips(trip("a", ts=2), trip("b", city="sf", ts=2), trip("d", city="oslo"))), options=TINY_FILTERS
+    )
+    found = table.scan(["uuid", "ts", "city"]).to_arrow().to_pylist()
+    rows = sorted((row["uuid"], row["ts"], row["city"]) for row in found)
+    assert rows == [("a", 2, "sf"), ("b", 1, "rio"), ("b", 2, "sf"), ("c", 1, "sf"), ("d", 1, "oslo")]
+    table.delete(keys=["b"])
+    monkeypatch.undo()
+    assert by_partition.told(table) == [("oslo", "d"), ("sf", "a"), ("sf", "c")]
+
+
+@TYPES
+@pytest.mark.parametrize(
+    ("kind", "enable"),
+    [
+        ("GLOBAL_RECORD_LEVEL_INDEX", by_partition.ENABLE),
+        ("RECORD_LEVEL_INDEX", "hoodie.metadata.global.record.level.index.enable"),
+    ],
+)
+def test_either_index_reads_either_form_of_the_partition(table_type, kind, enable):
+    table = TableBuilder(table_type).create()
+    rows = trips(trip("a"), trip("b", city="rio"), trip("c"))
+    table.upsert(rows, options={"hoodie.metadata.enable": True, enable: True, **TINY_FILTERS})
+    assert metadata_of(table).has_keys_by_partition == (enable == by_partition.ENABLE)
+    table.upsert(trips(trip("a", ts=2), trip("d", ts=2)), options={"hoodie.index.type": kind, **TINY_FILTERS})
+    assert TableBuilder().rows_of(table, "uuid", "ts") == [("a", 2), ("b", 1), ("c", 1), ("d", 2)]

@@ -7,7 +7,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import DuplicateKeys
 from pyhudi.metadata import spread_records
 from pyhudi.metadata.names import group_of_keys
-from pyhudi.metadata.spread_records import TOLD, SpreadRecords, write_groups
+from pyhudi.metadata.spread_records import TOLD, Owners, SpreadRecords, write_groups
 from pyhudi.storage.memory import MemoryStorage
 
 
@@ -24,7 +24,7 @@ def records(*tasks, **said):
     )
 
 
-def written(given, groups=3):
+def written(given, groups=3, ids=None):
     """Return what each file group was given."""
     found = {}
 
@@ -36,7 +36,7 @@ def written(given, groups=3):
         )
         return 7, b"content"
 
-    rows = write_groups(given, groups, write)
+    rows = write_groups(given, ids or [f"p-{group:04d}-0" for group in range(groups)], write)
     assert rows["group"].to_pylist() == sorted(found)
     assert rows["records_count"].to_pylist() == [len(found[group][0]) for group in sorted(found)]
     return found
@@ -64,3 +64,14 @@ def test_a_key_with_two_records_is_refused_where_there_is_one_place_for_it():
     with pytest.raises(DuplicateKeys, match="two file groups"):
         written(records(*twice, refuses_two=True), 1)
     assert written(records({"a": 0}, {"a": 0}, refuses_two=True), 1) == {0: ({b"a": b"one"}, [], [])}
+
+
+def test_keys_of_a_partition_of_the_table_meet_in_its_own_file_groups():
+    ids = [f"p-{owner}-{number:04d}-0" for owner, count in (("rio", 1), ("sf", 2)) for number in range(count)]
+    owners = Owners(counts={"rio": 2, "sf": 3}, of_task=lambda task: "rio" if "c" in task else "sf")
+    found = written(records({"a": 0, "b": 0}, {"a": 1, "c": 1}, {"d": None}, owners=owners), ids=ids)
+    assert found[0] == ({b"a": b"two", b"c": b"two"}, [], [])
+    places = dict(zip("abd", (1 + group_of_keys(pa.array(list("abd")), 2)).tolist(), strict=True))
+    for group in (1, 2):
+        keys, deleted, _ = found.get(group, ({}, [], []))
+        assert {*map(bytes.decode, keys), *deleted} == {key for key, place in places.items() if place == group}

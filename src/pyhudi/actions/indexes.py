@@ -12,13 +12,14 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.errors import InvalidInput, NotBuilt
-from pyhudi.metadata.definitions import define_index, drop_definitions, read_definitions
+from pyhudi.metadata.definitions import define_index, drop_definitions, read_definitions, record_index_definition
 from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.expression_blooms import has_same_text
-from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, kind_of
+from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, is_by_partition, kind_of
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.building import close_groups
+from pyhudi.options import Settings
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.slices import table_schema
 from pyhudi.services.indexing import Indexing, enabling
@@ -100,7 +101,7 @@ def create_index(
             goes on with it.
     """
     state = open_state(call.state.storage, call.state.env)
-    definition = _definition(state, request)
+    definition = _definition(state, request, call.settings)
     name = request.kind if definition is None else definition.partition
     _require_possible(state, name)
     service = Indexing(partitions=(name,))
@@ -154,12 +155,13 @@ def partition_of(state: TableState, name: str) -> str:
     raise InvalidInput("this table has no such index", index=name, indexes=sorted(known))
 
 
-def _definition(state: TableState, request: IndexRequest) -> IndexDefinition | None:
+def _definition(state: TableState, request: IndexRequest, settings: Settings) -> IndexDefinition | None:
     """Return how an index is defined, of which a table may have many; None for one of which it has one."""
     if request.kind in {kind.name for kind in KINDS} - {MetadataPartition.FILES.value}:
         if request.column or request.expr or request.name:
             raise InvalidInput("this index is of the whole table; give it no column and no name", index=request.kind)
-        return None
+        is_owned = request.kind == MetadataPartition.RECORD_INDEX and is_by_partition(state, settings)
+        return record_index_definition(is_partitioned=True) if is_owned else None
     if request.kind not in {_EXPRESSION, _SECONDARY}:
         raise InvalidInput(
             "there is no such kind of index",
@@ -213,6 +215,11 @@ def _secondary(state: TableState, request: IndexRequest, schema: pa.Schema) -> I
         )
     if MetadataPartition.RECORD_INDEX not in state.config.metadata_partitions:
         raise InvalidInput("a secondary index rests on the record index: table.create_index('record_index') first")
+    if is_by_partition(state, Settings()):
+        raise InvalidInput(
+            "a secondary index rests on the global record index; this table's is by partition, and a key may have a row"
+            " in each"
+        )
     return IndexDefinition(
         partition=f"{SECONDARY_PREFIX}{_named(request.name or request.column)}",
         type="secondary_index",
@@ -268,8 +275,7 @@ def _take_away(call: ServiceCall, partitions: Sequence[str]) -> None:
             if liveness(state, one.requested_time, call.settings) is Liveness.ALIVE:
                 raise InvalidInput("this index is being built by a living process", instant=one.requested_time)
         close_groups(state, partitions)
-        if state.layout.has_index_definitions:
-            drop_definitions(state, partitions)
+        drop_definitions(state, partitions)
         for one in planned:
             remove_pending(state, one)
 

@@ -86,7 +86,8 @@ def tag(
             return replace(untagged(write), sole=sole)
         columns = merge_spec(call.state.config).ordering if index.moves is Moves.DELETE_AND_INSERT else ()
         if index.is_told and has_places(call.state):
-            told = told_places(call.engine, call.state, write.snapshot, write.rows, slices)
+            by_partition = not looks_everywhere(write)
+            told = told_places(call.engine, call.state, write.snapshot, write.rows, slices, by_partition=by_partition)
             if told is not None and not columns:
                 return replace(_counted(write, Found(frame=told[0], slices=tuple(slices), rows=told[1]), sole, index))
             if told is not None:

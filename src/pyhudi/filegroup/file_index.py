@@ -83,8 +83,11 @@ class FileIndex(Protocol):
         """
         ...
 
-    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
+    def places_of_keys(self, keys: pa.Array, partitions: Sequence[PartitionPath], most: int) -> pa.Table | None:
         """Return the file groups of the rows with some record keys, by the record index; None where it is unknown.
+
+        An index that is by partition is asked for these partitions only, and not where `most` of its file groups or
+        more of them had to be read.
 
         Shape: as `metadata.record_places.read_places`.
         """
@@ -151,7 +154,7 @@ class _StorageIndex:
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
         return None
 
-    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
+    def places_of_keys(self, keys: pa.Array, partitions: Sequence[PartitionPath], most: int) -> pa.Table | None:
         return None
 
     def indexes(self) -> Mapping[str, IndexDefinition]:

@@ -25,7 +25,7 @@ _PARQUET: Final = ".parquet"
 _EXTENSIONS: Final = "|".join(re.escape(one) for one in sorted(BASE_EXTENSIONS))
 _BASE: Final = rf"^(?P<file_id>[^_]+)_(?P<token>[^_]*)_(?P<time>[0-9]+)(?:{_EXTENSIONS})$"
 _LOG: Final = (
-    r"^\.(?P<file_id>[^._]+)_(?P<time>[^._]*)\.log\.(?P<version>[0-9]{1,18})(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+))?$"
+    r"^\.(?P<file_id>[^_]+)_(?P<time>[^._]*)\.log\.(?P<version>[0-9]{1,18})(?:_(?P<token>[0-9]+-[0-9]+-[0-9]+))?$"
 )
 
 

@@ -31,7 +31,7 @@ __all__ = [
 
 BASE_EXTENSIONS: Final = frozenset({".parquet", ".orc", ".hfile", ".lance"})
 PARTITION_METADATA: Final = ".hoodie_partition_metadata"
-_LOG: Final = re.compile(r"\.([^._]+)_([^._]*)\.log\.(\d{1,18})(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
+_LOG: Final = re.compile(r"\.([^_]+)_([^._]*)\.log\.(\d{1,18})(?:_(\d+-\d+-\d+))?(\.cdc)?", re.ASCII)
 _DATE: Final = len("yyyyMMdd")
 _NATIVE_LOG: Final = re.compile(r"[^._]+_\d+-\d+-\d+_\d+_\d+\.(?:log|deletes|cdc)\.[a-z]+", re.ASCII)
 

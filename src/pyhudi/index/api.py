@@ -94,8 +94,11 @@ class Index:
 
     @property
     def is_binding(self) -> bool:
-        """Return whether a write with the default index would put a key where this one does not look."""
-        return self.place is not Place.PARTITION
+        """Return whether a table keeps it from the first write on that names it.
+
+        A write with the default index would put a key where this one does not look, or it needs the record index.
+        """
+        return self.place is not Place.PARTITION or self.is_told
 
     @property
     def sees_all_logs(self) -> bool:

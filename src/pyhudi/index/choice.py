@@ -13,7 +13,7 @@ from pyhudi.errors import NotBuilt, OptionError
 from pyhudi.index.api import Index, MakeIndex
 from pyhudi.index.bloom import BLOOM, BLOOM_MOVES, GLOBAL_BLOOM, USE_METADATA, bloom, global_bloom
 from pyhudi.index.bucket import BUCKET, BUCKET_FIELDS, BUCKETS, bucket
-from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD_MOVES, global_record, old_record
+from pyhudi.index.record import GLOBAL_RECORD, OLD_RECORD, RECORD, RECORD_MOVES, global_record, old_record, record
 from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE, SIMPLE_MOVES, global_simple, simple
 from pyhudi.options import Option, Settings, one_of, option
 from pyhudi.state.config import TableConfig
@@ -28,6 +28,7 @@ _KINDS: Final[Mapping[str, MakeIndex]] = MappingProxyType(
         GLOBAL_BLOOM.name: global_bloom,
         GLOBAL_RECORD.name: global_record,
         OLD_RECORD.name: old_record,
+        RECORD.name: record,
         BUCKET: bucket,
     }
 )
@@ -35,7 +36,7 @@ INDEX_TYPE: Final = option(
     "hoodie.index.type",
     "SIMPLE",
     "How keys are found. Kept in the table's properties when a table is created with it, and when a write first names "
-    "BUCKET or a GLOBAL kind; a write that forgets it takes the table's.",
+    "BUCKET, a GLOBAL kind or RECORD_LEVEL_INDEX; a write that forgets it takes the table's.",
     parse=one_of(*_KINDS),
 )
 _LOOKING_EVERYWHERE: Final = frozenset(
@@ -107,7 +108,8 @@ def may_leave_rows(config: TableConfig) -> bool:
     of its record index; the options of such a write are not kept.
     """
     kind = config.index.get(INDEX_TYPE.key, "").upper()
-    return kind in _LOOKING_EVERYWHERE or "record_index" in config.metadata_partitions
+    is_global = kind != RECORD.name and "record_index" in config.metadata_partitions
+    return kind in _LOOKING_EVERYWHERE or is_global
 
 
 def _differences(wanted: Index, table: Index) -> list[tuple[str, object, object]]:

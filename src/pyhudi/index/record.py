@@ -1,10 +1,12 @@
-"""RECORD_INDEX, or GLOBAL_RECORD_LEVEL_INDEX: the metadata table says of each key where it is. Start at `told_places`.
+"""The indexes by which the metadata table says of each key where it is. Start at `told_places`.
+
+RECORD_INDEX, or GLOBAL_RECORD_LEVEL_INDEX, looks in all partitions; RECORD_LEVEL_INDEX in the one that a row is for.
 
 Spec: format/metadata-table 8.6, 9.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -16,6 +18,7 @@ from pyhudi.engine.frames import LocalFrame
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.index.api import Index, Place
+from pyhudi.index.lookup import WantedKeys
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.record_places import PLACES, keys_by_shard, places_in_shard
 from pyhudi.metadata.state import MetadataTable, open_metadata
@@ -26,11 +29,13 @@ from pyhudi.timeline.view import Timeline
 __all__ = [
     "GLOBAL_RECORD",
     "OLD_RECORD",
+    "RECORD",
     "RECORD_MOVES",
     "find_places",
     "global_record",
     "has_places",
     "old_record",
+    "record",
     "told_places",
 ]
 
@@ -43,6 +48,7 @@ RECORD_MOVES: Final = option(
 GLOBAL_RECORD: Final = Index(name="GLOBAL_RECORD_LEVEL_INDEX", place=Place.TABLE, is_told=True)
 OLD_RECORD: Final = Index(name="RECORD_INDEX", place=Place.TABLE, is_told=True)
 """The name that it had before 1.1, which other releases know."""
+RECORD: Final = Index(name="RECORD_LEVEL_INDEX", place=Place.PARTITION, is_told=True)
 _log = logging.getLogger("pyhudi.index")
 
 
@@ -56,6 +62,11 @@ def old_record(settings: Settings, key_fields: Sequence[str]) -> Index:
     return OLD_RECORD.moving(follows=settings.get(RECORD_MOVES))
 
 
+def record(settings: Settings, key_fields: Sequence[str]) -> Index:
+    """Return the index that the metadata table answers for, which looks for a key in the partition of its row."""
+    return RECORD
+
+
 def has_places(state: TableState) -> bool:
     """Return whether the table has the record index; where it has not, keys are looked for in base files."""
     has = MetadataPartition.RECORD_INDEX in state.config.metadata_partitions
@@ -67,9 +78,18 @@ def has_places(state: TableState) -> bool:
 
 
 def told_places(
-    engine: Engine, state: TableState, timeline: Timeline, rows: KeyedRows, slices: Sequence[FileSlice]
+    engine: Engine,
+    state: TableState,
+    timeline: Timeline,
+    rows: KeyedRows,
+    slices: Sequence[FileSlice],
+    *,
+    by_partition: bool,
 ) -> tuple[LocalFrame, KeyedRows] | None:
     """Find which of the slices holds which key, by the record index; None where the keys are too many to be here.
+
+    With `by_partition` a key is looked for in the partition of its row; the slices are all of the partitions that they
+    are of.
 
     Shape:  LOCATED, a row a key that has a row.
     Cost:   of each shard that can have a key, the blocks that may, in tasks.
@@ -78,7 +98,8 @@ def told_places(
     rows = engine.fetch_keys(rows)
     if rows.keys is None:
         return None
-    places = find_places(engine, open_metadata(state, timeline), pc.unique(rows.keys.column(KEY)))
+    wanted = WantedKeys.of(rows.keys, by_partition=by_partition)
+    places = find_places(engine, open_metadata(state, timeline), wanted, {one.group.partition for one in slices})
     groups = pa.array([f"{one.group.partition}/{one.group.file_id}" for one in slices], pa.string())
     told = pc.binary_join_element_wise(places.column("partition"), places.column("file_id"), "/")
     numbers = pc.index_in(told, value_set=groups)
@@ -91,7 +112,18 @@ def told_places(
     return LocalFrame.of(pa.table([columns[name] for name in LOCATED.names], schema=LOCATED)), rows
 
 
-def find_places(engine: Engine, table: MetadataTable, keys: pa.Array) -> pa.Table:
-    """Look keys up in their shards, a task each.   Shape: PLACES, in no order; a key without a row has none."""
+def find_places(engine: Engine, table: MetadataTable, wanted: WantedKeys, partitions: Collection[str]) -> pa.Table:
+    """Look keys up in their shards, a task each; in some partitions, where they are wanted by partition.
+
+    Shape: PLACES, in no order; a key without a row has none.
+    """
+    if wanted.everywhere is not None:
+        found = engine.run(partial(places_in_shard, table), keys_by_shard(table, wanted.everywhere))
+        return pa.concat_tables([PLACES.empty_table(), *found])
+    keys = {path: some for path, some in wanted.by_partition.items() if path in partitions}
     found = engine.run(partial(places_in_shard, table), keys_by_shard(table, keys))
-    return pa.concat_tables([PLACES.empty_table(), *found])
+    places = pa.concat_tables([PLACES.empty_table(), *found])
+    if table.has_keys_by_partition:
+        return places
+    pairs = [pa.table([some, pa.repeat(path, len(some))], names=["key", "partition"]) for path, some in keys.items()]
+    return places.join(pa.concat_tables(pairs), ["key", "partition"], join_type="left semi") if pairs else places

@@ -25,9 +25,12 @@ __all__ = [
     "define_new_columns",
     "define_record_index",
     "definitions_for",
+    "definitions_property",
     "drop_definitions",
+    "is_partitioned",
     "read_definitions",
     "read_indexes",
+    "record_index_definition",
 ]
 
 DEFINITIONS_KEY: Final = "hoodie.table.index.defs.path"
@@ -58,17 +61,23 @@ def define_column_stats(state: TableState, columns: Sequence[str]) -> None:
 
 
 def define_record_index(state: TableState, *, is_partitioned: bool) -> None:
-    """Write that there is a record index; from version 9 on, before there is no such entry.
+    """Write that there is a record index; before version 9 only one by partition has an entry.
 
     Locks: the table lock is held.
     """
-    if not state.layout.has_index_versions:
-        return
+    if state.layout.has_index_versions or is_partitioned:
+        define_index(state, record_index_definition(is_partitioned=is_partitioned))
+
+
+def record_index_definition(*, is_partitioned: bool) -> IndexDefinition:
+    """Return how the record index is defined."""
     name = MetadataPartition.RECORD_INDEX.value
-    options = {"isPartitioned": str(is_partitioned).lower()}
-    define_index(
-        state, IndexDefinition(partition=name, type=name, function="", fields=(), options=options, version="V1")
-    )
+    return IndexDefinition(partition=name, type=name, options={"isPartitioned": str(is_partitioned).lower()})
+
+
+def is_partitioned(definition: IndexDefinition | None) -> bool:
+    """Return whether a record index has file groups of its own for each partition of the table."""
+    return definition is not None and definition.options.get("isPartitioned", "").lower() == "true"
 
 
 def define_new_columns(state: TableState, columns: Collection[str]) -> None:
@@ -134,8 +143,20 @@ def read_indexes(state: TableState) -> dict[str, IndexDefinition]:
 
 def definitions_for(state: TableState, partitions: Iterable[str]) -> Mapping[str, IndexDefinition]:
     """Read what is defined, where only that tells of one of some partitions; else nothing is read, and none is."""
-    is_told = any(one == MetadataPartition.RECORD_INDEX or is_by_definition(one) for one in partitions)
-    return read_indexes(state) if is_told and state.layout.has_index_definitions else {}
+    names = {one for one in partitions if one == MetadataPartition.RECORD_INDEX or is_by_definition(one)}
+    if state.layout.has_index_definitions:
+        return read_indexes(state) if names else {}
+    names &= {MetadataPartition.RECORD_INDEX.value}  # the only one that there is before version 8
+    return {name: one for name, one in read_indexes(state).items() if name in names} if names else {}
+
+
+def definitions_property(state: TableState, partitions: Iterable[str]) -> dict[str, str]:
+    """Return the property that says where definitions are; nothing for a table that has none.
+
+    Cost: as `definitions_for`.
+    """
+    has_any = state.layout.has_index_definitions or bool(definitions_for(state, partitions))
+    return {DEFINITIONS_KEY: DEFINITIONS_PATH} if has_any else {}
 
 
 def _parsed(partition: str, entry: object) -> IndexDefinition | None:

@@ -20,8 +20,7 @@ from pyhudi.metadata.file_listing import joined_files, paths_of, read_files
 from pyhudi.metadata.filters import files_holding
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.partitions.record_index import is_partitioned
-from pyhudi.metadata.record_places import read_places
+from pyhudi.metadata.record_places import keys_by_shard, read_places
 from pyhudi.metadata.secondary_places import secondary_places
 from pyhudi.metadata.state import MetadataTable, open_metadata
 from pyhudi.metadata.stats.reader import read_stats, tells_newest
@@ -112,10 +111,21 @@ class _MetadataIndex:
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
         if kind not in self.state.config.metadata_partitions:
             return None
-        return self._asked_places(kind, lambda table: secondary_places(table, kind, values))
 
-    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
-        return self._asked_places(MetadataPartition.RECORD_INDEX, lambda table: read_places(table, keys))
+        def read(table: MetadataTable) -> pa.Table | None:
+            return None if table.has_keys_by_partition else secondary_places(table, kind, values)
+
+        return self._asked_places(kind, read)
+
+    def places_of_keys(self, keys: pa.Array, partitions: Sequence[PartitionPath], most: int) -> pa.Table | None:
+        wanted = frozenset(partitions)
+
+        def read(table: MetadataTable) -> pa.Table | None:
+            if table.has_keys_by_partition and len(keys_by_shard(table, keys, wanted)) > most:
+                return None
+            return read_places(table, keys, wanted)
+
+        return self._asked_places(MetadataPartition.RECORD_INDEX, read)
 
     def indexes(self) -> Mapping[str, IndexDefinition]:
         found: Mapping[str, IndexDefinition] = {}
@@ -127,15 +137,13 @@ class _MetadataIndex:
         self._asked(read)
         return found
 
-    def _asked_places(self, index: str, read: Callable[[MetadataTable], pa.Table]) -> pa.Table | None:
+    def _asked_places(self, index: str, read: Callable[[MetadataTable], pa.Table | None]) -> pa.Table | None:
         """Ask an index of rows, which knows only where they are now."""
         if MetadataPartition.RECORD_INDEX not in self.state.config.metadata_partitions:
             return None
 
         def read_newest(table: MetadataTable) -> pa.Table | None:
-            definition = table.definitions.get(MetadataPartition.RECORD_INDEX)
-            is_by_partition = definition is not None and is_partitioned(definition)
-            return read(table) if tells_newest(table, self.timeline) and not is_by_partition else None
+            return read(table) if tells_newest(table, self.timeline) else None
 
         return self._asked_index(index, read_newest)
 

@@ -4,18 +4,20 @@ Spec: format/metadata-table 5.4, 8.6.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.metadata.names import MetadataPartition, group_of_keys
-from pyhudi.metadata.reader import Entries, Wanted, read_entries, slice_entries
+from pyhudi.metadata.reader import Entries, Wanted, slice_entries
 from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.shards import spans_of
 from pyhudi.metadata.state import MetadataTable
 
 __all__ = [
@@ -33,24 +35,43 @@ PLACES: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("f
 _AS_TEXT: Final = 1
 
 
-def read_places(table: MetadataTable, keys: pa.Array | None = None) -> pa.Table:
+def read_places(
+    table: MetadataTable, keys: pa.Array | None = None, partitions: Collection[str] | None = None
+) -> pa.Table:
     """Read the places of keys, or of all keys; a key without a row has none.
+
+    Where the index is by partition, `partitions` of the table may say in which to look; a key may be in several.
 
     Shape:  PLACES, sorted by key.
     Cost:   of the shards that can have a key the blocks that may, and their logs; several shards at once.
     Raises: CorruptData.
     """
-    if keys is None:
-        entries = read_entries(table, MetadataPartition.RECORD_INDEX, Wanted())
-        return places_of_entries(entries, table.state.config.table_version)
-    tasks = keys_by_shard(table, keys)
+    shards = table.file_groups(MetadataPartition.RECORD_INDEX)
+    tasks = [(one, None) for one in shards] if keys is None else keys_by_shard(table, keys, partitions)
     found = at_once(lambda number: places_in_shard(table, tasks[number]), range(len(tasks)))
     return pa.concat_tables([PLACES.empty_table(), *found.values()]).sort_by("key")
 
 
-def keys_by_shard(table: MetadataTable, keys: pa.Array) -> list[tuple[FileSlice, pa.Array]]:
-    """Return the shards that can have some keys, with the keys that each of them can have."""
+def keys_by_shard(
+    table: MetadataTable, keys: pa.Array | Mapping[str, pa.Array], partitions: Collection[str] | None = None
+) -> list[tuple[FileSlice, pa.Array]]:
+    """Return the shards that can have some keys, with the keys that each of them can have.
+
+    `keys` are those of any partition of the table, or of each by its path; `partitions` as in `read_places`.
+    """
     shards = table.file_groups(MetadataPartition.RECORD_INDEX)
+    if not table.has_keys_by_partition:
+        every = keys if isinstance(keys, pa.Array) else pc.unique(pa.chunked_array(list(keys.values()), pa.string()))
+        return _by_hash(shards, every)
+    found = []
+    for owner, span in spans_of([one.group.file_id for one in shards]).items():
+        if partitions is None or owner in partitions:
+            wanted = keys if isinstance(keys, pa.Array) else keys.get(owner)
+            found += [] if wanted is None else _by_hash(shards[span.first : span.first + span.count], wanted)
+    return found
+
+
+def _by_hash(shards: Sequence[FileSlice], keys: pa.Array) -> list[tuple[FileSlice, pa.Array]]:
     if not len(keys) or not shards:
         return []
     numbers = group_of_keys(keys, len(shards))
@@ -60,8 +81,8 @@ def keys_by_shard(table: MetadataTable, keys: pa.Array) -> list[tuple[FileSlice,
     return [(shards[number], part) for number, part in zip(found.tolist(), parts, strict=True)]
 
 
-def places_in_shard(table: MetadataTable, task: tuple[FileSlice, pa.Array]) -> pa.Table:
-    """Look keys up in one shard.   Shape: PLACES, sorted by key."""
+def places_in_shard(table: MetadataTable, task: tuple[FileSlice, pa.Array | None]) -> pa.Table:
+    """Look keys up in one shard, or read all that are there.   Shape: PLACES, sorted by key."""
     shard, keys = task
     return places_of_entries(slice_entries(table, shard, Wanted(keys=keys)), table.state.config.table_version)
 

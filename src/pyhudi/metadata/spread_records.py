@@ -4,7 +4,7 @@ A task tells keys, each with the number of its record or deleted; the engine bri
 and a task there writes the file. This process sees one row a file. Start at `SpreadRecords`, then `write_groups`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 from pyhudi.engine.api import BUCKET, ORDER, TASK, Attempt, Engine
 from pyhudi.engine.routing import runs_by_bucket
 from pyhudi.errors import DuplicateKeys
+from pyhudi.metadata.shards import GroupSpan, spans_of
 
 __all__ = [
     "TOLD",
     "WRITTEN",
     "CheckGroup",
     "GroupContent",
+    "Owners",
     "PlaceKeys",
     "SpreadRecords",
     "WriteGroup",
@@ -70,6 +72,35 @@ class SpreadRecords:
     """A key with two records is an error; else the records are all the same."""
     check: "CheckGroup | None" = None
     """Asked before a log is written, where keys may be stored that must not be."""
+    owners: "Owners | None" = None
+    """Where each partition of the table has file groups of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owners:
+    """The partitions of the table that have file groups of their own for the keys of their rows."""
+
+    counts: Mapping[str, int]
+    """How many keys come to each, roughly; a partition without keys may be among them."""
+    of_task: Callable[[Any], str]
+    """Returns the partition whose keys a task tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placing:
+    """In which file group each key of a task is."""
+
+    place: PlaceKeys
+    groups_count: int
+    owners: Owners | None
+    spans: Mapping[str, GroupSpan]
+    """By partition of the table, where these are owners."""
+
+    def of_keys(self, task: object, keys: pa.Array) -> npt.NDArray[np.int64]:
+        if self.owners is None:
+            return self.place(keys, self.groups_count)
+        span = self.spans[self.owners.of_task(task)]
+        return span.first + self.place(keys, span.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +129,18 @@ class WriteGroup(Protocol):
         """Return the bytes that the file has, and its content where it is not written here."""
 
 
-def write_groups(records: SpreadRecords, groups_count: int, write: WriteGroup) -> pa.Table:
+def write_groups(records: SpreadRecords, file_ids: Sequence[str], write: WriteGroup) -> pa.Table:
     """Bring the keys of each file group together and write it; groups without keys are left out.
+
+    `file_ids` are those of all file groups, whose numbers are their places.
 
     Shape:  WRITTEN, by group.
     Cost:   one pass over the tasks where workers hold the keys; in this process one for each four million keys.
     Raises: DuplicateKeys.
     """
-    engine = records.engine
+    engine, groups_count = records.engine, len(file_ids)
+    spans = {} if records.owners is None else spans_of(file_ids)
+    placing = _Placing(place=records.place, groups_count=groups_count, owners=records.owners, spans=spans)
     passes = 1 if engine.has_placed_rows else min(groups_count, -(-records.count // _PASS_ROWS) or 1)
     tasks_count = max(1, min(groups_count, engine.parallelism_tasks * _TASKS_A_SLOT))
     found = [WRITTEN.empty_table()]
@@ -113,8 +148,7 @@ def write_groups(records: SpreadRecords, groups_count: int, write: WriteGroup) -
         route = partial(
             _routed,
             tell=records.tell,
-            place=records.place,
-            groups_count=groups_count,
+            placing=placing,
             tasks_count=tasks_count,
             only=(number, passes),
         )
@@ -128,8 +162,7 @@ def _routed(
     task: object,
     *,
     tell: Callable[[Any], Iterator[pa.Table]],
-    place: PlaceKeys,
-    groups_count: int,
+    placing: _Placing,
     tasks_count: int,
     only: tuple[int, int],
 ) -> Iterator[pa.RecordBatch]:
@@ -139,7 +172,7 @@ def _routed(
         if not told.num_rows:
             continue
         keys = told.column("key").combine_chunks()
-        groups = place(keys, groups_count)
+        groups = placing.of_keys(task, keys)
         columns = [keys, told.column(_RECORD), groups.astype(np.int32), (groups % tasks_count).astype(np.int32)]
         routed = pa.table([*columns, np.zeros(len(groups), np.int64)], schema=_ROUTED)
         chosen = routed if passes == 1 else routed.filter(pa.array(groups % passes == number))

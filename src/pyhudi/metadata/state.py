@@ -16,9 +16,10 @@ from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.formats.properties import parse_properties
-from pyhudi.metadata.definitions import definitions_for
+from pyhudi.metadata.definitions import definitions_for, is_partitioned
 from pyhudi.metadata.names import MetadataPartition, file_groups_count, is_by_definition
 from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.shards import require_owned
 from pyhudi.state.config import TableConfig
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.layout import layout_of
@@ -72,6 +73,11 @@ class MetadataTable:
             self._definitions = definitions_for(self.owner, self.owner.config.partitions_kept_up)
         return self._definitions
 
+    @property
+    def has_keys_by_partition(self) -> bool:
+        """Return whether the record index has file groups of its own for each partition.   Cost: as `definitions`."""
+        return is_partitioned(self.definitions.get(MetadataPartition.RECORD_INDEX))
+
     def is_valid(self, time: str) -> bool:
         """Return whether what an instant wrote counts."""
         return time not in self.hidden and is_committed(self.timeline, InstantTime(time))
@@ -114,8 +120,21 @@ class MetadataTable:
         self.state.storage.head(PROPERTIES_PATH)  # gone, where the metadata table is being dropped
         for partition in missing:
             slices = [one for one in found if one.group.partition == PartitionPath(partition)]
-            file_groups_count([one.group.file_id for one in slices])
+            if partition == MetadataPartition.RECORD_INDEX and self.has_keys_by_partition:
+                slices = [one for one in slices if self._counts(one)]
+                require_owned([one.group.file_id for one in slices])
+            else:
+                file_groups_count([one.group.file_id for one in slices])
             self._slices[partition] = slices
+
+    def add_file_groups(self, partition: str, groups: Sequence[FileSlice]) -> None:
+        """Count file groups in that are being made, behind those that there are."""
+        self._slices[partition] = [*self.file_groups(partition), *groups]
+
+    def _counts(self, group: FileSlice) -> bool:
+        """Return whether an action that is completed made a file group or wrote to it."""
+        base = [] if group.base is None else [group.base.instant]
+        return any(map(self.is_valid, [*base, *(one.instant for one in group.logs)]))
 
 
 def metadata_state(state: TableState) -> TableState:

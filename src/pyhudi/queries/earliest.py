@@ -92,7 +92,7 @@ class _At:
     def places_of_values(self, kind: str, values: pa.Array) -> pa.Table | None:
         return None
 
-    def places_of_keys(self, keys: pa.Array) -> pa.Table | None:
+    def places_of_keys(self, keys: pa.Array, partitions: Sequence[PartitionPath], most: int) -> pa.Table | None:
         return None
 
     def indexes(self) -> Mapping[str, IndexDefinition]:

@@ -111,7 +111,8 @@ class IndexFilter:
     def _by_rows(self, slices: pa.Table, partitions: Sequence[PartitionPath]) -> Iterator[_Answer]:
         """Yield which slices have the rows with the keys, and with the values, that the filter asks for."""
         if (keys := self._keys()) is not None:
-            yield from self._placed(MetadataPartition.RECORD_INDEX, self.index.places_of_keys(keys), slices, partitions)
+            places = self.index.places_of_keys(keys, partitions, slices.num_rows)
+            yield from self._placed(MetadataPartition.RECORD_INDEX, places, slices, partitions)
         for definition, values in secondary_values(self._required, self.index.indexes()):
             places = self.index.places_of_values(definition.partition, values)
             yield from self._placed(definition.partition, places, slices, partitions)

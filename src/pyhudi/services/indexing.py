@@ -7,6 +7,7 @@ is read, beside a pin that keeps its files. Start at `Indexing`.
 Spec: format/timeline 3.9, 10.7; format/metadata-table 7.8.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,9 +15,12 @@ from functools import partial
 from typing import Final, TypeVar
 
 from pyhudi.errors import FileMissing, NotBuilt
-from pyhudi.metadata.definitions import definitions_for
-from pyhudi.metadata.partitions.api import Need
-from pyhudi.metadata.partitions.kinds import KINDS, kinds_of
+from pyhudi.filegroup.model import FileGroupId
+from pyhudi.metadata.definitions import define_record_index, definitions_for
+from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.api import Need, first_groups
+from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
 from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
 from pyhudi.options import Settings
@@ -41,6 +45,7 @@ from pyhudi.txn.locks import require_lease
 __all__ = ["Indexed", "Indexing", "enabling"]
 
 Answer = TypeVar("Answer")
+_Groups = Mapping[str, Sequence[FileGroupId]]
 _PIN_SECONDS: Final = 24 * 3600
 _TRIES: Final = 3
 
@@ -101,14 +106,15 @@ class Indexing:
         unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
         if unknown:
             raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
-        counts = _tried(partial(_groups_counts, call, state, names))
+        counts = _tried(partial(_rows_counts, call, state, names))
         with call.hold() as lease:
             require_lease(lease)
             state, timeline = open_state(state.storage, state.env), load_timeline(state)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
-            state = open_groups(state, timeline, counts, call.times.issue(newest_time(timeline)))
+            groups = _groups(call, state, timeline, names, counts)
+            state = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
         try:
-            filled = _tried(partial(_filled, call, state, timeline, instant, counts))
+            filled = _tried(partial(_filled, call, state, timeline, instant, groups))
         finally:
             remove_pin(state, pin)
         return Indexed(filled=tuple(filled), up_to=_up_to(timeline))
@@ -144,23 +150,38 @@ def _tried(work: Callable[[], Answer]) -> Answer:
     return work()
 
 
-def _groups_counts(call: ServiceCall, state: TableState, names: Sequence[str]) -> dict[str, int]:
-    """Return how many file groups each partition gets: of those made of rows by how many rows there are.
+def _rows_counts(call: ServiceCall, state: TableState, names: Sequence[str]) -> Counter[str]:
+    """Count the rows of each partition of the table, where indexes are made of rows.
 
-    Cost: the footer of each base file, where there are such.
+    Cost: the footer of each base file then.
     """
-    kinds, timeline = kinds_of(names, definitions_for(state, names)), load_timeline(state)
-    rows_count = 0
-    if any(Need.ROWS in kind.needs for kind in kinds):
-        told = rows_of_table(state, timeline, call.settings, call.engine)
-        rows_count = sum(one.inserts_count for one in told.changes)
-    return {kind.name: kind.groups(call.settings, rows_count) for kind in kinds}
+    counts: Counter[str] = Counter()
+    if any(Need.ROWS in kind.needs for kind in kinds_of(names, definitions_for(state, names))):
+        told = rows_of_table(state, load_timeline(state), call.settings, call.engine)
+        for one in told.changes:
+            counts[one.group.partition] += one.inserts_count
+    return counts
+
+
+def _groups(
+    call: ServiceCall, state: TableState, timeline: Timeline, names: Sequence[str], counts: Counter[str]
+) -> dict[str, tuple[FileGroupId, ...]]:
+    """Return the file groups that each partition gets; one by partitions of the table those of all that there are.
+
+    Locks: the table lock is held.
+    """
+    if MetadataPartition.RECORD_INDEX in names:
+        define_record_index(state, is_partitioned=is_by_partition(state, call.settings))
+    kinds = kinds_of(names, definitions_for(state, names))
+    partitions = file_index(state, timeline).partitions() if any(one.is_by_partition for one in kinds) else ()
+    rows = {**dict.fromkeys(map(str, partitions), 0), **counts}
+    return {kind.name: first_groups(kind, call.settings, rows) for kind in kinds}
 
 
 def _filled(
-    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, counts: Mapping[str, int]
+    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, groups: _Groups
 ) -> list[FilledGroups]:
-    settings = enabling([*counts]).over(call.settings)
+    settings = enabling([*groups]).over(call.settings)
     records = records_to_build(
         state,
         timeline,
@@ -168,9 +189,9 @@ def _filled(
         run=call.engine.run,
         tell_rows=partial(rows_of_table, state, timeline, settings, call.engine),
         known=None,
-        wanted=[*counts],
+        wanted=[*groups],
     )
-    return fill_groups(state, records, counts, instant.requested_time, settings)
+    return fill_groups(state, records, groups, instant.requested_time, settings)
 
 
 def _up_to(timeline: Timeline) -> str:

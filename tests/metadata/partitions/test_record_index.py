@@ -8,11 +8,9 @@ from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.metadata.checking import metadata_of, rows
 
 from pyhudi.errors import DuplicateKeys
-from pyhudi.metadata.definitions import define_index
 from pyhudi.metadata.partitions.record_index import RecordIndexKind, split_file_id
 from pyhudi.metadata.record_places import read_places
 from pyhudi.options import Settings
-from pyhudi.state.index_definition import IndexDefinition
 
 BUILT = {
     "hoodie.metadata.enable": True,
@@ -149,14 +147,3 @@ def test_shards_are_counted_by_what_the_records_will_take():
     assert kind.groups(Settings(), 10**9) == 89
     least = "hoodie.metadata.global.record.level.index.min.filegroup.count"
     assert kind.groups(Settings({least: "3"}), 0) == 3
-
-
-def test_one_with_shards_by_partition_is_left_behind(caplog):
-    table = new_table()
-    definition = IndexDefinition(
-        partition="record_index", type="record_index", function="", fields=(), options={"isPartitioned": "true"}
-    )
-    define_index(table.state, definition)
-    table.upsert(rows("a1", ts=2), options=TINY_FILTERS)
-    assert "dropped" in caplog.text
-    assert "record_index" not in TableBuilder().reopen(table).config.metadata_partitions

@@ -5,7 +5,10 @@ from tests.metadata.checking import new_table, rows
 
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.definitions import define_index
+from pyhudi.metadata.partitions.api import first_groups
+from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.table.building import FilledGroups, close_groups, open_groups, show_groups
+from pyhudi.options import Settings
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
@@ -18,7 +21,8 @@ def opened(table):
     definition = IndexDefinition(partition=X, type="column_stats", fields=("uuid",), options={"expr": "upper"})
     state = open_state(table.state.storage, table.state.env)
     define_index(state, definition)
-    return open_groups(state, load_timeline(state), {X: 2}, LATE)
+    groups = first_groups(kind_of(X, {X: definition}), Settings(), {})
+    return open_groups(state, load_timeline(state), {X: groups}, LATE)
 
 
 def test_writers_tell_a_partition_that_is_being_built_of_their_files():

@@ -23,6 +23,7 @@ from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.reader import Entries
 from pyhudi.metadata.records import MetadataRecords
+from pyhudi.metadata.shards import owned_file_id
 from pyhudi.metadata.spread_records import SpreadRecords
 from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import Option, Settings
@@ -45,6 +46,7 @@ __all__ = [
     "TellRows",
     "asked_groups",
     "file_group",
+    "first_groups",
     "in_tasks",
 ]
 
@@ -190,11 +192,18 @@ class PartitionKind(Protocol):
     def is_of_newest(self) -> bool:
         """Return whether it tells of the newest moment only, so that an older reading of a table cannot use it."""
 
+    @property
+    def is_by_partition(self) -> bool:
+        """Return whether each partition of the table has file groups of its own."""
+
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return whether a new metadata table gets it."""
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
-        """Return how many file groups it is built with.   Raises: OptionError for fewer than one."""
+        """Return how many file groups it is built with, or those of one partition of the table.
+
+        Raises: OptionError for fewer than one.
+        """
 
     def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
         """Return in which file group each record key is.   Shape: n keys -> n numbers below `groups_count`."""
@@ -225,6 +234,23 @@ def file_group(kind: PartitionKind, number: int) -> FileGroupId:
     """Return one file group by its number; its file id is like `files-0000-0`."""
     file_id = FileId(f"{kind.file_id_prefix}-{number:04d}-0")
     return FileGroupId(partition=PartitionPath(kind.name), file_id=file_id)
+
+
+def first_groups(kind: PartitionKind, settings: Settings, counts: Mapping[str, int]) -> tuple[FileGroupId, ...]:
+    """Return the file groups that a partition is built with, or some partitions of the table get there.
+
+    `counts` says how many records there are of each partition of the table; where a kind does not go by these, their
+    names do not matter.
+
+    Raises: OptionError.
+    """
+    if not kind.is_by_partition:
+        return tuple(file_group(kind, number) for number in range(kind.groups(settings, sum(counts.values()))))
+    owned = ((owner, number) for owner in sorted(counts) for number in range(kind.groups(settings, counts[owner])))
+    return tuple(
+        FileGroupId(partition=PartitionPath(kind.name), file_id=owned_file_id(kind.file_id_prefix, owner, number))
+        for owner, number in owned
+    )
 
 
 def asked_groups(settings: Settings, count: Option[int]) -> int:

@@ -75,6 +75,7 @@ class BloomFiltersKind:
     enabled_by: Option[bool] = BLOOM_FILTERS
     is_defined: bool = False
     is_of_newest: bool = False
+    is_by_partition: bool = False
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table whose keys are virtual has no filters."""

@@ -51,6 +51,7 @@ class ColumnStatsKind:
     enabled_by: Option[bool] = COLUMN_STATS
     is_defined: bool = True
     is_of_newest: bool = False
+    is_by_partition: bool = False
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say."""

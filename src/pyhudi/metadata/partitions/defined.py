@@ -39,6 +39,7 @@ class DefinedKind:
     enabled_by: None = None
     is_defined: bool = False
     is_of_newest: bool = False
+    is_by_partition: bool = False
 
     @property
     def name(self) -> str:

@@ -33,6 +33,7 @@ class FilesKind:
     enabled_by: None = None
     is_defined: bool = False
     is_of_newest: bool = False
+    is_by_partition: bool = False
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return that each new metadata table gets it."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pyhudi.errors import Unsupported
-from pyhudi.metadata.definitions import definitions_for
+from pyhudi.metadata.definitions import definitions_for, is_partitioned, record_index_definition
 from pyhudi.metadata.expressions import is_supported
 from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.api import Need, PartitionKind
@@ -19,7 +19,8 @@ from pyhudi.metadata.partitions.expression_blooms import ExpressionBloomKind
 from pyhudi.metadata.partitions.expression_stats import ExpressionStatsKind
 from pyhudi.metadata.partitions.files import FilesKind
 from pyhudi.metadata.partitions.partition_stats import PartitionStatsKind
-from pyhudi.metadata.partitions.record_index import RecordIndexKind, is_partitioned
+from pyhudi.metadata.partitions.partitioned_record_index import PartitionedRecordIndexKind
+from pyhudi.metadata.partitions.record_index import PARTITIONED_RECORD_INDEX, RecordIndexKind
 from pyhudi.metadata.partitions.secondary_index import SecondaryIndexKind
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
@@ -32,7 +33,9 @@ __all__ = [
     "Definitions",
     "asked_partitions",
     "built_by_others",
+    "definitions_to_build",
     "first_partitions",
+    "is_by_partition",
     "kind_of",
     "kinds_for",
     "kinds_of",
@@ -50,6 +53,8 @@ KINDS: Final[tuple[PartitionKind, ...]] = (
 )
 """Of which a table has one partition at most, in the order in which they are built."""
 _BY_NAME: Final[Mapping[str, PartitionKind]] = {kind.name: kind for kind in KINDS}
+
+_BY_PARTITION: Final = PartitionedRecordIndexKind()
 
 _BY_DEFINITION: Final[Mapping[tuple[bool, str], Callable[[IndexDefinition], PartitionKind]]] = {
     (True, "column_stats"): ExpressionStatsKind,
@@ -118,9 +123,40 @@ def asked_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]
         kind.name
         for kind in KINDS
         if kind.enabled_by is not None
-        and (settings.has(kind.enabled_by) or (config.index and Need.ROWS in kind.needs))
+        and (settings.has(kind.enabled_by) or (Need.ROWS in kind.needs and _wants_places(config, settings)))
         and kind.is_first(config, settings)
     )
+
+
+def is_by_partition(state: TableState, settings: Settings) -> bool:
+    """Return whether a record index that is built gets file groups for each partition of the table.
+
+    As it is defined; where it is not, as the option says and the index that the table keeps.
+
+    Cost: a small read.
+    """
+    name = MetadataPartition.RECORD_INDEX
+    defined = definitions_for(state, [name]).get(name)
+    if defined is not None:
+        return is_partitioned(defined)
+    kept = state.config.index.get("hoodie.index.type", "").upper()
+    return settings.get(PARTITIONED_RECORD_INDEX) or kept == "RECORD_LEVEL_INDEX"
+
+
+def definitions_to_build(state: TableState, partitions: Iterable[str], settings: Settings) -> Definitions:
+    """Return what is defined of some partitions, and how a record index among them is going to be.
+
+    Cost: as `kinds_for`.
+    """
+    names = tuple(partitions)
+    if MetadataPartition.RECORD_INDEX not in names:
+        return definitions_for(state, names)
+    made = record_index_definition(is_partitioned=is_by_partition(state, settings))
+    return {**definitions_for(state, names), made.partition: made}
+
+
+def _wants_places(config: TableConfig, settings: Settings) -> bool:
+    return bool(config.index) or settings.has(PARTITIONED_RECORD_INDEX)
 
 
 def need_footers(partitions: Iterable[str]) -> bool:
@@ -138,8 +174,10 @@ def need_rows(partitions: Iterable[str]) -> bool:
 
 def _kind(partition: str, defined: Definitions) -> PartitionKind | None:
     definition = defined.get(partition)
-    if partition == MetadataPartition.RECORD_INDEX and definition is not None and is_partitioned(definition):
-        return None
+    if partition == MetadataPartition.RECORD_INDEX and is_partitioned(definition):
+        return _BY_PARTITION
+    if partition.startswith(SECONDARY_PREFIX) and is_partitioned(defined.get(MetadataPartition.RECORD_INDEX)):
+        return None  # its entries name a key, not the partition of the row
     if partition in _BY_NAME or definition is None:
         return _BY_NAME.get(partition)
     make = _BY_DEFINITION.get((partition.startswith(EXPRESSION_PREFIX), definition.type))

@@ -51,6 +51,7 @@ class PartitionStatsKind:
     enabled_by: Option[bool] = PARTITION_STATS
     is_defined: bool = False
     is_of_newest: bool = True
+    is_by_partition: bool = False
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say, for a table that has partitions."""

@@ -40,14 +40,21 @@ from pyhudi.metadata.state import MetadataTable
 from pyhudi.options import MOST, Option, Settings, between, boolean, option
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.config import TableConfig
-from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.active import timeline_zone
 from pyhudi.timeline.clock import instant_ms
 from pyhudi.timeline.metadata import WriteOperation
 
-__all__ = ["RECORD_INDEX", "RecordIndexKind", "is_partitioned", "split_file_id"]
+__all__ = [
+    "PARTITIONED_RECORD_INDEX",
+    "RECORD_INDEX",
+    "RecordIndexKind",
+    "estimated_groups",
+    "keys_count",
+    "record_places",
+    "split_file_id",
+]
 
 RECORD_INDEX: Final = option(
     "hoodie.metadata.global.record.level.index.enable",
@@ -56,6 +63,13 @@ RECORD_INDEX: Final = option(
     " gets it by its next write.",
     parse=boolean,
     old_keys=("hoodie.metadata.record.index.enable",),
+)
+PARTITIONED_RECORD_INDEX: Final = option(
+    "hoodie.metadata.record.level.index.enable",
+    False,
+    "As the one before, but the record index is built with file groups of its own for each partition of the table: a"
+    " key is looked up in the partition of its row, and may have a row in another partition, too.",
+    parse=boolean,
 )
 MIN_GROUPS: Final = option(
     "hoodie.metadata.global.record.level.index.min.filegroup.count",
@@ -87,7 +101,7 @@ _RECORD_BYTES: Final = 48
 """As Apache Hudi estimates it."""
 _UUID_FILE_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9]\d{0,8}))?", re.ASCII)
 _NO_NUMBER: Final = -1
-_KEPT_NAMES: Final = frozenset({"GLOBAL_RECORD_LEVEL_INDEX", "RECORD_INDEX"})
+_KEPT_NAMES: Final = frozenset({"GLOBAL_RECORD_LEVEL_INDEX", "RECORD_INDEX", "RECORD_LEVEL_INDEX"})
 _AS_TEXT: Final = 1
 """The encoding of a file id that is no UUID and number."""
 
@@ -102,16 +116,15 @@ class RecordIndexKind:
     enabled_by: Option[bool] = RECORD_INDEX
     is_defined: bool = True
     is_of_newest: bool = True
+    is_by_partition: bool = False
 
     def is_first(self, config: TableConfig, settings: Settings) -> bool:
         """Return what the options say; a table that keeps the index of this name has it, too."""
-        return settings.get(RECORD_INDEX) or _is_index_of(config)
+        return settings.get(RECORD_INDEX) or settings.get(PARTITIONED_RECORD_INDEX) or _is_index_of(config)
 
     def groups(self, settings: Settings, records_count: int = 0) -> int:
         """Return as many as the records will fill once they have grown, within the bounds of the options."""
-        least, most = settings.get(MIN_GROUPS), settings.get(MAX_GROUPS)
-        expected = math.ceil(records_count * settings.get(GROWTH))
-        return max(1, min(max(expected // (settings.get(GROUP_BYTES) // _RECORD_BYTES), least), most))
+        return estimated_groups(settings, records_count, settings.get(MIN_GROUPS), settings.get(MAX_GROUPS))
 
     def group_of(self, keys: pa.Array | pa.ChunkedArray, groups_count: int) -> npt.NDArray[np.int64]:
         """Return in which shard each key is."""
@@ -120,7 +133,7 @@ class RecordIndexKind:
     def records_of_commit(self, commit: Commit) -> SpreadRecords:
         """Return the keys that came and went; of a clustering all keys of its new file groups."""
         assert commit.rows is not None, "this partition needs the rows"
-        return self._records(commit.state, commit.rows, _changes(commit.rows))
+        return record_places(commit.state, commit.rows, _changes(commit.rows))
 
     def records_of_clean(self, clean: Clean) -> None:
         """Return nothing: a clean takes no row."""
@@ -131,7 +144,7 @@ class RecordIndexKind:
     def build(self, stored: Stored) -> SpreadRecords:
         """Return the keys of all slices."""
         assert stored.rows is not None, "this partition needs the rows"
-        return self._records(stored.state, stored.rows, stored.rows.changes)
+        return record_places(stored.state, stored.rows, stored.rows.changes)
 
     def fold(self, table: MetadataTable, entries: Entries) -> pa.Table:
         """Keep the newest record of each key."""
@@ -141,24 +154,31 @@ class RecordIndexKind:
         """Return nothing: `queries.check` compares it with rows."""
         return None
 
-    def _records(self, state: TableState, rows: RowsTold, changes: Sequence[SliceChange]) -> SpreadRecords:
-        values = _places(state, changes)
-        return SpreadRecords(
-            partition=self.name,
-            engine=rows.engine,
-            tell=partial(_tell, storage=state.storage, reads=rows.reads),
-            tasks=tuple(enumerate(changes)),
-            values=values,
-            count=sum(max(one.inserts_count, one.deletes_count) for one in changes),
-            place=group_of_keys,
-            refuses_two=True,
-            check=None if rows.has_new_keys else partial(_require_new, table_version=state.config.table_version),
-        )
+
+def record_places(state: TableState, rows: RowsTold, changes: Sequence[SliceChange]) -> SpreadRecords:
+    """Return the records of what changes, of either form of the index."""
+    return SpreadRecords(
+        partition=MetadataPartition.RECORD_INDEX,
+        engine=rows.engine,
+        tell=partial(_tell, storage=state.storage, reads=rows.reads),
+        tasks=tuple(enumerate(changes)),
+        values=_places(state, changes),
+        count=sum(keys_count(one) for one in changes),
+        place=group_of_keys,
+        refuses_two=True,
+        check=None if rows.has_new_keys else partial(_require_new, table_version=state.config.table_version),
+    )
 
 
-def is_partitioned(definition: IndexDefinition) -> bool:
-    """Return whether a record index has shards of its own for each partition, which pyhudi does not keep up."""
-    return definition.options.get("isPartitioned", "").lower() == "true"
+def keys_count(change: SliceChange) -> int:
+    """Return how many keys a file group tells, roughly."""
+    return max(change.inserts_count, change.deletes_count)
+
+
+def estimated_groups(settings: Settings, records_count: int, least: int, most: int) -> int:
+    """Return as many file groups as records will fill once they have grown, within bounds."""
+    expected = math.ceil(records_count * settings.get(GROWTH))
+    return max(1, min(max(expected // (settings.get(GROUP_BYTES) // _RECORD_BYTES), least), most))
 
 
 def _is_index_of(config: TableConfig) -> bool:

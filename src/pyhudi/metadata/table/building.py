@@ -13,7 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
-from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
+from pyhudi.filegroup.model import FileGroupId
+from pyhudi.metadata.definitions import definitions_for, definitions_property
 from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
 from pyhudi.metadata.records import MetadataRecords
@@ -44,32 +45,36 @@ class FilledGroups:
 
 
 def open_groups(
-    state: TableState, timeline: Timeline, counts: Mapping[str, int], completion_time: InstantTime
+    state: TableState, timeline: Timeline, groups: Mapping[str, Sequence[FileGroupId]], completion_time: InstantTime
 ) -> TableState:
     """Make empty file groups, and let writers know of them; returns the table as it is then.
 
-    `counts` says how many each partition gets, for life.
+    `groups` are those that each partition gets, by its name; their number is for life.
 
     Locks: the table lock is held; `timeline` was read under it.
     """
-    own, defined = metadata_state(state), definitions_for(state, counts)
-    state = _with(state, _others_ready(state, counts), _others_building(state, counts))
-    for kind in kinds_of(counts, defined):
+    own, defined = metadata_state(state), definitions_for(state, groups)
+    state = _with(state, _others_ready(state, groups), _others_building(state, groups))
+    for kind in kinds_of(groups, defined):
         own.storage.delete_tree(kind.name)
         time = bootstrap_time(own, timeline)
         requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         started = request_commit(own, requested, None)
-        write_empty_groups(own, kind, counts[kind.name], time, state.env)
+        write_empty_groups(own, kind, groups[kind.name], time, state.env)
         complete_commit(own, started, first_records(own, kind, ()), completion_time)
-    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *counts])
+    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *groups])
 
 
 def fill_groups(
-    state: TableState, records: Sequence[Records], counts: Mapping[str, int], time: InstantTime, settings: Settings
+    state: TableState,
+    records: Sequence[Records],
+    groups: Mapping[str, Sequence[FileGroupId]],
+    time: InstantTime,
+    settings: Settings,
 ) -> list[FilledGroups]:
     """Write the base files, which carry the time of the action that builds them.
 
-    `counts` are those of `open_groups`.
+    `groups` are those of `open_groups`.
 
     Cost: writes what `records` hold.
     """
@@ -78,8 +83,7 @@ def fill_groups(
     for made in records:
         one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
-        groups_count = counts[kind.name]
-        written = write_base_files(own, kind, one, groups_count=groups_count, time=time, settings=settings)
+        written = write_base_files(own, kind, one, groups=groups[kind.name], time=time, settings=settings)
         filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
     return filled
 
@@ -136,7 +140,6 @@ def _others_building(state: TableState, partitions: Collection[str]) -> list[str
 
 def _with(state: TableState, ready: Sequence[str], building: Sequence[str]) -> TableState:
     changes = dict(zip(METADATA_TABLE_KEYS, (",".join(ready), ",".join(sorted(set(building)))), strict=True))
-    if state.layout.has_index_definitions:
-        changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
+    changes |= definitions_property(state, [*ready, *building])
     stored = update_properties(state.storage, state.env, changes)
     return replace(state, config=TableConfig.of(stored))

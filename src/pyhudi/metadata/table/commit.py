@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import FileMissing, InternalError, WriteConflict
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.model import FileId, PartitionPath
+from pyhudi.filegroup.model import FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import parse_log_file
 from pyhudi.metadata.definitions import define_new_columns
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
@@ -26,7 +26,9 @@ from pyhudi.metadata.state import MetadataTable, complete_commit, metadata_state
 from pyhudi.metadata.stats.value_types import as_defined
 from pyhudi.metadata.table.agreement import CHECK_METADATA, require_told_files
 from pyhudi.metadata.table.compaction import finish_compaction, is_compaction_due
+from pyhudi.metadata.table.groups import write_empty_logs
 from pyhudi.metadata.table.logs import BLOCK_BYTES, GroupLog, group_logs, spread_logs, write_logs
+from pyhudi.metadata.table.owned_groups import fit_others, have_same_counts, make_groups, missing_groups
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -64,6 +66,10 @@ class _Prepared:
     """The log files, by partition; None where they are written under the lock."""
     slices: Mapping[FileId, InstantTime]
     """The file groups that there are, and the base instant of the slice that each log file belongs to."""
+    groups: Mapping[str, tuple[FileId, ...]]
+    """The ids of the file groups, by partition; a log says its group's place among them."""
+    made: Mapping[str, tuple[FileSlice, ...]]
+    """File groups that the action makes, by partition of the metadata table."""
 
 
 @dataclass(slots=True)
@@ -103,9 +109,14 @@ class MetadataCommit:
             kind = kind_of(one.partition, table.definitions)
             groups_count = len(table.file_groups(one.partition))
             logs += group_logs(kind, one, groups_count, time=self.time, table_version=version, block_bytes=block_bytes)
+        is_early = table.state.layout.logs_name_their_instant
+        made = {one.partition: missing_groups(table, one, self.time, self.settings) for one in spread}
+        for partition, groups in made.items():
+            table.add_file_groups(partition, [replace(one, logs=()) for one in groups])
+            if is_early:
+                write_empty_logs(table.state, groups)
         for each in spread:
             logs += spread_logs(table, each, self.time, revision, block_bytes)
-        is_early = table.state.layout.logs_name_their_instant
         self._prepared = _Prepared(
             revision=revision,
             partitions=state.config.partitions_kept_up,
@@ -114,6 +125,8 @@ class MetadataCommit:
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
             slices=_slices(table, logs),
+            groups={one: _ids(table, one) for one in dict.fromkeys(log.partition for log in logs)},
+            made=made,
         )
 
     @property
@@ -124,9 +137,10 @@ class MetadataCommit:
     def fits(self, state: TableState) -> bool:
         """Return whether the table still has the metadata table that was prepared for.
 
-        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours.
+        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours. Another writer
+        may have made as many file groups as we for the same partition of the table, and no other number.
 
-        Cost: a look at each log file, several at once.
+        Cost: a look at each log file, several at once; where file groups are made, a listing of their partition.
         """
         prepared = self._prepared
         if prepared is None or state.config.partitions_kept_up != prepared.partitions:
@@ -136,7 +150,7 @@ class MetadataCommit:
             at_once(metadata_state(state).storage.head, paths)
         except FileMissing:
             return False
-        return True
+        return not any(prepared.made.values()) or fit_others(open_metadata(state, load_timeline(state)), prepared.made)
 
     def publish(self, state: TableState, timeline: Timeline, completion_time: InstantTime) -> None:
         """Make the delta commit: requested, inflight, completed. It counts once the action itself is completed.
@@ -152,8 +166,10 @@ class MetadataCommit:
         if written is None:
             if finish_compaction(table, self.settings, lambda: completion_time):
                 table = open_metadata(state, timeline)
-            slices = self._same_groups(_slices(table, self._prepared.logs))
-            written = write_logs(table, self._prepared.logs, self.time, self._prepared.revision)
+            make_groups(table, self._prepared.made)
+            logs = self._renumbered(table)
+            slices = _slices(table, logs)
+            written = write_logs(table, logs, self.time, self._prepared.revision)
         operation = WriteOperation.UPSERT_PREPPED
         instant = Instant(requested_time=self.time, action=Action.DELTACOMMIT, state=State.REQUESTED)
         self.is_compaction_due = is_compaction_due(table, self.settings)
@@ -165,25 +181,34 @@ class MetadataCommit:
         if self.settings.get(CHECK_METADATA):
             require_told_files(state, timeline, self.time, self._prepared.touched)
 
-    def _same_groups(self, slices: Mapping[FileId, InstantTime]) -> Mapping[FileId, InstantTime]:
-        """Check that keys are in the file groups that they were encoded for.
+    def _renumbered(self, table: MetadataTable) -> list[GroupLog]:
+        """Return the logs by the places that their file groups have now.
 
         Raises: WriteConflict where the metadata table was built anew meanwhile with another number of groups.
         """
-        if self._prepared is not None and slices.keys() != self._prepared.slices.keys():
-            raise WriteConflict(
-                "the metadata table was built anew as this write worked; write again", instant=self.time
-            )
-        return slices
+        prepared = self._prepared
+        if prepared is None:
+            return []
+        found = []
+        for partition, ids in prepared.groups.items():
+            now = [one.group.file_id for one in table.file_groups(partition)]
+            if not have_same_counts(table, partition, ids, now):
+                raise WriteConflict(
+                    "the metadata table was built anew as this write worked; write again", instant=self.time
+                )
+            ours = (one for one in prepared.logs if one.partition == partition)
+            found += [replace(one, group=now.index(ids[one.group])) for one in ours]
+        return found
 
     def withdraw(self, state: TableState) -> None:
         """Delete the log files of what is not going to be published."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             own = metadata_state(state)
-            for stats in (prepared.written or {}).values():
-                for stat in stats:
-                    own.storage.delete(str(stat.path))
+            paths = [str(stat.path) for stats in (prepared.written or {}).values() for stat in stats]
+            made = [log.path for groups in prepared.made.values() for one in groups for log in one.logs]
+            for path in [*paths, *(made if prepared.written is not None else [])]:
+                own.storage.delete(path)
 
 
 def _touched(records: Sequence[MetadataRecords]) -> tuple[PartitionPath, ...]:
@@ -242,6 +267,10 @@ def _slices(table: MetadataTable, logs: Sequence[GroupLog]) -> dict[FileId, Inst
     """Return the base instant of each file group of the partitions that are written."""
     partitions = dict.fromkeys(one.partition for one in logs)
     return {one.group.file_id: one.base_instant for where in partitions for one in table.file_groups(where)}
+
+
+def _ids(table: MetadataTable, partition: str) -> tuple[FileId, ...]:
+    return tuple(one.group.file_id for one in table.file_groups(partition))
 
 
 def _profile(

@@ -5,16 +5,17 @@ Start at `write_empty_groups`.
 Spec: format/metadata-table 3.2, 3.5.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
 
 from pyhudi.env import Env
 from pyhudi.filegroup.listing import at_once, encode_partition_metadata
-from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import PARTITION_METADATA
 from pyhudi.formats.properties import java_date
-from pyhudi.metadata.partitions.api import PartitionKind, Records, file_group
+from pyhudi.metadata.partitions.api import PartitionKind, Records
 from pyhudi.metadata.records import encode_records
 from pyhudi.metadata.spread_records import GroupContent, SpreadRecords, write_groups
 from pyhudi.metadata.table.base_files import base_file, base_file_content
@@ -25,16 +26,45 @@ from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat
 
-__all__ = ["first_records", "records_count", "write_base_files", "write_empty_groups"]
+__all__ = [
+    "empty_group",
+    "first_records",
+    "records_by_partition",
+    "records_count",
+    "write_base_files",
+    "write_empty_groups",
+    "write_empty_logs",
+]
 
 
-def write_empty_groups(own: TableState, kind: PartitionKind, groups_count: int, time: InstantTime, env: Env) -> None:
+def write_empty_groups(
+    own: TableState, kind: PartitionKind, groups: Sequence[FileGroupId], time: InstantTime, env: Env
+) -> None:
     """Make a partition's directory and its file groups, which have no records yet.   Cost: a put a file group."""
     partition = PartitionPath(kind.name)
     header = encode_partition_metadata(partition, time, java_date(env.now_ms(), env.zone()))
     own.storage.put(f"{partition}/{PARTITION_METADATA}", header)
-    logs = [_empty_log(kind, group, time) for group in range(groups_count)]
-    at_once(lambda path: own.storage.put(path, empty_group_log(time)), [one.path for one in logs])
+    write_empty_logs(own, [empty_group(group, time) for group in groups])
+
+
+def empty_group(group: FileGroupId, time: InstantTime) -> FileSlice:
+    """Return a file group that an instant makes: with a log that has no records."""
+    log = LogFile(
+        partition=group.partition,
+        file_id=group.file_id,
+        instant=time,
+        version=1,
+        write_token=EMPTY_GROUP,
+        suffix="",
+        size_bytes=len(empty_group_log(time)),
+    )
+    return FileSlice(group=group, base_instant=time, base=None, logs=(log,))
+
+
+def write_empty_logs(own: TableState, groups: Sequence[FileSlice]) -> None:
+    """Write the logs of file groups that have no records yet.   Cost: a put each, several at once."""
+    times = {one.path: one.instant for group in groups for one in group.logs}
+    at_once(lambda path: own.storage.put(path, empty_group_log(times[path])), list(times))
 
 
 def write_base_files(
@@ -42,24 +72,22 @@ def write_base_files(
     kind: PartitionKind,
     records: Records,
     *,
-    groups_count: int,
+    groups: Sequence[FileGroupId],
     time: InstantTime,
     settings: Settings,
 ) -> tuple[WriteStat, ...]:
-    """Write a base file for each file group that has records; tasks write those that they make."""
+    """Write a base file for each of the file groups that has records; tasks write those that they make."""
     version = own.config.table_version
     if isinstance(records, SpreadRecords):
-        return _spread_base_files(
-            own, kind, records, groups_count=groups_count, time=time, block_bytes=settings.get(BLOCK_BYTES)
-        )
+        return _spread_base_files(own, records, groups, time=time, block_bytes=settings.get(BLOCK_BYTES))
     entries = encode_records(records, version)
-    places = kind.group_of(entries.column("key").cast(pa.string()), groups_count)
+    places = kind.group_of(entries.column("key").cast(pa.string()), len(groups))
     contents: dict[str, bytes] = {}
     stats = []
     for group in sorted(set(places.tolist())):
         part = entries.filter(pa.array(places == group)).combine_chunks()
         content = base_file_content(part, version, settings.get(BLOCK_BYTES))
-        file = base_file(file_group(kind, group), time, f"{group}-0-0", len(content))
+        file = base_file(groups[group], time, f"{group}-0-0", len(content))
         contents[file.path] = content
         stats.append(_base_stat(file, part.num_rows))
     at_once(lambda path: own.storage.put(path, contents[path]), list(contents))
@@ -71,38 +99,27 @@ def records_count(records: Records) -> int:
     return records.count if isinstance(records, SpreadRecords) else len(records.keys)
 
 
+def records_by_partition(records: Records) -> dict[str, int]:
+    """Return how many records there are of each partition of the table, where these have file groups of their own."""
+    owners = records.owners if isinstance(records, SpreadRecords) else None
+    return {"": records_count(records)} if owners is None else dict(owners.counts)
+
+
 def first_records(own: TableState, kind: PartitionKind, written: tuple[WriteStat, ...]) -> CommitMetadata:
     """Return what the delta commit says that wrote base files, or none."""
     operation = WriteOperation.BULK_INSERT_PREPPED if own.layout.has_completion_times else WriteOperation.BULK_INSERT
     return CommitMetadata(operation=operation, stats={kind.name: written} if written else {})
 
 
-def _empty_log(kind: PartitionKind, group: int, time: InstantTime) -> LogFile:
-    return LogFile(
-        partition=PartitionPath(kind.name),
-        file_id=file_group(kind, group).file_id,
-        instant=time,
-        version=1,
-        write_token=EMPTY_GROUP,
-        suffix="",
-        size_bytes=0,
-    )
-
-
 def _spread_base_files(
-    own: TableState,
-    kind: PartitionKind,
-    records: SpreadRecords,
-    *,
-    groups_count: int,
-    time: InstantTime,
-    block_bytes: int,
+    own: TableState, records: SpreadRecords, groups: Sequence[FileGroupId], *, time: InstantTime, block_bytes: int
 ) -> tuple[WriteStat, ...]:
-    paths = tuple(base_file(file_group(kind, group), time, f"{group}-0-0", 0).path for group in range(groups_count))
+    paths = tuple(base_file(group, time, f"{number}-0-0", 0).path for number, group in enumerate(groups))
     version = own.config.table_version
     write = partial(_write_base_file, storage=own.storage, paths=paths, table_version=version, block_bytes=block_bytes)
-    rows = write_groups(records, groups_count, write).to_pylist()  # a row a file, never one a record
-    files = [base_file(file_group(kind, row["group"]), time, f"{row['group']}-0-0", row["size_bytes"]) for row in rows]
+    ids = [one.file_id for one in groups]
+    rows = write_groups(records, ids, write).to_pylist()  # a row a file, never one a record
+    files = [base_file(groups[row["group"]], time, f"{row['group']}-0-0", row["size_bytes"]) for row in rows]
     return tuple(_base_stat(file, row["records_count"]) for file, row in zip(files, rows, strict=True))
 
 

@@ -17,14 +17,21 @@ from pyhudi.errors import FileMissing, InternalError
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import BaseFile, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, definitions_for
-from pyhudi.metadata.partitions.api import PartitionKind, Records, Stored, TaskRunner, TellRows
+from pyhudi.metadata.definitions import definitions_for, definitions_property
+from pyhudi.metadata.partitions.api import PartitionKind, Records, Stored, TaskRunner, TellRows, first_groups
 from pyhudi.metadata.partitions.changes import footers_of_files
-from pyhudi.metadata.partitions.kinds import first_partitions, kind_of, kinds_of, need_footers, need_rows
+from pyhudi.metadata.partitions.kinds import (
+    definitions_to_build,
+    first_partitions,
+    kind_of,
+    kinds_of,
+    need_footers,
+    need_rows,
+)
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.state import complete_commit, metadata_properties, metadata_state, request_commit
 from pyhudi.metadata.stats.value_types import as_defined
-from pyhudi.metadata.table.groups import first_records, records_count, write_base_files, write_empty_groups
+from pyhudi.metadata.table.groups import first_records, records_by_partition, write_base_files, write_empty_groups
 from pyhudi.options import Settings
 from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
@@ -72,8 +79,7 @@ def initialise(
     names = sorted({*state.config.metadata_partitions, *(one.partition for one in records)})
     building = [one for one in state.config.partitions_being_built if one not in names]
     changes = dict(zip(METADATA_TABLE_KEYS, (",".join(names), ",".join(building)), strict=True))
-    if state.layout.has_index_definitions:
-        changes[DEFINITIONS_KEY] = DEFINITIONS_PATH
+    changes |= definitions_property(state, names)
     stored = update_properties(state.storage, state.env, changes)
     return replace(state, config=TableConfig.of(stored))
 
@@ -112,7 +118,7 @@ def stored_records(
         run=run,
         rows=tell_rows() if need_rows(partitions) else None,
     )
-    return [kind.build(stored) for kind in kinds_of(partitions, definitions_for(state, partitions))]
+    return [kind.build(stored) for kind in kinds_of(partitions, definitions_to_build(state, partitions, settings))]
 
 
 def stored_stats(
@@ -169,9 +175,9 @@ def _build(
     """Write one partition's file groups, by a delta commit."""
     instant = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
     instant = request_commit(own, instant, None)
-    groups_count = kind.groups(settings, records_count(records))
-    write_empty_groups(own, kind, groups_count, time, state.env)
-    written = write_base_files(own, kind, records, groups_count=groups_count, time=time, settings=settings)
+    groups = first_groups(kind, settings, records_by_partition(records))
+    write_empty_groups(own, kind, groups, time, state.env)
+    written = write_base_files(own, kind, records, groups=groups, time=time, settings=settings)
     complete_commit(own, instant, first_records(own, kind, written), completion_time)
 
 

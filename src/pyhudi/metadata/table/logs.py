@@ -110,7 +110,8 @@ def spread_logs(
         block_bytes=block_bytes,
         check=check,
     )
-    rows = write_groups(records, len(groups), write).to_pylist()  # a row a file, never one a record
+    ids = [one.group.file_id for one in groups]
+    rows = write_groups(records, ids, write).to_pylist()  # a row a file, never one a record
     return [GroupLog(partition=records.partition, **row) for row in rows]
 
 

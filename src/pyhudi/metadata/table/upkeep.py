@@ -19,7 +19,14 @@ from pyhudi.metadata.definitions import define_column_stats, define_record_index
 from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import stats_columns
-from pyhudi.metadata.partitions.kinds import asked_partitions, built_by_others, first_partitions, kinds_of, left_behind
+from pyhudi.metadata.partitions.kinds import (
+    asked_partitions,
+    built_by_others,
+    first_partitions,
+    is_by_partition,
+    kinds_of,
+    left_behind,
+)
 from pyhudi.metadata.state import has_other_layout, open_metadata
 from pyhudi.metadata.table.compaction import finish_compaction
 from pyhudi.metadata.table.initialise import initialise, stored_records, stored_stats
@@ -237,12 +244,10 @@ def define_statistics(state: TableState, partitions: Iterable[str], schema: str 
     Locks: the table lock is held.
     """
     built = {*partitions}
-    if not state.layout.has_index_definitions:
-        return
-    if MetadataPartition.COLUMN_STATS in built:
+    if MetadataPartition.COLUMN_STATS in built and state.layout.has_index_definitions:
         define_column_stats(state, stats_columns(state, schema, settings) if schema else ())
     if MetadataPartition.RECORD_INDEX in built:
-        define_record_index(state, is_partitioned=False)
+        define_record_index(state, is_partitioned=is_by_partition(state, settings))
 
 
 def _missing(state: TableState, settings: Settings) -> list[str]:
