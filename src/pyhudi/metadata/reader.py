@@ -84,10 +84,11 @@ class Entries:
                 table = table.set_column(1, "value", encode_rows(rows, wanted))
             columns = [table.column("key").cast(pa.binary()), table.column("value"), table.column("layer")]
             tables.append(pa.table(columns, schema=_NEWEST))
-        found = pa.concat_tables(tables).sort_by([("key", "ascending"), ("layer", "ascending")]).combine_chunks()
-        keys = found.column("key").combine_chunks()
-        if len(keys) < 2:
+        found = pa.concat_tables(tables).combine_chunks()
+        if _rise(found.column("key").combine_chunks()):  # as those of one layer of one file group do
             return found.drop_columns(["layer"])
+        found = found.sort_by([("key", "ascending"), ("layer", "ascending")]).combine_chunks()
+        keys = found.column("key").combine_chunks()
         is_last = np.append(pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False), True)
         return found.filter(pa.array(is_last)).drop_columns(["layer"])
 
@@ -185,6 +186,11 @@ def _entries(hfile: HFile, wanted: Wanted) -> pa.Table:
     else:
         found = hfile.read()
     return found.set_column(0, "key", found.column("key").cast(pa.string()))
+
+
+def _rise(keys: pa.Array) -> bool:
+    """Return whether each key is greater than the one before."""
+    return bool(pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py())
 
 
 def _schema(hfile: HFile, where: str) -> str:

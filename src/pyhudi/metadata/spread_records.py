@@ -110,8 +110,8 @@ class GroupContent:
     group: int
     keys: pa.Array
     """Binary."""
-    values: pa.Array
-    """Binary, as many."""
+    values: pa.DictionaryArray
+    """Binary, as many; a dictionary, because many keys have the same record."""
     deleted: pa.Array
     """Text: other keys."""
     moved: pa.Array
@@ -208,7 +208,7 @@ def _content(group: int, rows: pa.Table, values: pa.Array, *, refuses_two: bool)
     return GroupContent(
         group=group,
         keys=keys,
-        values=values.take(numbers),
+        values=pa.DictionaryArray.from_arrays(numbers, values),
         deleted=deleted.filter(pc.invert(is_moved)).sort(),
         moved=deleted.filter(is_moved),
     )

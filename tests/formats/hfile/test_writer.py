@@ -10,7 +10,7 @@ from tests.formats.hfile.reference import HEADER, all_rows, blocks, rows
 from tests.formats.hfile.test_reader import KEYS, SHAPES, opened, pairs, written
 
 from pyhudi.errors import DuplicateKeys, InvalidInput
-from pyhudi.formats.hfile import HFileCodec, KeyForm, write_hfile, writer
+from pyhudi.formats.hfile import HFileCodec, KeyForm, open_hfile, write_hfile, writer
 from pyhudi.formats.hfile.trailer import decode_trailer
 
 SUFFIX = bytes.fromhex("00 7fffffffffffffff 04")
@@ -164,3 +164,19 @@ def test_an_entry_beyond_the_limit_is_refused(monkeypatch):
     monkeypatch.setattr(writer, "_MAX_ENTRY_BYTES", 100)
     with pytest.raises(InvalidInput, match="limit=100"):
         write_hfile(pa.array([b"a"]), pa.array([b"x" * 100]))
+
+
+def test_values_of_a_dictionary_are_written_as_themselves():
+    keys = pa.array([b"a", b"b", b"c", b"d"])
+    values = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1, 1], pa.int32()), pa.array([b"zz", b"y"]))
+    assert write_hfile(keys, values) == write_hfile(keys, pa.array([b"y", b"zz", b"y", b"y"]))
+
+
+@pytest.mark.parametrize("widths", [(3, 3, 3), (3, 4, 3), (200, 200, 200), (3, 3, 4)])
+@pytest.mark.parametrize("form", list(KeyForm))
+def test_an_index_of_keys_of_one_length_reads_as_any_other(widths, form):
+    keys = pa.array([bytes([at + 97]) * width for at, width in enumerate(widths)])
+    data = write_hfile(keys, keys, block_bytes=1, key_form=form)
+    found = open_hfile(lambda offset, length: data[offset : offset + length], len(data))
+    assert found.lookup(keys).column("key").to_pylist() == keys.to_pylist()
+    assert found.lookup([b"zzz"]).num_rows == 0

@@ -11,6 +11,7 @@ walked through in step, one numpy operation for the n-th entry of all; of few bl
 import struct
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,16 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, Unsupported
 
-__all__ = ["ENTRIES", "KEY_SUFFIX", "decode_entries", "encode_entries", "entry_sizes", "offsets_and_bytes"]
+__all__ = [
+    "ENTRIES",
+    "KEY_SUFFIX",
+    "Entries",
+    "binary_lengths",
+    "decode_entries",
+    "encode_entries",
+    "entry_sizes",
+    "offsets_and_bytes",
+]
 
 ENTRIES = pa.schema([pa.field("key", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
 KEY_SUFFIX = b"\x00\x7f\xff\xff\xff\xff\xff\xff\xff\x04"
@@ -38,25 +48,47 @@ _OVERHEAD = _HEAD_BYTES + len(KEY_SUFFIX) + len(_VERSION)
 _PUT = KEY_SUFFIX[-1]
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _FEW_BLOCKS = 64
+_PIECES, _VALUE_PIECE = 4, 2
 _ROOM = bytes(_HEAD_BYTES)
 """Behind the last block, so that a head may be read wherever a block claims to have one."""
 
 
-def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> pa.RecordBatch:
-    """Read data blocks that follow each other: columns `key` and `value`.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entries:
+    """Entries of data blocks, of which values are copied only where they are wanted."""
 
-    Cost:   0.15 us an entry of 100 bytes, 0.2 us in few blocks.
+    keys: pa.Array
+    pieces: pa.Array
+    """The bytes of the blocks, cut into key, what is between, value, what is between, of each entry."""
+
+    def all(self) -> pa.RecordBatch:
+        """Return columns `key` and `value`."""
+        return pa.RecordBatch.from_arrays([self.keys, self._values(np.arange(len(self.keys)))], schema=ENTRIES)
+
+    def chosen(self, is_chosen: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+        """Return some entries: columns `key` and `value`."""
+        places = np.flatnonzero(is_chosen)
+        return pa.RecordBatch.from_arrays([self.keys.take(pa.array(places)), self._values(places)], schema=ENTRIES)
+
+    def _values(self, places: _Index) -> pa.Array:
+        return self.pieces.take(pa.array(_PIECES * places + _VALUE_PIECE))
+
+
+def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> Entries:
+    """Read data blocks that follow each other.
+
+    Cost:   0.1 us an entry of 100 bytes, 0.15 us in few blocks, and 0.05 us a value that is wanted.
     Raises: CorruptData where lengths do not add up, or keys do not rise; Unsupported for what is not a put.
     Spec:   format/files 5.3.
     """
     data = b"".join((*payloads, _ROOM))
     ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
     starts = _starts(data, ends, len(_VERSION) if has_version else 0)
-    batch = _columns(data, starts, int(ends[-1]) if len(ends) else 0, len(_VERSION) if has_version else 0)
-    keys = batch.column("key")
+    entries = _entries(data, starts, int(ends[-1]) if len(ends) else 0, len(_VERSION) if has_version else 0)
+    keys = entries.keys
     if len(keys) > 1 and pc.any(pc.greater(keys[:-1], keys[1:])) == pa.scalar(True):
         raise CorruptData("keys of an HFile are not sorted", entries=len(keys))
-    return batch
+    return entries
 
 
 def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Array:
@@ -67,7 +99,7 @@ def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Array:
     Bytes: as the module says, with a version.
     Spec:  format/files 5.3.
     """
-    rows, sizes = _lengths(keys), _lengths(values)
+    rows, sizes = binary_lengths(keys), binary_lengths(values)
     heads = np.empty(len(keys), _HEAD)
     heads["key"], heads["value"], heads["row"] = rows + _KEY_OVERHEAD, sizes, rows
     head = _binary(np.arange(len(keys) + 1, dtype=np.int32) * _HEAD_BYTES, heads)
@@ -75,12 +107,12 @@ def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(*parts, pa.scalar(b""))
 
 
-def entry_sizes(keys: pa.Array, values: pa.Array) -> _Index:
+def entry_sizes(keys: _Index, values: _Index) -> _Index:
     """Return the bytes that each entry takes in a block.
 
-    Shape: n keys and n values -> n sizes.
+    Shape: n lengths of keys and n of values -> n sizes.
     """
-    return _lengths(keys) + _lengths(values) + _OVERHEAD
+    return keys + values + _OVERHEAD
 
 
 def offsets_and_bytes(values: pa.Array) -> tuple[_Index, npt.NDArray[np.uint8]]:
@@ -97,7 +129,8 @@ def offsets_and_bytes(values: pa.Array) -> tuple[_Index, npt.NDArray[np.uint8]]:
     return places.astype(np.int64), content
 
 
-def _lengths(values: pa.Array) -> _Index:
+def binary_lengths(values: pa.Array) -> _Index:
+    """Return the bytes of each value.   Shape: n strings or bytes -> n."""
     lengths: _Index = pc.binary_length(values).to_numpy().astype(np.int64)
     return lengths
 
@@ -143,7 +176,7 @@ def _walk(data: bytes, at: int, end: int, between: int) -> _Index:
     return np.frombuffer(found, np.int64)
 
 
-def _columns(data: bytes, starts: _Index, end: int, version_bytes: int) -> pa.RecordBatch:
+def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> Entries:
     content = np.frombuffer(data, np.uint8)
     keys, values = _lengths_at(_heads(data), starts)
     rows: _Index = _integers(data, "<u2")[starts + _LENGTHS_BYTES].byteswap().astype(np.int64)
@@ -156,13 +189,11 @@ def _columns(data: bytes, starts: _Index, end: int, version_bytes: int) -> pa.Re
         raise Unsupported("only puts are read from HFiles", entries=len(starts))
     if version_bytes and content[after - 1].any():
         raise CorruptData("versions in an HFile that has none", entries=len(starts))
-    edges = np.empty((len(starts), 4), np.int32)
+    edges = np.empty((len(starts), _PIECES), np.int32)
     edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3] = rows_at, rows_at + rows, values_at, values_at + values
     # the file's bytes as one array of keys, values and what is between them, of which Arrow takes each fourth
     pieces = _binary(np.append(edges.reshape(-1), np.int32(end)), data)
-    chosen = np.arange(0, 4 * len(starts), 4)
-    columns = [pieces.take(pa.array(chosen)), pieces.take(pa.array(chosen + 2))]
-    return pa.RecordBatch.from_arrays(columns, schema=ENTRIES)
+    return Entries(keys=pieces.take(pa.array(_PIECES * np.arange(len(starts)))), pieces=pieces)
 
 
 def _lengths_at(heads: npt.NDArray[Any], places: _Index) -> tuple[_Index, _Index]:

@@ -174,6 +174,11 @@ def _root(entries: Iterable[BlockEntry]) -> bytes:
 
 
 def _root_entries(payload: bytes, count: int) -> Iterator[BlockEntry]:
+    """Yield key, offset and size of each entry; of keys that all have one length, as UUIDs have, sooner."""
+    width, first = divmod(len(payload), count) if count else (0, 0)
+    if not first and width > _PLACE.size and (found := _even_entries(payload, width)):
+        yield from found
+        return
     at = 0
     for _ in range(count):
         if at + _PLACE.size >= len(payload):
@@ -182,6 +187,21 @@ def _root_entries(payload: bytes, count: int) -> Iterator[BlockEntry]:
         length, begin = _key_length(payload, at + _PLACE.size)
         at = begin + length
         yield payload[begin:at], offset, size
+
+
+def _even_entries(payload: bytes, width: int) -> list[BlockEntry] | None:
+    """Read entries that all have keys of one length; None where they have not."""
+    length, begin = _key_length(payload, _PLACE.size)
+    if begin + length != width:
+        return None
+    kind = np.dtype([("offset", ">i8"), ("size", ">i4"), ("length", f"V{begin - _PLACE.size}"), ("key", f"V{length}")])
+    entries = np.frombuffer(payload, kind)
+    prefix, row_bytes = payload[_PLACE.size : begin], payload[begin : begin + _ROW_LENGTH.size]
+    lengths = np.frombuffer(payload, np.uint8).reshape(-1, width)[:, _PLACE.size : begin + _ROW_LENGTH.size]
+    if (lengths != np.frombuffer(prefix + row_bytes, np.uint8)).any():
+        return None
+    columns = (entries[name].tolist() for name in ("key", "offset", "size"))
+    return list(zip(*columns, strict=True))
 
 
 def _key_length(payload: bytes, at: int) -> tuple[int, int]:

@@ -4,7 +4,7 @@ A key is the range from it to its successor, a prefix the range of all keys that
 unsigned bytes. Start at `key_ranges` and `prefix_ranges`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
@@ -28,6 +28,8 @@ class KeyRanges:
     lows: pa.Array
     highs: pa.Array
     """The first key behind each range; null: there is none."""
+    are_points: bool = False
+    """Each has one key, the low one."""
 
 
 @cache
@@ -45,7 +47,8 @@ def key_ranges(keys: pa.Array) -> KeyRanges:
     Shape: n keys -> n ranges.
     Nulls: none.
     """
-    return KeyRanges(lows=keys, highs=pc.binary_join_element_wise(keys, pa.scalar(b"\0"), pa.scalar(b"")))
+    highs = pc.binary_join_element_wise(keys, pa.scalar(b"\0"), pa.scalar(b""))
+    return KeyRanges(lows=keys, highs=highs, are_points=True)
 
 
 def prefix_ranges(prefixes: pa.Array) -> KeyRanges:
@@ -77,11 +80,14 @@ def covered_keys(keys: pa.Array, ranges: KeyRanges) -> _Mask:
     """Return which of some sorted keys are in a range.
 
     Shape: n keys -> n booleans.
-    Cost:  log2(n) steps over the ranges.
+    Cost:  a look at each key for points, log2(n) steps over the ranges else.
     """
     if not len(keys):
         return np.zeros(0, np.bool_)
     ranges = _near(keys, ranges)
+    if ranges.are_points:
+        found: _Mask = pc.is_in(keys, value_set=ranges.lows).to_numpy(zero_copy_only=False)
+        return found
     return _covered(_count_below(keys, ranges.lows), _count_below(keys, ranges.highs), len(keys))
 
 
@@ -92,8 +98,9 @@ def covered_blocks(firsts: pa.Array, ranges: KeyRanges) -> _Mask:
 
     Shape: n first keys -> n booleans.
     """
-    begins = np.maximum(_count_below(firsts, ranges.lows, inclusive=True) - 1, 0)
-    return _covered(begins, _count_below(firsts, ranges.highs), len(firsts))
+    behind = _count_below(firsts, ranges.lows, inclusive=True)
+    begins = np.maximum(behind - 1, 0)
+    return _covered(begins, behind if ranges.are_points else _count_below(firsts, ranges.highs), len(firsts))
 
 
 def _near(keys: pa.Array, ranges: KeyRanges) -> KeyRanges:
@@ -101,7 +108,7 @@ def _near(keys: pa.Array, ranges: KeyRanges) -> KeyRanges:
     reaches = pc.and_(
         pc.less_equal(ranges.lows, keys[-1]), pc.fill_null(pc.greater(ranges.highs, keys[0]), pa.scalar(True))
     )
-    return KeyRanges(lows=ranges.lows.filter(reaches), highs=ranges.highs.filter(reaches))
+    return replace(ranges, lows=ranges.lows.filter(reaches), highs=ranges.highs.filter(reaches))
 
 
 def _covered(begins: _Index, ends: _Index, count: int) -> _Mask:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.formats.hfile.block import HFileBlockKind, decode_block
-from pyhudi.formats.hfile.entries import ENTRIES, decode_entries
+from pyhudi.formats.hfile.entries import ENTRIES, Entries, decode_entries
 from pyhudi.formats.hfile.file_info import decode_file_info, has_mvcc
 from pyhudi.formats.hfile.index import BlockIndex, decode_leaf_index, decode_meta_index, decode_root_index
 from pyhudi.formats.hfile.ranges import KeyRanges, covered_blocks, covered_keys, every_key, key_ranges, prefix_ranges
@@ -27,7 +27,7 @@ _TAIL_BYTES = 64 << 10
 _GAP_BYTES = 32 << 10
 """What is read and not used rather than read in two."""
 _READ_BYTES = 8 << 20
-_PIECE_BYTES = 8 << 20
+_PIECE_BYTES = 16 << 20
 """Decoded at once: larger pieces cost more, as their memory is fetched from the system anew."""
 
 
@@ -81,7 +81,7 @@ class HFile:
         """
         wanted = _keys(keys)
         ranges = prefix_ranges(wanted) if prefix else key_ranges(wanted)
-        found = [batch.filter(pa.array(covered_keys(batch.column("key"), ranges))) for batch in self._batches(ranges)]
+        found = [part.chosen(covered_keys(part.keys, ranges)) for part in self._parts(ranges)]
         return pa.Table.from_batches(found, ENTRIES)
 
     def read(self) -> pa.Table:
@@ -97,9 +97,9 @@ class HFile:
         Raises: as `lookup`.
         """
         count = 0
-        for batch in self._batches(every_key()):
-            count += len(batch)
-            yield batch
+        for part in self._parts(every_key()):
+            count += len(part.keys)
+            yield part.all()
         if count != self.entries:
             raise CorruptData("HFile has another number of entries than it says", entries=count, expected=self.entries)
 
@@ -116,21 +116,21 @@ class HFile:
         payload, _ = decode_block(self._source.read(offset, size), 0, HFileBlockKind.META, self._trailer.codec)
         return payload
 
-    def _batches(self, ranges: KeyRanges) -> Iterator[pa.RecordBatch]:
-        """Read the data blocks that may have keys in these ranges, in batches in which keys rise."""
+    def _parts(self, ranges: KeyRanges) -> Iterator[Entries]:
+        """Read the data blocks that may have keys in these ranges, in parts in which keys rise."""
         blocks = self._data_blocks(ranges)
         has_version = has_mvcc(self.file_info)
         last = pa.array([b""], pa.binary())
         for first, payloads in _pieces(self._payloads(blocks, HFileBlockKind.DATA)):
-            batch = decode_entries(payloads, has_version=has_version)
-            keys = batch.column("key")
+            part = decode_entries(payloads, has_version=has_version)
+            keys = part.keys
             if not len(keys):
                 continue
             lowest = pa.concat_arrays([last, blocks.keys.slice(first, 1)])
             if pc.any(pc.less(keys[0], lowest)) == pa.scalar(True):
                 raise CorruptData("keys of an HFile are not where its index says", offset=int(blocks.offsets[first]))
             last = keys.slice(len(keys) - 1)
-            yield batch
+            yield part
 
     def _data_blocks(self, ranges: KeyRanges) -> BlockIndex:
         blocks = self._root.take(covered_blocks(self._root.keys, ranges))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.formats.hfile.block import HFileBlockKind, HFileCodec, encode_block
-from pyhudi.formats.hfile.entries import encode_entries, entry_sizes, offsets_and_bytes
+from pyhudi.formats.hfile.entries import binary_lengths, encode_entries, entry_sizes, offsets_and_bytes
 from pyhudi.formats.hfile.file_info import encode_file_info, standard_file_info
 from pyhudi.formats.hfile.index import (
     BlockEntry,
@@ -33,7 +33,7 @@ _Index: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK_BYTES = 64 << 10
 _INDEX_BYTES = 1 << 20
-_RUN_BYTES = 64 << 20
+_RUN_BYTES = 16 << 20
 _MAX_ENTRY_BYTES = 256 << 20
 _MAX_KEY_BYTES = 0x7FFF
 _INDEX_ENTRY_BYTES = 28
@@ -57,7 +57,8 @@ def write_hfile(
     What the format itself says in the file info is added to `file_info`. An entry longer than a block has a block of
     its own.
 
-    Shape:  n keys and n values, strings or bytes -> a file.
+    Shape:  n keys and n values, strings or bytes -> a file. Values may be a dictionary's, and are spelled out a run
+            of blocks at a time.
     Nulls:  refused.
     Units:  `block_bytes` before packing; an index beyond `index_block_bytes` gets another level.
     Cost:   0.9 us an entry of 100 bytes, nearly all of it packing.
@@ -110,14 +111,14 @@ class _Out:
 
 
 def _data_blocks(out: _Out, rows: pa.Array, content: pa.Array, sizes: _Index, block_bytes: int) -> Iterator[BlockEntry]:
-    """Write entries, block by block, some 64 MiB of them encoded at once."""
+    """Write entries, block by block, some 16 MiB of them encoded at once."""
     previous = -1
     cuts = np.array(_cuts(sizes, block_bytes))
     runs = _cuts(np.diff(np.append(0, np.cumsum(sizes))[cuts]), _RUN_BYTES)
     for first, behind in pairwise(runs):
         bounds = cuts[first : behind + 1]
         begin, count = int(bounds[0]), int(bounds[-1] - bounds[0])
-        keys, values = (column.slice(begin, count).cast(pa.binary()) for column in (rows, content))
+        keys, values = (_spelled(column.slice(begin, count)).cast(pa.binary()) for column in (rows, content))
         places, payloads = offsets_and_bytes(encode_entries(keys, values))
         edges = places[bounds - begin].tolist()
         for key, start, end in zip(_few(keys.take(pa.array(bounds[:-1] - begin))), edges, edges[1:], strict=False):
@@ -169,8 +170,20 @@ def _standard_info(rows: pa.Array, content: pa.Array, form: KeyForm, created_ms:
 
 
 def _average(values: pa.Array) -> int:
-    offsets, _ = offsets_and_bytes(values)
-    return int(offsets[-1] - offsets[0]) // max(len(values), 1)
+    return int(_lengths(values).sum()) // max(len(values), 1)
+
+
+def _lengths(values: pa.Array) -> _Index:
+    """Return the bytes of each value.   Shape: n values, or a dictionary's -> n."""
+    if pa.types.is_dictionary(values.type):
+        lengths: _Index = binary_lengths(values.dictionary)[values.indices.to_numpy()]
+        return lengths
+    return binary_lengths(values)
+
+
+def _spelled(values: pa.Array) -> pa.Array:
+    """Return the values themselves."""
+    return values.dictionary.take(values.indices) if pa.types.is_dictionary(values.type) else values
 
 
 def _checked_sizes(rows: pa.Array, content: pa.Array) -> _Index:
@@ -181,7 +194,8 @@ def _checked_sizes(rows: pa.Array, content: pa.Array) -> _Index:
         if pc.any(pc.equal(rows[:-1], rows[1:])) == pa.scalar(True):
             raise DuplicateKeys("keys of an HFile are unique", keys=len(rows))
         raise InvalidInput("keys of an HFile are sorted by their bytes; sort them before", keys=len(rows))
-    lengths, sizes = pc.binary_length(rows).to_numpy(), entry_sizes(rows, content)
+    lengths = _lengths(rows)
+    sizes = entry_sizes(lengths, _lengths(content))
     if len(rows) and lengths.max() > _MAX_KEY_BYTES:
         raise InvalidInput("a key of an HFile is too long", size_bytes=int(lengths.max()), limit=_MAX_KEY_BYTES)
     if len(rows) and sizes.max() > _MAX_ENTRY_BYTES:
@@ -192,7 +206,10 @@ def _checked_sizes(rows: pa.Array, content: pa.Array) -> _Index:
 def _bytes(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return one array of bytes."""
     try:
-        if isinstance(values, pa.ChunkedArray):
+        if pa.types.is_dictionary(values.type):
+            whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+            values = pa.DictionaryArray.from_arrays(whole.indices, whole.dictionary.cast(pa.binary()))
+        elif isinstance(values, pa.ChunkedArray):
             values = values.cast(pa.large_binary()).combine_chunks()
         elif not pa.types.is_large_binary(values.type):
             values = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
