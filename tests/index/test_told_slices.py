@@ -77,7 +77,7 @@ def test_slices_with_logs_stay(few_blocks):
 def test_an_index_that_names_a_file_group_that_is_gone_is_not_used(few_blocks, caplog):
     table = filled(RECORDED)
     files = file_index(table.state, table.timeline)
-    place = files.places_of_keys(pa.array(["q"]))["file_id"][0].as_py()
+    place = files.places_of_keys(pa.array(["q"]), files.partitions(), 9)["file_id"][0].as_py()
     others = [one for one in visible_slices(files) if one.group.file_id != place]
     with caplog.at_level(logging.WARNING, "pyhudi.index"):
         found = told_slices.slices_told(files, pa.array(["q", "b"]), others)

@@ -20,9 +20,21 @@ INDEX = {
 }
 REPLACING = frozenset({"insert_overwrite", "insert_overwrite_table", "delete_partition"})
 """Apache Hudi 1.2.0 fails to replace file groups of a version-8 table with a record index, also of its own."""
+# Apache Hudi 1.2.0 fails with a null pointer in a commit that adds no partition to a table of version 8 or 9 which has
+# both this form and statistics of partitions, also in tables that it alone wrote.
+BY_PARTITION = {
+    "hoodie.metadata.index.column.stats.enable": "false",
+    "hoodie.metadata.record.level.index.enable": "true",
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    "hoodie.metadata.record.level.index.min.filegroup.count": "2",
+    "hoodie.metadata.compact.max.delta.commits": "4",
+}
+COPIED, MERGED = CITIES, crossed(CITIES, "event_time", "SIMPLE", "compacted_logs")
 KINDS = {
-    "copied": replace(CITIES, write=INDEX),
-    "merged": replace(crossed(CITIES, "event_time", "SIMPLE", "compacted_logs"), write=INDEX),
+    "copied": replace(COPIED, write=INDEX),
+    "merged": replace(MERGED, write=INDEX),
+    "copied_by_partition": replace(COPIED, write=BY_PARTITION),
+    "merged_by_partition": replace(MERGED, write=BY_PARTITION),
 }
 
 

@@ -73,11 +73,11 @@ def _by_places(
     files: FileIndex, keys: pa.Array | pa.ChunkedArray, near: Sequence[FileSlice], slices: Sequence[FileSlice]
 ) -> list[FileSlice]:
     """Keep the slices that the record index names; all, where it names one of their partitions that is not there."""
-    places = files.places_of_keys(pc.unique(keys))
+    partitions = sorted({one.group.partition for one in slices})
+    places = files.places_of_keys(pc.unique(keys), partitions, len(near))
     if places is None:
         return list(near)
-    partitions = pa.array(sorted({one.group.partition for one in slices}), pa.string())
-    ours = places.filter(pc.is_in(places.column("partition"), value_set=partitions))
+    ours = places.filter(pc.is_in(places.column("partition"), value_set=pa.array(partitions, pa.string())))
     pairs = pc.unique(pc.binary_join_element_wise(ours.column("partition"), ours.column("file_id"), "/"))
     named = set(pairs.to_pylist())  # a file group each, never a key
     if named - {f"{one.group.partition}/{one.group.file_id}" for one in slices}:
