@@ -8,9 +8,11 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
-from tests.lives.setting import Setting
+import pyarrow.compute as pc
+from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.simulation.mutants.mutant import Change, always, found_at
 
+from pyhudi.index.lookup import WantedKeys
 from pyhudi.services.metadata_table import without_metadata_table
 
 
@@ -110,6 +112,26 @@ def but_the_first(values: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: values(*given).slice(1)
 
 
+def everywhere(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Look for each key in all partitions."""
+
+    def found(engine: Any, table: Any, wanted: WantedKeys, partitions: Any) -> Any:
+        keys = pa.chunked_array(list(wanted.by_partition.values()), pa.string())
+        return find(engine, table, WantedKeys(by_partition={}, everywhere=pc.unique(keys)), partitions)
+
+    return found
+
+
+def of_one_group(spans: Callable[..., Any]) -> Callable[..., Any]:
+    """Find one file group where a partition has several."""
+    return lambda *given: {owner: replace(one, count=1) for owner, one in spans(*given).items()}
+
+
+def has_places_by_partition(setting: Setting) -> bool:
+    """Return whether keys are found by the record index of their partition."""
+    return setting.index == BY_PARTITION
+
+
 def is_indexed(setting: Setting) -> bool:
     """Return whether indexes are made and dropped."""
     return setting.is_indexed
@@ -177,6 +199,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "the record index passes over what logs delete",
         (("pyhudi.metadata.changed_keys._by_logs", unchanged),),
         lambda setting: setting.is_indexed and setting.is_logged,
+    ),
+    Mutant(
+        "a key of another partition is taken for one of the row's",
+        (("pyhudi.index.record.find_places", everywhere),),
+        has_places_by_partition,
+    ),
+    Mutant(
+        "a key is looked for in one file group of its partition's record index",
+        (("pyhudi.metadata.record_places.spans_of", of_one_group),),
+        lambda setting: has_places_by_partition(setting) and setting.option(OWN_SHARDS) == 2,
     ),
     Mutant(
         "a secondary index keeps the values that were changed",

@@ -37,9 +37,14 @@ _DAYS: Final = {
 """How a time-based key generator spells `q`."""
 NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
 TOLD = ("RECORD_INDEX", "GLOBAL_RECORD_LEVEL_INDEX")
-"""Kinds of index whose keys the record index tells."""
+"""Kinds of index whose keys the record index tells, in all partitions."""
+BY_PARTITION = "RECORD_LEVEL_INDEX"
+"""The kind whose keys it tells by partition."""
+OWNED = 0.35
+"""How many of the tables whose keys the record index tells have it by partition."""
 INDEXED = 0.4
 """How many of the tables may have indexes."""
+OWN_SHARDS = "hoodie.metadata.record.level.index.min.filegroup.count"
 SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
 _METADATA = "hoodie.metadata."
 _ALWAYS: Options = (
@@ -229,9 +234,16 @@ def with_indexes(chance: Random, setting: Setting) -> Setting:
     index, moves = chance.choice(TOLD), chance.random() < 0.6
     writes = {key: value for key, value in writes.items() if ".index." not in key or key.startswith(_METADATA)}
     writes |= {"hoodie.index.type": index, "hoodie.record.index.update.partition.path": moves}
-    return replace(
+    indexed = replace(
         setting, is_indexed=True, index=index, moves=moves, fills=False, adds=False, writes=tuple(writes.items())
     )
+    return by_partition(chance, indexed) if chance.random() < OWNED else indexed
+
+
+def by_partition(chance: Random, setting: Setting) -> Setting:
+    """Let a table find its keys by the record index of each partition."""
+    writes = {**dict(setting.writes), "hoodie.index.type": BY_PARTITION, OWN_SHARDS: chance.choice((1, 2))}
+    return replace(setting, index=BY_PARTITION, writes=tuple(writes.items()))
 
 
 def add_up(older: pa.Table, newer: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.lives.life import Life
 from tests.lives.rows import ADDED, DECIMALS, Row, Where
-from tests.lives.setting import Setting
+from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.lives.verbs import Clause, Step
 from tests.lives.verbs.indexing import CreateIndex
 from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
@@ -45,6 +45,12 @@ def indexed(*steps: Step, index: CreateIndex, table_type: str = "cow") -> Life:
     writes = (("hoodie.index.type", "GLOBAL_SIMPLE"), ("hoodie.metadata.enable", True))
     kept = Setting(table_type=table_type, version=9, index="GLOBAL_SIMPLE", is_indexed=True, writes=writes)
     return Life(0, kept, (upsert("z"), CreateIndex(), *([] if index == CreateIndex() else [index]), *steps))
+
+
+def by_partition(*steps: Step, table_type: str = "cow") -> Life:
+    """Return a life of a table that finds keys by the record index of each partition."""
+    writes = (("hoodie.index.type", BY_PARTITION), ("hoodie.metadata.enable", True), (OWN_SHARDS, 2))
+    return Life(0, Setting(table_type=table_type, version=9, index=BY_PARTITION, is_indexed=True, writes=writes), steps)
 
 
 STORED: Final[Mapping[str, Life]] = {
@@ -97,6 +103,12 @@ STORED: Final[Mapping[str, Life]] = {
     "the record index keeps keys that were deleted": indexed(upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex()),
     "the record index passes over what logs delete": indexed(
         upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex(), table_type="mor"
+    ),
+    "a key of another partition is taken for one of the row's": by_partition(
+        upsert(p="x"), upsert("b", p="y"), upsert(ts=2, p="y"), table_type="mor"
+    ),
+    "a key is looked for in one file group of its partition's record index": by_partition(
+        Upsert(rows=tuple(row(key) for key in "abcd")), Upsert(rows=tuple(row(key, ts=2) for key in "abcd"))
     ),
     "a secondary index keeps the values that were changed": indexed(
         upsert(), upsert(ts=2, s="w"), index=CreateIndex("secondary", "s")

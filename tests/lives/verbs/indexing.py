@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final, Self
 
 from tests.lives.rows import COMPUTED
+from tests.lives.setting import BY_PARTITION
 from tests.lives.verbs.step import Step
 from tests.lives.world import World
 
@@ -52,9 +53,9 @@ class CreateIndex(Step):
     def fits(self, world: World) -> bool:
         """A key that stands in two partitions has no record index, and what rests on it is not to be had without."""
         if self.kind == RECORD:
-            return world.setting.is_global
+            return world.setting.is_global or world.setting.index == BY_PARTITION
         if self.kind == "secondary":
-            return world.setting.version > 6 and RECORD in ready(world)
+            return world.setting.version > 6 and RECORD in ready(world) and world.setting.index != BY_PARTITION
         return self.kind != "expression" or world.setting.version > 6
 
     def apply(self, table: Table, world: World) -> Any:
