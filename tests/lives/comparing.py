@@ -26,7 +26,7 @@ from pyhudi.timeline.active import load_timeline
 Values = tuple[Any, ...]
 RECORD_INDEX = MetadataPartition.RECORD_INDEX
 UNFINISHED = ProblemKind.UNFINISHED
-OF_THE_DEAD = frozenset({UNFINISHED, ProblemKind.ORPHAN_FILE})
+OF_THE_DEAD = frozenset({UNFINISHED, ProblemKind.ORPHAN_FILE, ProblemKind.DEFINITIONS})
 """What a process that died leaves for others to finish or to take away; all else is wrong, with or without a death."""
 _META = ("_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time")
 

@@ -46,6 +46,7 @@ INDEXED = 0.4
 """How many of the tables may have indexes."""
 OWN_SHARDS = "hoodie.metadata.record.level.index.min.filegroup.count"
 SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
+DROPS = "hoodie.datasource.write.drop.partition.columns"
 _METADATA = "hoodie.metadata."
 _ALWAYS: Options = (
     ("hoodie.copyonwrite.record.size.estimate", 1000),
@@ -97,7 +98,7 @@ class Setting:
     @property
     def drops_partitions(self) -> bool:
         """Return whether base files lack the partition columns."""
-        return bool(dict(self.creation).get("hoodie.datasource.write.drop.partition.columns"))
+        return bool(dict(self.creation).get(DROPS))
 
     @property
     def combines(self) -> bool:
@@ -221,6 +222,8 @@ class Setting:
             writes=draw_writes(chance, table_type, index, moves=moves),
         )
         drawn = with_generator(chance, with_merging(chance, drawn))
+        if drawn.is_global:  # a merge cannot tell there where rows are that files do not say it of
+            drawn = replace(drawn, creation=tuple(one for one in drawn.creation if one[0] != DROPS))
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         return with_indexes(own, drawn) if own.random() < INDEXED else drawn
@@ -229,7 +232,7 @@ class Setting:
 def with_indexes(chance: Random, setting: Setting) -> Setting:
     """Let a table have indexes, and often find its keys by the record index."""
     writes = {**dict(setting.writes), "hoodie.metadata.enable": True, SHARDS: chance.choice((1, 2))}
-    if chance.random() > 0.6:
+    if chance.random() > 0.6 or setting.drops_partitions:
         return replace(setting, is_indexed=True, writes=tuple(writes.items()))
     index, moves = chance.choice(TOLD), chance.random() < 0.6
     writes = {key: value for key, value in writes.items() if ".index." not in key or key.startswith(_METADATA)}
@@ -303,7 +306,7 @@ def draw_creation(chance: Random, partition: tuple[str, ...]) -> Options:
     if chance.random() < 0.1:
         found["pyhudi.fence"] = "on"
     if partition and chance.random() < 0.15:
-        found["hoodie.datasource.write.drop.partition.columns"] = True
+        found[DROPS] = True
     return tuple(found.items())
 
 

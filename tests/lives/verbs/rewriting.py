@@ -9,7 +9,7 @@ from tests.lives.rows import NOWHERE, Row, Where, draw_row, draw_rows, draw_wher
 from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
-from pyhudi.errors import DuplicateKeys, HudiError, InvalidInput
+from pyhudi.errors import DuplicateKeys, ExpressionError, HudiError, InvalidInput
 from pyhudi.table import Table
 
 Assignments = tuple[tuple[str, object], ...]
@@ -97,10 +97,10 @@ class Merge(Write):
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         """No key is inserted that is stored where `on` does not match it, and no row changes its partition.
 
-        Where files lack the partition, what looks in all partitions cannot compare it, nor tell where a row goes.
+        Where files lack the partition columns, what looks in all partitions cannot compare them.
         """
-        if world.setting.drops_partitions and world.setting.is_global:
-            return (*Write.refusals(self, world), DuplicateKeys, InvalidInput)
+        if world.setting.drops_partitions:
+            return (*Write.refusals(self, world), DuplicateKeys, InvalidInput, ExpressionError)
         found: tuple[type[HudiError], ...] = Write.refusals(self, world)
         found += (DuplicateKeys,) if self._clashing(world.model) else ()
         return (*found, InvalidInput) if self._moving(world.model) else found
