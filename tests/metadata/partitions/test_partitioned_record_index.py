@@ -191,3 +191,11 @@ def test_shards_of_a_partition_are_counted_by_what_its_records_will_take():
     assert kind.groups(Settings(), 1000) == 1
     assert kind.groups(Settings(), 10**9) == 10
     assert kind.groups(Settings({LEAST: "3"}), 0) == 3
+
+
+def test_the_index_that_options_name_decides_the_form_before_the_table_keeps_one():
+    table = TableBuilder().create()
+    table.upsert(rows("a", "b"), options={"hoodie.metadata.enable": True, **TINY_FILTERS})
+    table.create_index("record_index", options={"hoodie.index.type": "RECORD_LEVEL_INDEX"})
+    table.upsert(trips(trip("a", city="rio")), options={"hoodie.index.type": "RECORD_LEVEL_INDEX", **TINY_FILTERS})
+    assert told(table) == [("rio", "a"), ("rio", "b"), ("sf", "a")]

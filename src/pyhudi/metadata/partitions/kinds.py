@@ -63,6 +63,7 @@ _BY_DEFINITION: Final[Mapping[tuple[bool, str], Callable[[IndexDefinition], Part
 }
 """By whether it is an expression index, and the type that its definition says."""
 
+_INDEX_TYPE: Final = "hoodie.index.type"
 Definitions = Mapping[str, IndexDefinition]
 """By partition."""
 _NONE: Final[Definitions] = MappingProxyType({})
@@ -131,7 +132,8 @@ def asked_partitions(config: TableConfig, settings: Settings) -> tuple[str, ...]
 def is_by_partition(state: TableState, settings: Settings) -> bool:
     """Return whether a record index that is built gets file groups for each partition of the table.
 
-    As it is defined; where it is not, as the option says and the index that the table keeps.
+    As it is defined; where it is not, as the option says and the index that the table keeps or, before its first write,
+    that the options name.
 
     Cost: a small read.
     """
@@ -139,8 +141,8 @@ def is_by_partition(state: TableState, settings: Settings) -> bool:
     defined = definitions_for(state, [name]).get(name)
     if defined is not None:
         return is_partitioned(defined)
-    kept = state.config.index.get("hoodie.index.type", "").upper()
-    return settings.get(PARTITIONED_RECORD_INDEX) or kept == "RECORD_LEVEL_INDEX"
+    kept = state.config.index.get(_INDEX_TYPE) or settings.values.get(_INDEX_TYPE, "")
+    return settings.get(PARTITIONED_RECORD_INDEX) or kept.upper() == "RECORD_LEVEL_INDEX"
 
 
 def definitions_to_build(state: TableState, partitions: Iterable[str], settings: Settings) -> Definitions:
