@@ -1,12 +1,13 @@
 """Partitions that are built beside writers."""
 
 import pytest
-from tests.metadata.checking import new_table, rows
+from tests.metadata.checking import metadata_of, new_table, rows
 
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.definitions import define_index
 from pyhudi.metadata.partitions.api import first_groups
 from pyhudi.metadata.partitions.kinds import kind_of
+from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.table.building import FilledGroups, close_groups, open_groups, show_groups
 from pyhudi.options import Settings
 from pyhudi.state.index_definition import IndexDefinition
@@ -62,3 +63,15 @@ def test_a_partition_is_shown_once_and_only_after_it_was_opened():
         False,
         [],
     )
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_an_index_that_was_planned_before_a_write_has_its_keys(version):
+    """In layout 1 a log belongs to the base file of its time; those here begin behind the plan."""
+    table = new_table(version)
+    table.create_index("record_index", schedule=True)
+    table.upsert(rows("c"))
+    table.index()
+    assert read_places(metadata_of(table)).column("key").to_pylist() == ["a", "b", "c"]
+    table.upsert(rows("d"))
+    assert read_places(metadata_of(table)).column("key").to_pylist() == ["a", "b", "c", "d"]

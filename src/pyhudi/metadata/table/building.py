@@ -13,7 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.model import FileGroupId
+from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.model import FileGroupId, PartitionPath
+from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.metadata.definitions import definitions_for, definitions_property
 from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.partitions.kinds import kind_of, kinds_of
@@ -28,6 +30,7 @@ from pyhudi.state.config import TableConfig
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
+from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import WriteStat
 from pyhudi.timeline.view import Timeline
@@ -72,8 +75,9 @@ def fill_groups(
     time: InstantTime,
     settings: Settings,
 ) -> list[FilledGroups]:
-    """Write the base files, which carry the time of the action that builds them.
+    """Write the base files, which carry the time of the action that builds them; in layout 1 that of the groups.
 
+    There a log belongs to the base file of its own time, and the action may have been planned before the newest write.
     `groups` are those of `open_groups`.
 
     Cost: writes what `records` hold.
@@ -83,9 +87,17 @@ def fill_groups(
     for made in records:
         one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
-        written = write_base_files(own, kind, one, groups=groups[kind.name], time=time, settings=settings)
+        at = time if own.layout.logs_name_their_instant else _opened_at(own, kind.name)
+        written = write_base_files(own, kind, one, groups=groups[kind.name], time=at, settings=settings)
         filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
     return filled
+
+
+def _opened_at(own: TableState, partition: str) -> InstantTime:
+    """Return the time of the logs with which file groups of layout 1 began.   Cost: a listing."""
+    timeline = load_timeline(own)
+    files = storage_index(own, timeline).files([PartitionPath(partition)])
+    return max(one.base_instant for one in latest_file_slices(files, timeline, {}))
 
 
 def show_groups(
