@@ -35,9 +35,9 @@ __all__ = [
     "bloom",
     "by_metadata",
     "global_bloom",
-    "key_ranges",
     "may_hold_told",
     "prune_file",
+    "told_key_ranges",
 ]
 
 BLOOM_MOVES: Final = option(
@@ -146,7 +146,7 @@ def may_hold_told(
     """
     if MetadataPartition.BLOOM_FILTERS not in files.state.config.metadata_partitions:
         return None
-    ranges = key_ranges(files, bases)
+    ranges = told_key_ranges(files, bases)
     wanted = _KeysByFile(keys=keys, bases=bases, ranges=ranges, by_partition=by_partition)
     near = [row for row in range(len(bases)) if len(wanted.of(row))]
     names = pa.table(
@@ -180,7 +180,7 @@ class _KeysByFile:
         return keys.combine_chunks()
 
 
-def key_ranges(files: FileIndex, bases: Sequence[BaseFile]) -> dict[str, tuple[str, str]]:
+def told_key_ranges(files: FileIndex, bases: Sequence[BaseFile]) -> dict[str, tuple[str, str]]:
     """Return the least and the greatest key of files by their names, as far as the metadata table tells."""
     partitions = sorted({one.partition for one in bases})
     stats = files.stats(MetadataPartition.COLUMN_STATS, [KEY], partitions)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.index.bloom import key_ranges
+from pyhudi.index.bloom import told_key_ranges
 from pyhudi.metadata.names import MetadataPartition
 
 __all__ = ["MOST_KEYS", "slices_told"]
@@ -50,7 +50,7 @@ def slices_told(files: FileIndex, keys: pa.Array | pa.ChunkedArray, slices: Sequ
 
 def _by_range(files: FileIndex, keys: pa.Array | pa.ChunkedArray, slices: Sequence[FileSlice]) -> list[FileSlice]:
     """Keep the slices between whose least and greatest key there is one of the keys, or whose bounds are not known."""
-    ranges = key_ranges(files, [one.base for one in slices if one.base is not None])
+    ranges = told_key_ranges(files, [one.base for one in slices if one.base is not None])
     known = [one for one in slices if one.base is not None and one.base.name in ranges]
     bounds = [ranges[one.base.name] for one in known if one.base is not None]
     has_key = _reach(keys, pa.array([low for low, _ in bounds], pa.string()), [high for _, high in bounds])

@@ -24,7 +24,7 @@ from pyhudi.errors import CorruptData, Unsupported
 __all__ = [
     "ENTRIES",
     "KEY_SUFFIX",
-    "Entries",
+    "BlockEntries",
     "binary_lengths",
     "decode_entries",
     "encode_entries",
@@ -54,7 +54,7 @@ _ROOM = bytes(_HEAD_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Entries:
+class BlockEntries:
     """Entries of data blocks, of which values are copied only where they are wanted."""
 
     keys: pa.Array
@@ -74,7 +74,7 @@ class Entries:
         return self.pieces.take(pa.array(_PIECES * places + _VALUE_PIECE))
 
 
-def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> Entries:
+def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> BlockEntries:
     """Read data blocks that follow each other.
 
     Cost:   0.1 us an entry of 100 bytes, 0.15 us in few blocks, and 0.05 us a value that is wanted.
@@ -176,7 +176,7 @@ def _walk(data: bytes, at: int, end: int, between: int) -> _Index:
     return np.frombuffer(found, np.int64)
 
 
-def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> Entries:
+def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> BlockEntries:
     content = np.frombuffer(data, np.uint8)
     keys, values = _lengths_at(_heads(data), starts)
     rows: _Index = _integers(data, "<u2")[starts + _LENGTHS_BYTES].byteswap().astype(np.int64)
@@ -193,7 +193,7 @@ def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> Entri
     edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3] = rows_at, rows_at + rows, values_at, values_at + values
     # the file's bytes as one array of keys, values and what is between them, of which Arrow takes each fourth
     pieces = _binary(np.append(edges.reshape(-1), np.int32(end)), data)
-    return Entries(keys=pieces.take(pa.array(_PIECES * np.arange(len(starts)))), pieces=pieces)
+    return BlockEntries(keys=pieces.take(pa.array(_PIECES * np.arange(len(starts)))), pieces=pieces)
 
 
 def _lengths_at(heads: npt.NDArray[Any], places: _Index) -> tuple[_Index, _Index]:

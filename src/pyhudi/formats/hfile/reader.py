@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.formats.hfile.block import HFileBlockKind, decode_block
-from pyhudi.formats.hfile.entries import ENTRIES, Entries, decode_entries
+from pyhudi.formats.hfile.entries import ENTRIES, BlockEntries, decode_entries
 from pyhudi.formats.hfile.file_info import decode_file_info, has_mvcc
 from pyhudi.formats.hfile.index import BlockIndex, decode_leaf_index, decode_meta_index, decode_root_index
 from pyhudi.formats.hfile.ranges import KeyRanges, covered_blocks, covered_keys, every_key, key_ranges, prefix_ranges
@@ -116,7 +116,7 @@ class HFile:
         payload, _ = decode_block(self._source.read(offset, size), 0, HFileBlockKind.META, self._trailer.codec)
         return payload
 
-    def _parts(self, ranges: KeyRanges) -> Iterator[Entries]:
+    def _parts(self, ranges: KeyRanges) -> Iterator[BlockEntries]:
         """Read the data blocks that may have keys in these ranges, in parts in which keys rise."""
         blocks = self._data_blocks(ranges)
         has_version = has_mvcc(self.file_info)
