@@ -126,3 +126,17 @@ def test_a_metadata_table_that_was_dropped_meanwhile_is_left_alone(builder):
     table.upsert(rows("a"), options={**TINY_FILTERS, "hoodie.metadata.enable": False})
     run_metadata_services(call)
     assert table.state.storage.list(".hoodie/metadata") == []
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("is_built_again", [False, True])
+def test_a_dropped_index_whose_files_commits_name_does_not_stop_them(builder, version, is_built_again):
+    table = builder.create(version=version)
+    written(table, 5, {**BUILT, **SHORT})
+    table.drop_index("column_stats", options=BUILT)
+    if is_built_again:
+        table.create_index("column_stats", options=BUILT)
+    written(table, 5)
+    table.run_due_services(options={**BUILT, **SHORT})
+    assert any(one.action == "clean" for one in metadata_of(table).timeline.instants)
+    assert table.check().ok

@@ -15,6 +15,7 @@ from typing import Final
 from pyhudi.metadata.state import metadata_state
 from pyhudi.metadata.table.compaction import compact_metadata
 from pyhudi.options import Settings
+from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.services.archive import KEEP_LEAST, KEEP_MOST, archive_table, is_archive_due
 from pyhudi.services.clean.clean import Cleaning
 from pyhudi.services.clean.retention import POLICY, VERSIONS
@@ -93,6 +94,7 @@ def _inner_call(call: ServiceCall, state: TableState, timeline: Timeline, lease:
         VERSIONS.key: str(_SLICES_KEPT),
         KEEP_LEAST.key: str(least + 1),
         KEEP_MOST.key: str(most + 1),
+        CHECK_FILES.key: "false",  # an index that was dropped left commits behind which name its files
     }
     newest = newest_time(load_timeline(state)) or InstantTime("")
     clean_time = None if own.layout.has_completion_times else _clean_time(timeline)
