@@ -67,7 +67,9 @@ def test_a_key_with_two_records_is_refused_where_there_is_one_place_for_it():
 
 
 def test_keys_of_a_partition_of_the_table_meet_in_its_own_file_groups():
-    ids = [f"p-{owner}-{number:04d}-0" for owner, count in (("rio", 1), ("sf", 2)) for number in range(count)]
+    ids = [
+        f"record-index-{owner}-{number:04d}-0" for owner, count in (("rio", 1), ("sf", 2)) for number in range(count)
+    ]
     owners = Owners(counts={"rio": 2, "sf": 3}, of_task=lambda task: "rio" if "c" in task else "sf")
     found = written(records({"a": 0, "b": 0}, {"a": 1, "c": 1}, {"d": None}, owners=owners), ids=ids)
     assert found[0] == ({b"a": b"two", b"c": b"two"}, [], [])

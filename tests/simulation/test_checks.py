@@ -16,6 +16,7 @@ from tests.simulation.explorer.process import simulated
 from tests.simulation.explorer.scenario import BYSTANDERS
 from tests.simulation.explorer.search import replayed
 from tests.simulation.mutants import MUTANTS
+from tests.simulation.world import OPTIONS
 
 from pyhudi.state.properties_file import update_properties
 from pyhudi.table import Table
@@ -171,6 +172,16 @@ def test_keys_of_another_bucket_than_the_files_are_called_so(name, found):
     path, stored = next((path, stored) for path, stored in end.files.items() if path.startswith("b/"))
     vars(end)["files"] = {f"b/00000007{path[len('b/00000000') :]}": stored}
     assert len(list(ends.i12_what_files_say_of_their_keys_is_true(end))) == found
+
+
+@pytest.mark.parametrize("kind", ["RECORD_INDEX", "RECORD_LEVEL_INDEX"])
+def test_a_record_index_that_lacks_a_key_is_called_so(kind):
+    end = ends.End.of(played("update-apart"))
+    end.table.repair("files", options=OPTIONS)
+    end.table.create_index("record_index", options={**OPTIONS, "hoodie.index.type": kind})
+    assert list(ends.i12_what_files_say_of_their_keys_is_true(end)) == []
+    vars(end)["rows"] = [*end.rows, (("k77", "b"), 1.0, "")]
+    assert len(list(ends.i12_what_files_say_of_their_keys_is_true(end))) == 1
 
 
 LIES = {

@@ -50,6 +50,18 @@ def test_what_the_grammar_lacks_is_computed_over_both_sides(trips):
     assert [row[2] for row in rows(trips)] == ["a", "bbx", "c", "yyy"]
 
 
+def test_a_key_of_two_partitions_is_computed_for_each_of_its_rows(trips):
+    """A row of the source is read beside each row of the table that it matches."""
+    trips.sql("insert into trips values (1, 50, 'd', 'lima')")
+    told = trips.sql(
+        """merge into trips t using (select 1 as id, 'x' as n union all select 7, 'y') s on t.id = s.id
+           when matched then update set note = repeat(t.note, 2) || s.n
+           when not matched then insert (id, note, city) values (s.id, s.n, 'oslo')"""
+    )
+    assert told[0]["num_updated_rows"] == 2
+    assert {(row[0], row[2]) for row in rows(trips)} == {(1, "aax"), (1, "ddx"), (2, "b"), (3, "c"), (7, "y")}
+
+
 def test_schema_evolution_adds_the_columns_of_the_source(trips):
     trips.sql(
         """merge with schema evolution into trips t

@@ -6,13 +6,13 @@ table's columns, by joining the table. A table whose keys are generated is alway
 that is stored, and the merge goes by that. Start at `merge`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from pyhudi.errors import StatementError
-from pyhudi.predicate import Column, Expression, conjuncts, equalities
+from pyhudi.predicate import Column, Expression, IsNull, Not, all_of, any_of, conjuncts, equalities
 from pyhudi.predicate.model import Binary, Operator, literal, rewrite
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.statements.api import Runner
@@ -30,6 +30,10 @@ __all__ = ["merge"]
 _COMPUTED: Final = "_computed_"
 _FOUND_KEY: Final = "_found_key"
 """The column of the source with the key of the row that ON finds, in a table whose keys are generated."""
+_FOUND_PARTITION: Final = "_found_partition_"
+"""In front of a partition column: its value in the row that ON finds."""
+_IS_FOUND: Final = "_is_found"
+"""Whether ON finds a row for one of the source: a key is never null."""
 _SOURCE: Final = "_source"
 """The alias of a source that has neither alias nor name, or the name of the table."""
 
@@ -49,6 +53,8 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     clauses = [plan.clause(clause, on) for clause in statement.clauses]
     if not target.table.config.record_key:
         on = plan.on_found_key()
+    elif plan.joins:
+        on, clauses = plan.on_found_partition(on), [plan.where_none_is_found(one) for one in clauses]
     rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
     options = options_of_writes(runner, target.entry)
     options.pop("hoodie.datasource.write.operation", None)
@@ -137,6 +143,28 @@ class _Plan:
         left, right = Column(parts=("t", RECORD_KEY)), Column(parts=("s", _FOUND_KEY))
         return Binary(operator=Operator.EQUAL, left=left, right=right)
 
+    def on_found_partition(self, on: Expression) -> Expression:
+        """Return the join condition where the source is read beside the rows of the table: a row meets its own.
+
+        A key may be in several partitions, and a row of the source then comes once for each of them. That is no
+        equality by which the merge finds the partition of a row: of what is inserted the source says it.
+        """
+        sides = ((Column(parts=("t", one)), Column(parts=("s", _FOUND_PARTITION + one))) for one in self._partitions)
+        return all_of(on, *(_is_same(stored, found) for stored, found in sides))
+
+    def where_none_is_found(self, clause: _Clause) -> _Clause:
+        """Return a clause that inserts as one for rows for which ON finds none, in whatever partition."""
+        if clause.kind != "not matched" or not self._partitions:
+            return clause
+        is_new = Not(value=Column(parts=("s", _IS_FOUND)))
+        return replace(clause, condition=is_new if clause.condition is None else all_of(is_new, clause.condition))
+
+    @property
+    def _partitions(self) -> list[str]:
+        """Return the partition columns; none where a field of a struct is among them or in the key."""
+        is_plain = all(one in self.target.schema.names for one in self.target.fixed_columns)
+        return [*self.target.partition_columns] if is_plain else []
+
     def clause(self, clause: MergeClause, on: Expression) -> _Clause:
         """Return a clause whose expressions have their sides."""
         sides = self._sides_of(clause)
@@ -159,6 +187,14 @@ class _Plan:
         if not self.target.table.config.record_key:
             name = self.statement.alias or self.statement.table.parts[-1]
             extra.append(f"{self.runner.quoted(name, RECORD_KEY)} AS {self.runner.quoted(_FOUND_KEY)}")
+        elif self.joins and self._partitions:
+            name = self.statement.alias or self.statement.table.parts[-1]
+            extra += [
+                f"{self.runner.quoted(name, one)} AS {self.runner.quoted(_FOUND_PARTITION + one)}"
+                for one in self._partitions
+            ]
+            key = self.runner.quoted(name, self.target.table.config.record_key[0])
+            extra.append(f"{key} IS NOT NULL AS {self.runner.quoted(_IS_FOUND)}")
         return [*own, *extra]
 
     def _sides_of(self, clause: MergeClause) -> tuple[Side, ...]:
@@ -218,6 +254,12 @@ class _Plan:
                 column=one.column,
                 position=one.place,
             )
+
+
+def _is_same(left: Expression, right: Expression) -> Expression:
+    """Return whether two values are equal, or both are null."""
+    is_equal = Binary(operator=Operator.EQUAL, left=left, right=right)
+    return any_of(is_equal, all_of(IsNull(value=left), IsNull(value=right)))
 
 
 def _in_source_spelling(expression: Expression, table: Side) -> Expression:

@@ -383,12 +383,6 @@ class Unbuilt:
 
 UNBUILT = (
     Unbuilt(
-        invariant="I12",
-        part="partitioned record index",
-        because="its worlds have no index of records; tests/actions compares those that are built with rows",
-        signs=("index.partitioned_record", "metadata.partitions.partitioned_record_index"),
-    ),
-    Unbuilt(
         invariant="I15",
         part="changes with images lead from one state to the next",
         because="changes are read as latest state only, and tables with cdc are not written",

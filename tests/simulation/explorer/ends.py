@@ -25,6 +25,9 @@ from pyhudi.formats.log import BlockKind, read_blocks
 from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
 from pyhudi.metadata.listing import file_index
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.record_places import read_places
+from pyhudi.metadata.state import open_metadata
 from pyhudi.options import Settings
 from pyhudi.queries.scan import Scan
 from pyhudi.queries.slices import visible_slices
@@ -291,6 +294,18 @@ def i12_what_files_say_of_their_keys_is_true(end: End) -> Iterator[str]:
             yield from _untrue_of_keys(path, data, buckets_count, end.table.config.record_key)
     if buckets_count:
         yield from _doubled_buckets(end.table.state)
+    yield from _untrue_places(end)
+
+
+def _untrue_places(end: End) -> Iterator[str]:
+    """A record index, of either form, has each key once, in the partition of its row."""
+    state = end.table.state
+    if MetadataPartition.RECORD_INDEX not in state.config.metadata_partitions:
+        return
+    told = read_places(open_metadata(state, load_timeline(state))).select(["key", "partition"]).to_pylist()
+    found = Counter((one["key"], one["partition"]) for one in told)
+    if found != Counter(place for place, _, _ in end.rows):
+        yield f"the record index has {sorted(found)}"
 
 
 def i13_the_past_stays(end: End) -> Iterator[str]:
