@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from tests.building import TRIPS, TableBuilder, counts, rows_by_key, trip, trips
 
+import pyhudi
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.metadata.listing import file_index
@@ -237,6 +238,19 @@ def test_under_a_global_index_a_hidden_row_counts_as_stored():
     table.upsert(trips(trip("a", ts=31, fare=31.0)), options=by_all)
     table.compact()
     assert rows_by_key(table) == {"a": [31.0], "b": [1.0]}
+
+
+def test_rows_that_went_are_counted_and_not_what_a_log_says():
+    """A bucket table looks no key up, and its log has deletes of all that are given."""
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
+    said = {**options, "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
+    rows = pa.table({"k": ["a"], "v": [1]})
+    table = pyhudi.create_table(
+        "memory://counted", rows.schema, record_key=["k"], ordering=["v"], table_type="mor", options=said
+    )
+    table.bulk_insert(rows, options=options)
+    result = table.delete(keys=["a", "b", "c"], options=options)
+    assert (result.deleted, result.not_stored, table.count()) == (1, 2, 0)
 
 
 def test_a_hidden_row_is_not_stored_for_a_delete():

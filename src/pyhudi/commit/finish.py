@@ -116,7 +116,7 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
         operation=write.operation.lower(),
         inserted=sum(status.inserts_count for status in written),
         updated=sum(status.updates_count for status in written),
-        deleted=sum(status.deletes_count for status in written),
+        deleted=_deleted_count(write, work, written),
         rejected=work.rejected_count,
         not_stored=work.not_stored_count,
         bytes_written=sum(status.size_bytes for status in written),
@@ -125,6 +125,14 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
         added=write.added,
         phases=dict(write.phases.seconds),
     )
+
+
+def _deleted_count(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> int:
+    """Return how many rows went: a log counts deletes of keys that no row has, too."""
+    counted = sum(status.deletes_count for status in written)
+    if not work.not_stored_count or write.has_unknown_partitions:
+        return counted
+    return min(counted, sum(write.rows_by_partition.values()) - work.not_stored_count)
 
 
 def _warn_of_new_columns(write: WriteContext) -> None:
