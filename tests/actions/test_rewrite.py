@@ -77,7 +77,8 @@ def test_only_files_are_opened_whose_statistics_a_row_may_match(is_told):
         result = change()
         written = set(result.files)
         opened.append(len(opened_files(faulty) - written))
-    assert opened == ([1, 1, 0] if is_told else [4, 4, 4])
+    # What the delete left without rows has no statistics, as in Apache Hudi's tables: it alone is looked into.
+    assert opened == ([1, 1, 1] if is_told else [4, 4, 4])
     assert sorted(builder.rows_of(table, "uuid", "rider")) == [("k1", "r"), ("k2", "r"), ("k3", "x")]
 
 
