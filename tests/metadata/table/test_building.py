@@ -1,6 +1,7 @@
 """Partitions that are built beside writers."""
 
 import pytest
+from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.metadata.checking import metadata_of, new_table, rows
 
 from pyhudi.errors import WriteConflict
@@ -10,11 +11,13 @@ from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.table.building import FilledGroups, close_groups, open_groups, show_groups
 from pyhudi.options import Settings
+from pyhudi.services import indexing
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
 
 X = "expr_index_x"
+BY_PARTITION = "hoodie.metadata.record.level.index.enable"
 LATE = "20990101000000000"
 
 
@@ -75,3 +78,22 @@ def test_an_index_that_was_planned_before_a_write_has_its_keys(version):
     assert read_places(metadata_of(table)).column("key").to_pylist() == ["a", "b", "c"]
     table.upsert(rows("d"))
     assert read_places(metadata_of(table)).column("key").to_pylist() == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_writer_may_make_file_groups_while_an_index_by_partition_is_built(version, monkeypatch):
+    """They begin later than those that were opened, whose base files are written behind them."""
+    table = new_table(version)
+    table.create_index("record_index", options={BY_PARTITION: True}, schedule=True)
+    table.upsert(rows("c"))
+    fill = indexing.fill_groups
+
+    def beside(*given):
+        monkeypatch.setattr(indexing, "fill_groups", fill)
+        TableBuilder().reopen(table).upsert(trips(trip("d", city="oslo"), trip("e", city="sf")), options=TINY_FILTERS)
+        return fill(*given)
+
+    monkeypatch.setattr(indexing, "fill_groups", beside)
+    table.index()
+    assert read_places(metadata_of(table)).column("key").to_pylist() == ["a", "b", "c", "d", "e"]
+    assert table.check().ok

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.file_index import storage_index
-from pyhudi.filegroup.model import FileGroupId, PartitionPath
+from pyhudi.filegroup.model import FileGroupId
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.metadata.definitions import definitions_for, definitions_property
 from pyhudi.metadata.partitions.api import Records
@@ -87,17 +87,21 @@ def fill_groups(
     for made in records:
         one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
-        at = time if own.layout.logs_name_their_instant else _opened_at(own, kind.name)
-        written = write_base_files(own, kind, one, groups=groups[kind.name], time=at, settings=settings)
+        opened = groups[kind.name]
+        at = time if own.layout.logs_name_their_instant or not opened else _opened_at(own, opened[0])
+        written = write_base_files(own, kind, one, groups=opened, time=at, settings=settings)
         filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
     return filled
 
 
-def _opened_at(own: TableState, partition: str) -> InstantTime:
-    """Return the time of the logs with which file groups of layout 1 began.   Cost: a listing."""
+def _opened_at(own: TableState, group: FileGroupId) -> InstantTime:
+    """Return the time of the log with which a file group of layout 1 was opened; commits since may have made others.
+
+    Cost: a listing.
+    """
     timeline = load_timeline(own)
-    files = storage_index(own, timeline).files([PartitionPath(partition)])
-    return max(one.base_instant for one in latest_file_slices(files, timeline, {}))
+    files = storage_index(own, timeline).files([group.partition])
+    return next(one.base_instant for one in latest_file_slices(files, timeline, {}) if one.group == group)
 
 
 def show_groups(
