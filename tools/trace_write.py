@@ -14,10 +14,12 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 from types import FrameType
+from unittest.mock import patch
 
 import pyarrow as pa
 
 import pyhudi
+from pyhudi.filegroup import listing
 from pyhudi.storage.api import Storage
 
 _ROOT = Path(pyhudi.__file__).parent
@@ -95,11 +97,12 @@ def traced() -> Trace:
         table.upsert(rows)
         table.upsert(rows)
         trace = Trace()
-        threading.setprofile(trace)
-        sys.setprofile(trace)
-        table.upsert(rows.slice(0, 1))
-        sys.setprofile(None)
-        threading.setprofile(None)
+        with patch.object(listing, "_shared_threads", listing._threads):  # a thread is traced from its begin, or not
+            threading.setprofile(trace)
+            sys.setprofile(trace)
+            table.upsert(rows.slice(0, 1))
+            sys.setprofile(None)
+            threading.setprofile(None)
     return trace
 
 

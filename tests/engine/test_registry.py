@@ -71,4 +71,4 @@ def test_an_installation_without_entry_points_is_an_error(registered):
 
 
 def test_spark_is_registered():
-    assert registry._registered()["pyspark"].value == "pyhudi.spark.engine:SparkEngine"
+    assert {one.name: one.value for one in registry._registered()}["pyspark"] == "pyhudi.spark.engine:SparkEngine"

@@ -6,8 +6,8 @@ progress)` makes one for rows. Start at `engine_for`.
 """
 
 from functools import cache
-from importlib.metadata import entry_points
-from typing import Any, Final
+from importlib.metadata import EntryPoints, entry_points
+from typing import Final, Protocol, cast
 
 from pyhudi.engine.api import Engine
 from pyhudi.engine.local import LocalEngine
@@ -22,6 +22,16 @@ _OURS: Final = frozenset({"builtins", "pyarrow"})
 """Packages of rows that this process takes for certain: entry points need not be read for them."""
 
 
+class _EngineClass(Protocol):
+    """A class of engines, of a room that this one does not import."""
+
+    def __call__(self, session: object, storage: Storage) -> Engine:
+        """Make the engine of a session."""
+
+    def of(self, rows: object, storage: Storage, progress: Progress | None) -> Engine:
+        """Make the engine that works on rows."""
+
+
 def engine_for(rows: object, storage: Storage, progress: Progress | None = None) -> Engine:
     """Find the engine that fits rows: Spark for a Spark DataFrame, this process for all else.
 
@@ -30,8 +40,8 @@ def engine_for(rows: object, storage: Storage, progress: Progress | None = None)
     Raises: PackageMissing, PathNotShared, WorkerMismatch if Spark cannot do the work; Environment where pyhudi is
             installed without its entry points.
     """
-    made: Engine = (_engine_of(rows) or LocalEngine).of(rows, storage, progress)
-    return made
+    kind = _engine_of(rows)
+    return LocalEngine.of(rows, storage, progress) if kind is None else kind.of(rows, storage, progress)
 
 
 def engine_on(session: object, storage: Storage) -> Engine:
@@ -42,22 +52,20 @@ def engine_on(session: object, storage: Storage) -> Engine:
     kind = _engine_of(session)
     if kind is None:
         raise InvalidInput("spark is a SparkSession", type=type(session).__name__)
-    made: Engine = kind(session, storage)
-    return made
+    return kind(session, storage)
 
 
-def _engine_of(given: object) -> Any:  # noqa: ANN401 - a class of a room that this one does not import
+def _engine_of(given: object) -> _EngineClass | None:
     """Return the engine of the package whose class an object has, or inherits; None where none takes it."""
     packages = {kind.__module__.partition(".")[0] for kind in type(given).__mro__} - _OURS
-    if not packages:
-        return None
-    registered = _registered()
-    return next((registered[one].load() for one in sorted(packages) if one in registered), None)
+    registered = _registered() if packages else ()
+    found = next((one for one in registered if one.name in packages), None)
+    return None if found is None else cast("_EngineClass", found.load())
 
 
 @cache
-def _registered() -> Any:  # noqa: ANN401 - entry points by name
-    found = {one.name: one for one in entry_points(group=_GROUP)}
+def _registered() -> EntryPoints:
+    found = entry_points(group=_GROUP)
     if not found:
         raise Environment("pyhudi is installed without its entry points; install it again", group=_GROUP)
     return found

@@ -3,11 +3,9 @@
 Start at `partitions_below`; files are asked of `filegroup.file_index`.
 """
 
-import os
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
-from functools import cache
 from typing import Final, TypeVar
 
 from pyhudi.errors import FileMissing, InvalidInput, PreconditionFailed
@@ -16,6 +14,7 @@ from pyhudi.filegroup.names import PARTITION_METADATA, is_partition_metadata
 from pyhudi.formats.properties import format_properties, java_date
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Directory, PutMode, check_path
+from pyhudi.storage.process import once_a_process
 from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
@@ -87,13 +86,10 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, thread_name_prefix=_THREAD)
 
 
-@cache
+@once_a_process
 def _shared_threads() -> ThreadPoolExecutor:
     """Return the threads of this process: a write of one row asks for some forty times."""
     return _threads()
-
-
-os.register_at_fork(after_in_child=_shared_threads.cache_clear)
 
 
 def ensure_partition_metadata(state: TableState, partition: PartitionPath, instant: InstantTime) -> bool:

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData
-from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.stats.column_stats import column_stats_schema, indexed_columns, read_column_stats
 from pyhudi.metadata.stats.values import decode_bounds
+from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.storage.memory import MemoryStorage
 
 FILE = "a-0_0-0-0_20250101000000000.parquet"
@@ -153,3 +155,27 @@ def test_bounds_enclose_all_values(floats, texts, row_group_size, version):
         assert stats.column("nullCount")[at].as_py() == count - len(values)
         if low is not None:
             assert all(order(low) <= order(value) <= order(high) for value in values)
+
+
+OPTION = "hoodie.metadata.index.column.stats"
+OWN = ("_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path")
+TYPES = pa.schema(
+    {"id": pa.string(), "tags": pa.list_(pa.string()), "raw": pa.binary(), "fare": pa.float64(), "ts": pa.int64()}
+)
+WIDE = pa.schema({f"c{at}": pa.int32() for at in range(40)})
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "version", "expected"),
+    [
+        (TYPES, {}, 9, (*OWN, "id", "fare", "ts")),
+        (TYPES, {f"{OPTION}.column.list": "ts, tags,id, gone"}, 9, (*OWN, "id", "ts")),
+        (TYPES, {f"{OPTION}.max.columns.to.index": "2"}, 8, (*OWN, "id", "fare")),
+        (WIDE, {}, 8, (*OWN, *WIDE.names[:32])),
+        (WIDE, {}, 6, (*META_FIELDS, *WIDE.names)),
+    ],
+)
+def test_the_first_columns_that_can_are_indexed_or_those_that_are_named(schema, options, version, expected):
+    assert indexed_columns(schema, Settings.of(options), version, has_meta_fields=True) == expected
+    without = indexed_columns(schema, Settings.of(options), version, has_meta_fields=False)
+    assert without == tuple(name for name in expected if not name.startswith("_hoodie"))

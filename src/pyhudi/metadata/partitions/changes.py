@@ -16,8 +16,7 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.metadata.partitions.api import Clean, Commit, Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.kinds import kinds_for, need_footers, need_rows
 from pyhudi.metadata.records import MetadataRecords
-from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
-from pyhudi.metadata.stats.indexed_columns import indexed_columns
+from pyhudi.metadata.stats.column_stats import column_stats_schema, indexed_columns, read_column_stats
 from pyhudi.options import Settings
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState

@@ -1,13 +1,13 @@
 """Statistics of columns in base files and logs, as the metadata table stores them: one record for each file and column.
 
-Start at `read_column_stats`.
+Start at `indexed_columns`, which columns have them, and `read_column_stats`.
 
-Spec: format/metadata-table 5.2.
+Spec: format/metadata-table 5.2, 6.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +19,34 @@ from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.parquet import read_footer
 from pyhudi.metadata.stats.file_stats import FileStats, parquet_stats
 from pyhudi.metadata.stats.log_stats import log_stats
-from pyhudi.metadata.stats.values import NO_VALUE_TYPE, VALUE_TYPE, encode_values, stats_type, value_type
+from pyhudi.metadata.stats.values import NO_VALUE_TYPE, VALUE_TYPE, can_encode, encode_values, stats_type, value_type
+from pyhudi.options import Settings, option
+from pyhudi.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY, without_meta_fields
+from pyhudi.state.layout import layout_of
 from pyhudi.storage.api import Storage
 
-__all__ = ["column_stats_schema", "deleted_stats", "is_log", "read_column_stats", "stats_of_files"]
+__all__ = [
+    "COLUMN_LIST",
+    "MOST_COLUMNS",
+    "column_stats_schema",
+    "deleted_stats",
+    "indexed_columns",
+    "is_log",
+    "read_column_stats",
+    "stats_of_files",
+]
+
+COLUMN_LIST: Final = option(
+    "hoodie.metadata.index.column.stats.column.list",
+    "",
+    "The columns that get statistics, with commas between; else the first ones that can have them.",
+)
+MOST_COLUMNS: Final = option(
+    "hoodie.metadata.index.column.stats.max.columns.to.index",
+    32,
+    "How many columns get statistics where none are named; Hudi's own come on top.",
+)
+_OWN: Final = (COMMIT_TIME, RECORD_KEY, PARTITION_PATH)
 
 _OfLog: TypeAlias = Callable[[Storage, str, Sequence[str], int], list[FileStats]]
 
@@ -41,6 +65,24 @@ class _Rows:
 def column_stats_schema(table_version: int) -> pa.Schema:
     """Return the columns of statistics: the partition path, and the fields of a record."""
     return pa.schema([("partition", pa.string()), *stats_type(table_version)])
+
+
+def indexed_columns(
+    schema: pa.Schema, settings: Settings, table_version: int, *, has_meta_fields: bool
+) -> tuple[str, ...]:
+    """Name the columns that get statistics: those of Hudi first, then in the order of the schema.
+
+    Fields inside structs are left out: nothing that pyhudi reads with asks for them.
+    """
+    own, is_of_all = without_meta_fields(schema), layout_of(table_version).measures_all_columns
+    fit = [field.name for field in own if can_encode(field.type, table_version)]
+    if settings.has(COLUMN_LIST) and settings.get(COLUMN_LIST).strip():
+        named = {name.strip() for name in settings.get(COLUMN_LIST).split(",")}
+        fit = [name for name in fit if name in named]
+    elif not is_of_all:
+        fit = fit[: settings.get(MOST_COLUMNS)]
+    meta = () if not has_meta_fields else META_FIELDS if is_of_all else _OWN
+    return (*meta, *fit)
 
 
 def read_column_stats(
