@@ -9,6 +9,8 @@ import pytest
 import pyhudi
 from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.metadata.definitions import DEFINITIONS_PATH
+from pyhudi.metadata.record_places import read_places
+from pyhudi.metadata.state import open_metadata
 from pyhudi.timeline.active import load_timeline, read_service_metadata
 from pyhudi.timeline.instant import Action
 
@@ -254,6 +256,21 @@ def test_indexes_come_back_with_the_metadata_table(version):
     assert by_day(again, 1) == (["a1", "b1"], 2, 8)
     wanted = {"expr_index_days", "secondary_index_riders", "record_index"}
     assert wanted <= {*again.state.config.metadata_partitions}
+    assert again.check(all_keys=True).ok
+
+
+@pytest.mark.parametrize(("version", "form"), [(9, "global."), (9, ""), (8, ""), (6, "")])
+def test_a_record_index_comes_back_as_it_is_defined(version, form):
+    """Before version 9 only one by partition is defined."""
+    table = new(version=version)
+    table.insert(rows(1, "a1", "b1"), options={"hoodie.metadata.enable": True})
+    table.create_index("record_index", options={f"hoodie.metadata.{form}record.level.index.enable": True})
+    table.upsert(rows(2, "c1"), options={"hoodie.metadata.enable": False})
+    table.upsert(rows(3, "d1"), options={"hoodie.metadata.enable": True})
+    again = pyhudi.open_table(table.path)
+    told = open_metadata(again.state, load_timeline(again.state))
+    assert read_places(told).column("key").to_pylist() == ["a1", "b1", "c1", "d1"]
+    assert told.has_keys_by_partition == (not form)
     assert again.check(all_keys=True).ok
 
 

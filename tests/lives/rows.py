@@ -117,6 +117,11 @@ class Where:
     operator: str
     value: Any = None
 
+    @property
+    def of(self) -> str:
+        """Return the column of the table that it looks at."""
+        return COMPUTED[self.column].column if self.column in COMPUTED else self.column
+
     def sql(self, prefix: str = "") -> str:
         """Spell it for the table."""
         made = COMPUTED.get(self.column)

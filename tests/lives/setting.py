@@ -118,7 +118,10 @@ class Setting:
     @property
     def options(self) -> dict[str, object]:
         """Return the options of a write or service."""
-        return dict(_ALWAYS + self.writes)
+        options = dict(_ALWAYS + self.writes)
+        if self.generator == "CUSTOM" and self.version == 6:  # which stores no types of the fields
+            options["hoodie.datasource.write.partitionpath.field"] = ",".join(self._partition_by())
+        return options
 
     def option(self, key: str, default: object = None) -> Any:
         """Return one option of the writes."""
@@ -222,8 +225,6 @@ class Setting:
             writes=draw_writes(chance, table_type, index, moves=moves),
         )
         drawn = with_generator(chance, with_merging(chance, drawn))
-        if drawn.is_global:  # a merge cannot tell there where rows are that files do not say it of
-            drawn = replace(drawn, creation=tuple(one for one in drawn.creation if one[0] != DROPS))
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         return with_indexes(own, drawn) if own.random() < INDEXED else drawn

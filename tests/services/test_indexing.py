@@ -139,6 +139,19 @@ def test_without_a_metadata_table_there_is_no_index(world):
         create(table)
 
 
+def test_a_plan_waits_for_the_metadata_table_that_a_write_has_dropped(world):
+    table = world.copy().table()
+    table.create_index("expression", "uuid", expr="upper", name="x", schedule=True)
+    table.upsert([trip("k1", "a", ts=5)], options={**OPTIONS, "hoodie.metadata.enable": False})
+    with pytest.raises(NotBuilt, match="lacks"):
+        table.index()
+    assert open_state(table.state.storage, table.state.env).config.metadata_partitions == ()
+    table.upsert([trip("k2", "a", ts=5)], options={**OPTIONS, "hoodie.metadata.enable": True})
+    table.index()
+    assert states(table).get("x") == "ready"
+    require_exact(table)
+
+
 def test_a_record_index_gets_the_file_groups_that_its_rows_ask_for(world):
     table = world.copy().table()
     table.upsert([trip(f"n{at}", "a") for at in range(40)], options=OPTIONS)

@@ -77,8 +77,7 @@ class Indexing:
         Raises: NotBuilt for a table without a metadata table.
         """
         state = open_state(call.state.storage, call.state.env)
-        if not lists_files(state.config.metadata_partitions):
-            raise NotBuilt("indexes are in the metadata table, which this table lacks; table.repair('files') builds it")
+        _require_metadata_table(state)
         wanted = [one for one in self.partitions if one not in state.config.metadata_partitions]
         up_to = _up_to(timeline)
         made = tuple(IndexedPartition(partition=one, up_to=up_to) for one in wanted)
@@ -97,7 +96,7 @@ class Indexing:
 
         Locks:  takes the table lock for the former.
         Cost:   as building costs, of the files that there are.
-        Raises: NotBuilt for a partition that pyhudi does not build; as reading files.
+        Raises: NotBuilt for a partition that pyhudi does not build, or without a metadata table; as reading files.
         """
         state = open_state(call.state.storage, call.state.env)
         names = [one.partition for one in plan.partitions if one.partition not in state.config.metadata_partitions]
@@ -110,6 +109,7 @@ class Indexing:
         with call.hold() as lease:
             require_lease(lease)
             state, timeline = open_state(state.storage, state.env), load_timeline(state)
+            _require_metadata_table(state)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
             groups = _groups(call, state, timeline, names, counts)
             state = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
@@ -134,6 +134,12 @@ class Indexing:
 
     def tidy(self, call: ServiceCall, instant: Instant, completed: Instant | None) -> None:
         """Leave what there is: the next run opens the partitions anew."""
+
+
+def _require_metadata_table(state: TableState) -> None:
+    """Check that there is a metadata table for indexes: since a plan was made a write may have dropped it."""
+    if not lists_files(state.config.metadata_partitions):
+        raise NotBuilt("indexes are in the metadata table, which this table lacks; table.repair('files') builds it")
 
 
 def enabling(partitions: Sequence[str]) -> Settings:

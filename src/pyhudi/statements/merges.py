@@ -161,9 +161,10 @@ class _Plan:
 
     @property
     def _partitions(self) -> list[str]:
-        """Return the partition columns; none where a field of a struct is among them or in the key."""
+        """Return the partition columns; none where files lack them, or one of these or of the key is in a struct."""
         is_plain = all(one in self.target.schema.names for one in self.target.fixed_columns)
-        return [*self.target.partition_columns] if is_plain else []
+        is_stored = not self.target.table.config.drops_partition_columns
+        return [*self.target.partition_columns] if is_plain and is_stored else []
 
     def clause(self, clause: MergeClause, on: Expression) -> _Clause:
         """Return a clause whose expressions have their sides."""

@@ -6,9 +6,12 @@ and the new values, and a merge or a delete by keys applies them; a commit that 
 statement begin again. Start at `update`.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import StatementError
+from pyhudi.index.choice import index_of
+from pyhudi.options import Settings
 from pyhudi.predicate import Expression
 from pyhudi.predicate.model import Column, literal
 from pyhudi.statements.api import Runner, session_of
@@ -45,7 +48,7 @@ def update(statement: Update, runner: Runner) -> "WriteResult":
     if len(known) == len(values) and (where is None) == (statement.where is None):
         return target.table.update(set=known, where=where, options=options, spark=session_of(runner))
     rows = _computed(statement, target, values, runner)
-    on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in target.row_columns)
+    on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in _compared(target, options))
     changed = {column: Column(parts=("s", _NEW + column)) for column in values}
     merge = target.unchanged.merge(rows, on=on, options=options)
     return merge.when_matched_update(changed).execute()
@@ -67,6 +70,14 @@ def delete(statement: Delete, runner: Runner) -> "WriteResult":
     columns = [_own(statement, name, runner) for name in target.row_columns]
     rows = _selected(statement, columns, statement.where, runner)
     return target.unchanged.delete(rows, options=options)
+
+
+def _compared(target: Target, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the columns by which a merge finds rows again: where files lack the partition's, the key if that tells."""
+    config = target.table.config
+    if config.drops_partition_columns and index_of(Settings.of(options), config).is_global:
+        return config.record_key
+    return target.row_columns
 
 
 def _values(statement: Update, target: Target) -> dict[str, Piece]:

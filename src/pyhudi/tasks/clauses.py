@@ -205,6 +205,8 @@ def _named(sides: Sides, node: Column, where: ClauseKind | None) -> Column:
         side = target if qualifier == "t" else sides.source
         name = found_name(side, node.parts[1])
         if name is None:
+            if qualifier == "t":
+                _require_in_files(sides, node, node.parts[1], where)
             called = "table" if qualifier == "t" else "source"
             raise ExpressionError(
                 f"the {called} has no such column", column=node.name, clause=where or "on", columns=side.names
@@ -217,10 +219,21 @@ def _named(sides: Sides, node: Column, where: ClauseKind | None) -> Column:
     if of_source is not None:
         return Column(parts=(source_name(of_source), *node.parts[1:]))
     if of_target is None:
+        _require_in_files(sides, node, node.parts[0], where)
         raise ExpressionError(
             f"no such column; a text is put in quotes: '{node.name}'", column=node.name, clause=where or "on"
         )
     return Column(parts=(of_target, *node.parts[1:]))
+
+
+def _require_in_files(sides: Sides, node: Column, name: str, where: ClauseKind | None) -> None:
+    """Raise ExpressionError for a column of the table that only the paths of its files have."""
+    if found_name(pa.schema([sides.target.field(one) for one in sides.dropped]), name) is not None:
+        raise ExpressionError(
+            "this table's files lack its partition columns, so that a merge cannot read them; name other columns",
+            column=node.name,
+            clause=where or "on",
+        )
 
 
 def found_name(schema: pa.Schema, name: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from tests.lives.model import Counts, Model, Place
 from tests.lives.rows import NOWHERE, Row, Where, draw_row, draw_rows, draw_where, literal, table_of
+from tests.lives.setting import Setting
 from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
@@ -95,15 +96,20 @@ class Merge(Write):
         return builder.execute()
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
-        """No key is inserted that is stored where `on` does not match it, and no row changes its partition.
-
-        Where files lack the partition columns, what looks in all partitions cannot compare them.
-        """
-        if world.setting.drops_partitions:
-            return (*Write.refusals(self, world), DuplicateKeys, InvalidInput, ExpressionError)
+        """No key is inserted that is stored where `on` does not match it, and no row changes its partition."""
         found: tuple[type[HudiError], ...] = Write.refusals(self, world)
         found += (DuplicateKeys,) if self._clashing(world.model) else ()
+        found += self._unreadable(world.setting) if world.setting.drops_partitions else ()
         return (*found, InvalidInput) if self._moving(world.model) else found
+
+    def _unreadable(self, setting: Setting) -> tuple[type[HudiError], ...]:
+        """Where files lack the partition columns nothing compares them but the place in which a row is looked for."""
+        is_known = not setting.is_global and set(self.equated) == set(setting.partition)
+        by_source = [one.where for one in self.clauses if one.kind.startswith("source") and one.where is not None]
+        is_named = any(where.of in setting.partition for where in by_source)
+        is_asked = self.equated or any(one.kind == "update all" for one in self.clauses)
+        found: tuple[type[HudiError], ...] = (ExpressionError,) if is_named else ()
+        return (*found, InvalidInput) if is_asked and not is_known else found
 
     def _moving(self, model: Model) -> bool:
         moved = [

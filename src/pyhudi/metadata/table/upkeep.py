@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData, FileMissing, NotBuilt
-from pyhudi.metadata.definitions import define_column_stats, define_record_index, drop_definitions, read_indexes
+from pyhudi.metadata.definitions import define_column_stats, define_record_index, definitions_for, drop_definitions
 from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition, is_by_definition
 from pyhudi.metadata.partitions.api import Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.changes import stats_columns
@@ -153,12 +153,12 @@ def prepare_metadata_table(
 
 def _defined(state: TableState, timeline: Timeline) -> list[str]:
     """Name the indexes that are defined, and what they need; those that are planned stay with their builder."""
-    is_planned = any(one.action is Action.INDEXING for one in pending_instants(timeline))
-    if is_planned or not state.layout.has_index_definitions:
+    if any(one.action is Action.INDEXING for one in pending_instants(timeline)):
         return []
-    found = [one for one in read_indexes(state) if is_by_definition(one)]
-    has_secondary = any(one.startswith(SECONDARY_PREFIX) for one in found)
-    return [*([MetadataPartition.RECORD_INDEX] if has_secondary else []), *found]
+    defined = definitions_for(state, [MetadataPartition.RECORD_INDEX])
+    found = [one for one in defined if is_by_definition(one)]
+    has_places = MetadataPartition.RECORD_INDEX in defined or any(one.startswith(SECONDARY_PREFIX) for one in found)
+    return [*([MetadataPartition.RECORD_INDEX] if has_places else []), *found]
 
 
 def keeping_partitions(state: TableState, settings: Settings) -> Settings:
