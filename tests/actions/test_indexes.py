@@ -11,6 +11,7 @@ from pyhudi.errors import DuplicateKeys, InvalidInput, NotBuilt
 from pyhudi.metadata.definitions import DEFINITIONS_PATH
 from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.state import open_metadata
+from pyhudi.state.config import TableConfig
 from pyhudi.timeline.active import load_timeline, read_service_metadata
 from pyhudi.timeline.instant import Action
 
@@ -272,6 +273,24 @@ def test_a_record_index_comes_back_as_it_is_defined(version, form):
     assert read_places(told).column("key").to_pylist() == ["a1", "b1", "c1", "d1"]
     assert told.has_keys_by_partition == (not form)
     assert again.check(all_keys=True).ok
+
+
+def test_a_column_that_files_lack_has_no_index():
+    """What files say of it is null; an index that another writer made of it leaves no file out."""
+    options = {"hoodie.datasource.write.drop.partition.columns": True}
+    table = pyhudi.create_table(
+        f"memory://indexes/{next(NUMBERS)}", SCHEMA, record_key=["id"], partition_by=["city"], options=options
+    )
+    table.insert(rows(1, "a1", "b1"), options={"hoodie.metadata.enable": True})
+    table.create_index("record_index")
+    for asked in ({"kind": "expression", "expr": "upper"}, {"kind": "secondary"}):
+        with pytest.raises(InvalidInput, match="files lack its partition columns"):
+            table.create_index(asked.pop("kind"), "city", **asked)
+    with pytest.MonkeyPatch.context() as others:
+        others.setattr(TableConfig, "columns_in_paths", ())
+        table.create_index("expression", "city", expr="upper", name="cities")
+    table.insert(rows(2, "c1"))
+    assert table.scan(filter="upper(city) = 'A'").to_arrow()["id"].to_pylist() == ["a1"]
 
 
 def test_indexes_that_cannot_come_back_are_refused_with_the_way_out():

@@ -49,6 +49,7 @@ class Moment:
     rows: dict[Place, Stored]
     graves: dict[Place, Order]
     hidden: dict[Place, Stored]
+    beaten: dict[Place, Stored]
     columns: tuple[str, ...]
     may_be_expired: bool = False
     is_unknown: bool = False
@@ -65,6 +66,8 @@ class Model:
     """The ordering values of what deletes took that may still lie in logs."""
     hidden: dict[Place, Stored] = field(default_factory=dict)
     """Rows out of sight behind deletes with greater ordering values, until a compaction."""
+    beaten: dict[Place, Stored] = field(default_factory=dict)
+    """Rows out of sight behind older ones with greater ordering values, which a compaction may part them from."""
     doubts: dict[Place, Answers] = field(default_factory=dict)
     columns: tuple[str, ...] = tuple(SCHEMA.names)
     number: int = 0
@@ -82,7 +85,7 @@ class Model:
         """Return the same apart from this one."""
         copied = copy(self)
         copied.rows, copied.graves, copied.doubts = dict(self.rows), dict(self.graves), dict(self.doubts)
-        copied.hidden = dict(self.hidden)
+        copied.hidden, copied.beaten = dict(self.hidden), dict(self.beaten)
         copied.moments = [replace(one) for one in self.moments]
         copied.savepoints, copied.lost = set(self.savepoints), list(self.lost)
         copied.written = {place: list(rows) for place, rows in self.written.items()}
@@ -134,6 +137,7 @@ class Model:
         self.rows = {place: stored for place, stored in self.rows.items() if place[0] not in gone}
         self.graves = {place: ts for place, ts in self.graves.items() if place[0] not in gone}
         self.hidden = {place: stored for place, stored in self.hidden.items() if place[0] not in gone}
+        self.beaten = {place: stored for place, stored in self.beaten.items() if place[0] not in gone}
         for row in rows:
             self._set(self.place(row), row)
         return Counts()
@@ -217,6 +221,7 @@ class Model:
 
     def _set(self, place: Place, row: Row) -> None:
         self.hidden.pop(place, None)
+        self.beaten.pop(place, None)
         self.rows[place] = self._stored(place, row)
 
     def _stored(self, place: Place, row: Row) -> Stored:
@@ -229,6 +234,7 @@ class Model:
 
     def _bury(self, place: Place, order: Order = ()) -> None:
         gone = self.rows.pop(place)
+        self.beaten.pop(place, None)
         if self.setting.is_logged:
             self.graves[place] = max(self.order(gone.row), order, self.graves.get(place, ()))
 
@@ -242,10 +248,13 @@ class Model:
         else:
             self.rows[place] = said
             self.hidden.pop(place, None)
+            if said is answers[0] and self._is_open_in_logs() and answers[1] is not None:
+                self.beaten[place] = answers[1]
         self.lost += [(one.number, place) for one in answers if one is not None and one is not said]
         for moment in self.moments:
             if moment.number == self.number:
-                moment.rows, moment.graves, moment.hidden = dict(self.rows), dict(self.graves), dict(self.hidden)
+                moment.rows, moment.graves = dict(self.rows), dict(self.graves)
+                moment.hidden, moment.beaten = dict(self.hidden), dict(self.beaten)
 
     def _hide(self, place: Place, late: Stored) -> None:
         """Of the rows behind a delete a compaction that takes the delete shows the newest."""
@@ -261,11 +270,15 @@ class Model:
         for place, stored in self.hidden.items():
             if place not in self.rows:
                 self.doubts.setdefault(place, (None, stored))
+        for place, stored in self.beaten.items():
+            if place in self.rows:
+                self.doubts.setdefault(place, (self.rows[place], stored))
 
     def compact_all(self) -> None:
         """No logs are left, and no deletes in them."""
         self.is_compact = True
         self.graves.clear()
+        self.beaten = {place: stored for place, stored in self.beaten.items() if place in self.doubts}
         self.hidden = {place: stored for place, stored in self.hidden.items() if place in self.doubts}
 
     # --- what was
@@ -283,6 +296,7 @@ class Model:
             rows=dict(self.rows),
             graves=dict(self.graves),
             hidden=dict(self.hidden),
+            beaten=dict(self.beaten),
             columns=self.columns,
         )
         self.moments.append(moment)
@@ -310,6 +324,7 @@ class Model:
         self.rows = dict(moment.rows) if moment else {}
         self.graves = dict(moment.graves) if moment else {}
         self.hidden = dict(moment.hidden) if moment else {}
+        self.beaten = dict(moment.beaten) if moment else {}
         self.columns = moment.columns if moment else tuple(SCHEMA.names)
         self.moments = self.moments[:kept]
         self.is_compact = not self.setting.is_logged

@@ -224,7 +224,7 @@ class Setting:
             creation=draw_creation(chance, partition),
             writes=draw_writes(chance, table_type, index, moves=moves),
         )
-        drawn = with_generator(chance, with_merging(chance, drawn))
+        drawn = keeping_values(with_generator(chance, with_merging(chance, drawn)))
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         return with_indexes(own, drawn) if own.random() < INDEXED else drawn
@@ -276,6 +276,16 @@ def with_merging(chance: Random, setting: Setting) -> Setting:
             named = chance.choice(by_event_time) if setting.is_event_time else "OverwriteWithLatestAvroPayload"
             return replace(setting, payload=named)
     return setting
+
+
+def keeping_values(setting: Setting) -> Setting:
+    """Let files have the partition columns, where paths do not say a row's values: a time's, or those of a row that
+    stays in its partition.
+    """
+    is_time = "q" in setting.partition and setting.generator in {"CUSTOM", "TIMESTAMP"}
+    if not (is_time or (setting.is_global and not setting.moves)):
+        return setting
+    return replace(setting, creation=tuple(one for one in setting.creation if one[0] != DROPS))
 
 
 def with_generator(chance: Random, setting: Setting) -> Setting:

@@ -173,6 +173,11 @@ def _definition(state: TableState, request: IndexRequest, settings: Settings) ->
     schema = table_schema(state, load_timeline(state))
     if request.column not in schema.names:
         raise InvalidInput("an index is of one column of the table", column=request.column, columns=schema.names)
+    if request.column in state.config.columns_in_paths:
+        raise InvalidInput(
+            "this table's files lack its partition columns, and an index is made of files; filters go by the paths",
+            column=request.column,
+        )
     made = _expression(state, request, schema) if request.kind == _EXPRESSION else _secondary(state, request, schema)
     kind_of(made.partition, {made.partition: made})
     return made

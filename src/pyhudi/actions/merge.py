@@ -208,7 +208,7 @@ class _Merge:
             target=target,
             source=_as_stored(given, target),
             fixed=tuple(dict.fromkeys([*config.record_key, *partitions])),
-            dropped=partitions if config.drops_partition_columns else (),
+            dropped=config.columns_in_paths,
         )
         is_global = index_of(call.settings, config).is_global
         join = _Join.of(on, config, sides, is_global=is_global)

@@ -129,10 +129,15 @@ class _MetadataIndex:
 
     def indexes(self) -> Mapping[str, IndexDefinition]:
         found: Mapping[str, IndexDefinition] = {}
+        unread = frozenset(self.state.config.columns_in_paths)  # an index of these has nulls, which no row has
 
         def read(table: MetadataTable) -> None:
             nonlocal found
-            found = {name: one for name, one in table.definitions.items() if name in table.partitions}
+            found = {
+                name: one
+                for name, one in table.definitions.items()
+                if name in table.partitions and not unread.intersection(one.fields)
+            }
 
         self._asked(read)
         return found

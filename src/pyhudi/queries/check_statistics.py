@@ -29,16 +29,14 @@ from pyhudi.metadata.stats.file_stats import FileStats
 from pyhudi.metadata.stats.log_stats import footer_stats
 from pyhudi.metadata.stats.value_types import has_value_types
 from pyhudi.metadata.stats.values import decode_bounds
+from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.queries.problems import Problem, ProblemKind, rebuilt
 from pyhudi.queries.slices import slices_of_any_format, table_schema
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.state.metadata_table import METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus, Storage
-from pyhudi.timeline.active import read_plan
-from pyhudi.timeline.codec import decode_indexing_plan
-from pyhudi.timeline.instant import Action
-from pyhudi.timeline.view import Timeline, pending_instants
+from pyhudi.timeline.view import Timeline
 
 __all__ = ["find_wrong_statistics", "unlike"]
 
@@ -89,7 +87,7 @@ def _wrong_definitions(
     undefined = sorted((set(columns) - set(fields)) & set(schema.names))
     if undefined:
         yield _definition("the columns that have statistics", f"none of {', '.join(undefined)}")
-    gone = sorted(set(defined) - set(state.config.partitions_kept_up) - _planned(state, timeline))
+    gone = sorted(set(defined) - set(state.config.partitions_kept_up) - planned_partitions(state, timeline))
     if gone:
         yield Problem(
             kind=ProblemKind.DEFINITIONS,
@@ -98,13 +96,6 @@ def _wrong_definitions(
             found=", ".join(gone),
             what_to_do="these were not built, or are gone: create them again, or drop them with table.drop_index(name)",
         )
-
-
-def _planned(state: TableState, timeline: Timeline) -> set[str]:
-    """Name the partitions that plans wait to build.   Cost: a small read of each pending plan."""
-    pending = [one for one in pending_instants(timeline) if one.action is Action.INDEXING]
-    plans = [decode_indexing_plan(data, one.file_name) for one in pending if (data := read_plan(state, one))]
-    return {part.partition for plan in plans for part in plan.partitions}
 
 
 def _wrong_value_types(state: TableState, table: MetadataTable) -> Iterator[Problem]:

@@ -22,10 +22,10 @@ def values_in_paths(config: TableConfig, schema: pa.Schema, partitions: Sequence
 
     Shape: one row a partition, as `partition_values`; a column whose value the path does not tell is null.
     """
-    if not config.drops_partition_columns:
+    if not config.columns_in_paths:
         return None
     known = partition_values(config, schema, partitions)
-    for name in (element.partition(":")[0] for element in config.partition_fields):
+    for name in config.columns_in_paths:
         if name in schema.names and name not in known.column_names:
             known = known.append_column(schema.field(name), pa.nulls(known.num_rows, schema.field(name).type))
     return known

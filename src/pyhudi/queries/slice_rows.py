@@ -44,12 +44,11 @@ def slice_spec(state: TableState, schema: pa.Schema, timeline: Timeline, setting
     """
     config = state.config
     require_merge_rules(config)
-    fields = config.partition_fields if config.drops_partition_columns else ()
     layout = RowLayout(
         schema=without_meta_fields(schema),
         key_spec=_stored_keys(config) if config.populates_meta_fields else key_spec(config, settings),
         has_meta_values=config.populates_meta_fields,
-        dropped=tuple(name.partition(":")[0] for name in fields),
+        dropped=config.columns_in_paths,
     )
     return SliceSpec(
         layout=layout,

@@ -198,10 +198,10 @@ def _require_columns_by_name(state: TableState, timeline: Timeline) -> None:
 
 
 def _with_dropped(config: TableConfig, schema: pa.Schema) -> pa.Schema:
-    if not config.drops_partition_columns:
+    if not config.columns_in_paths:
         return schema
     first = read_table_schema(config.create_schema, PROPERTIES_PATH) if config.create_schema else pa.schema([])
-    for name in (element.partition(":")[0] for element in config.partition_fields):
+    for name in config.columns_in_paths:
         if name not in schema.names:
             schema = schema.append(first.field(name) if name in first.names else pa.field(name, pa.string()))
     return schema

@@ -194,6 +194,11 @@ class TableConfig:
         """Return the partitions of the metadata table that every write tells of its files."""
         return (*self.metadata_partitions, *self.partitions_being_built)
 
+    @property
+    def columns_in_paths(self) -> tuple[str, ...]:
+        """Return the partition columns that base files lack, because the table drops them: only paths tell of them."""
+        return tuple(name.partition(":")[0] for name in self.partition_fields) if self.drops_partition_columns else ()
+
     def __repr__(self) -> str:
         """Show what tells tables apart; `properties` has the rest."""
         shown = f"{self.name!r}, {self.table_type}, version={self.table_version}"

@@ -47,8 +47,12 @@ def write_spec(
     """
     config = state.config
     keys = keys_of(state, settings, key_encoding, instant)
-    dropped = tuple(name.split(":")[0] for name in config.partition_fields) if config.drops_partition_columns else ()
-    layout = RowLayout(schema=schema, key_spec=keys, has_meta_values=config.populates_meta_fields, dropped=dropped)
+    layout = RowLayout(
+        schema=schema,
+        key_spec=keys,
+        has_meta_values=config.populates_meta_fields,
+        dropped=config.columns_in_paths,
+    )
     merge = merge_spec(config, settings)
     merges_logs = merge if config.table_type is TableType.MERGE_ON_READ else None
     return WriteSpec(

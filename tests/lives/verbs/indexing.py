@@ -77,7 +77,8 @@ class CreateIndex(Step):
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         """There is one already, or it goes with another that is not there; or there is no metadata table."""
         is_there = self._partition in kept_up(world) or self.kind == "partition_stats"
-        return ((InvalidInput,) if is_there else ()) + (() if "files" in ready(world) else (NotBuilt,))
+        is_in_paths = world.setting.drops_partitions and self._column in world.setting.partition
+        return ((InvalidInput,) if is_there or is_in_paths else ()) + (() if "files" in ready(world) else (NotBuilt,))
 
     @property
     def _column(self) -> str | None:

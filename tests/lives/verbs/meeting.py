@@ -223,6 +223,8 @@ class Beside(Step):
             if not shows(world.open(), world.model):
                 raise Wrong("the first writer's rows are not there, though it has committed")
         world.remember()
+        if not shows(world.open(), world.model):  # what a service has done so far is settled before the other writes
+            raise Wrong("the rows are not there before the other writer")
         if self.other.fits(world):
             self.other.do(world, world.open())
             if not shows(world.open(), world.model):

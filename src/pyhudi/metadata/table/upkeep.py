@@ -36,7 +36,8 @@ from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import update_properties
 from pyhudi.state.refusals import Refusal
-from pyhudi.timeline.active import load_timeline, remove_pending
+from pyhudi.timeline.active import load_timeline, read_plan, remove_pending
+from pyhudi.timeline.codec import decode_indexing_plan
 from pyhudi.timeline.columns import committed_schema
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, pending_instants
@@ -49,6 +50,7 @@ __all__ = [
     "keeping_partitions",
     "known_schema",
     "known_stats",
+    "planned_partitions",
     "prepare_metadata_table",
     "read_ahead",
     "rebuild_partitions",
@@ -153,12 +155,17 @@ def prepare_metadata_table(
 
 def _defined(state: TableState, timeline: Timeline) -> list[str]:
     """Name the indexes that are defined, and what they need; those that are planned stay with their builder."""
-    if any(one.action is Action.INDEXING for one in pending_instants(timeline)):
-        return []
-    defined = definitions_for(state, [MetadataPartition.RECORD_INDEX])
-    found = [one for one in defined if is_by_definition(one)]
+    defined = definitions_for(state, [MetadataPartition.RECORD_INDEX]).keys() - planned_partitions(state, timeline)
+    found = sorted(filter(is_by_definition, defined))
     has_places = MetadataPartition.RECORD_INDEX in defined or any(one.startswith(SECONDARY_PREFIX) for one in found)
     return [*([MetadataPartition.RECORD_INDEX] if has_places else []), *found]
+
+
+def planned_partitions(state: TableState, timeline: Timeline) -> set[str]:
+    """Name the partitions that plans wait to build.   Cost: a small read of each pending plan."""
+    pending = [one for one in pending_instants(timeline) if one.action is Action.INDEXING]
+    plans = [decode_indexing_plan(data, one.file_name) for one in pending if (data := read_plan(state, one))]
+    return {part.partition for plan in plans for part in plan.partitions}
 
 
 def keeping_partitions(state: TableState, settings: Settings) -> Settings:
