@@ -10,7 +10,8 @@ from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.services.indexing import Indexing
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
+from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.codec import (
     IndexedPartition,
     IndexingPlan,
@@ -22,6 +23,7 @@ from pyhudi.timeline.codec import (
 STEPS = amount(15, 5, 1, everyday=40)
 """Of so many operations one is died at."""
 X = "expr_index_x"
+BEING_BUILT = METADATA_TABLE_KEYS[1]
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +121,23 @@ def test_a_metadata_table_that_is_gone_meanwhile_is_a_conflict(world, monkeypatc
     monkeypatch.undo()
     finish(table)
     require_exact(table)
+
+
+def test_an_index_that_is_being_built_is_no_problem(world, monkeypatch):
+    table, found, commit = world.copy().table(), [], Indexing.commit
+
+    def checked(self, *given):
+        found.append((open_state(table.state.storage, table.state.env).config.partitions_being_built, table.check()))
+        return commit(self, *given)
+
+    monkeypatch.setattr(Indexing, "commit", checked)
+    create(table)
+    [(building, check)] = found
+    assert building == (X,)
+    assert check.ok
+    close_groups(table.state, ["column_stats"])
+    update_properties(table.state.storage, table.state.env, {BEING_BUILT: "column_stats"})
+    assert "being built" in str(table.check().problems.to_pylist())
 
 
 def test_a_plan_is_dropped_with_its_index(world):

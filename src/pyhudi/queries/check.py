@@ -19,6 +19,7 @@ from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
+from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.queries.check_filters import find_wrong_filters
 from pyhudi.queries.check_indexes import find_wrong_indexes
 from pyhudi.queries.check_keys import find_repeated_keys
@@ -29,7 +30,7 @@ from pyhudi.queries.display import facts_html
 from pyhudi.queries.lost_properties import find_lost_lines
 from pyhudi.queries.problems import PLANNED, Problem, ProblemKind, problems_table, rebuilt
 from pyhudi.queries.slices import files_of_keys
-from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, METADATA_TABLE_PATH, lists_files
+from pyhudi.state.metadata_table import METADATA_TABLE_PATH, lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import PROPERTIES_PATH, open_state
 from pyhudi.storage.api import FileStatus
@@ -94,7 +95,7 @@ def check_table(
     for _ in range(_TRIES):
         fresh = open_state(state.storage, state.env)
         timeline = load_timeline(fresh)
-        found = [*_unfinished(timeline, writer_of), *_half_built(fresh), *_lost_lines(fresh, timeline)]
+        found = [*_unfinished(timeline, writer_of), *_half_built(fresh, timeline), *_lost_lines(fresh, timeline)]
         found += _wrong_files(fresh, timeline, all_rows=all_keys)
         # where files are missing or damaged, that comes first
         found += [] if found else find_repeated_keys(fresh, timeline, all_keys=all_keys)
@@ -117,14 +118,15 @@ def _unfinished(timeline: Timeline, writer_of: Callable[[Instant], tuple[str, st
             )
 
 
-def _half_built(state: TableState) -> Iterator[Problem]:
-    partial_ = state.config.properties.get(METADATA_TABLE_KEYS[1])
-    if partial_:
+def _half_built(state: TableState, timeline: Timeline) -> Iterator[Problem]:
+    """Find partitions of the metadata table that are being built, and that no plan is going to build."""
+    left = sorted({*state.config.partitions_being_built} - planned_partitions(state, timeline))
+    if left:
         yield Problem(
             kind=ProblemKind.METADATA_TABLE,
             path=METADATA_TABLE_PATH,
             expected="no partition that is being built",
-            found=partial_,
+            found=", ".join(left),
             what_to_do="let Apache Hudi finish it, or write once with hoodie.metadata.enable=false",
         )
 
