@@ -4,6 +4,8 @@ import logging
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
@@ -103,3 +105,24 @@ def test_a_merge_opens_only_files_that_have_keys_of_its_source(few_blocks, index
     assert sorted(builder.rows_of(table, "uuid", "fare")) == [
         ("a", 1.0), ("b", 1.0), ("c", 1.0), ("n", 1.0), ("p", 1.0), ("q", 5.0), ("r", 1.0)
     ]  # fmt: skip
+
+
+WORDS = st.text("abc", max_size=2)
+
+
+@given(keys=st.lists(WORDS, min_size=1), ranges=st.lists(st.tuples(WORDS, WORDS).map(sorted)))
+def test_ranges_that_have_a_key_are_those_with_one_between_their_ends(keys, ranges):
+    """Keys may come several times, as those of a source whose rows go to several partitions."""
+    found = told_slices._reach(
+        pa.array(keys), pa.array([low for low, _ in ranges], pa.string()), [h for _, h in ranges]
+    )
+    assert found.tolist() == [any(low <= key <= high for key in keys) for low, high in ranges]
+
+
+def test_a_merge_finds_each_row_of_a_key_that_is_in_several_partitions():
+    table = TableBuilder().create()
+    for row in (trip("a", "y"), trip("h", "y"), trip("a", "z"), trip("d", "z")):
+        table.insert(trips(row), options=APART)
+    source = table.scan(["uuid", "city"]).to_arrow()
+    merge = table.merge(source, on="t.uuid = s.uuid and t.city = s.city", options=APART)
+    assert merge.when_matched_update({"fare": "9.0"}).execute().updated == 4

@@ -60,12 +60,13 @@ def _by_range(files: FileIndex, keys: pa.Array | pa.ChunkedArray, slices: Sequen
 
 def _reach(keys: pa.Array | pa.ChunkedArray, lows: pa.Array, highs: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return which closed ranges have a key.   Shape: any number of keys, n lows and highs -> n booleans."""
-    everything = pa.concat_arrays([lows, pc.unique(keys), pa.array(highs, pa.string())])
+    distinct = pc.unique(keys)
+    everything = pa.concat_arrays([lows, distinct, pa.array(highs, pa.string())])
     order = pc.array_sort_indices(everything).to_numpy()  # stable: a bound that is a key is on the right side of it
-    is_key = (order >= len(lows)) & (order < len(lows) + len(keys))
+    first_high = len(lows) + len(distinct)
     keys_before = np.empty(len(everything), np.int64)
-    keys_before[order] = np.cumsum(is_key)
-    reached: npt.NDArray[np.bool_] = keys_before[len(lows) + len(keys) :] > keys_before[: len(lows)]
+    keys_before[order] = np.cumsum((order >= len(lows)) & (order < first_high))
+    reached: npt.NDArray[np.bool_] = keys_before[first_high:] > keys_before[: len(lows)]
     return reached
 
 
