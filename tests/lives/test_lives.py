@@ -10,7 +10,7 @@ from tests.lives.life import live
 from tests.lives.printing import snippet
 from tests.lives.shrinking import shrunk
 
-SECONDS = amount(60 if IS_REST else 180, 30, 180, everyday=20)
+SECONDS = amount(60 if IS_REST else 180, 30, 180, everyday=30)
 SEED = int(os.environ.get("PYHUDI_SEED", "0"))
 
 

@@ -1,5 +1,6 @@
 """What metadata tests share: a metadata table held against what storage lists."""
 
+import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
 
 from pyhudi.filegroup.file_index import storage_index
@@ -8,16 +9,20 @@ from pyhudi.metadata.state import open_metadata
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline
 
-__all__ = ["BUILT", "files_by", "listed_as_stored", "metadata_of", "new_table", "rows"]
+__all__ = ["BUILT", "TYPES", "VERSIONS", "files_by", "listed_as_stored", "metadata_of", "new_table", "rows"]
 
 BUILT = {"hoodie.metadata.enable": True, **TINY_FILTERS}
 """What the first write is told, to build it."""
 
 
-def new_table(version=9, **said):
+VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
+TYPES = pytest.mark.parametrize("table_type", ["cow", "mor"])
+
+
+def new_table(version=9, *, table_type="cow", built=BUILT, **said):
     """Make a table with one row in each of two partitions, and a metadata table."""
-    table = TableBuilder().create(version=version, **said)
-    table.upsert(rows("a", "b"), options=BUILT)
+    table = TableBuilder(table_type).create(version=version, **said)
+    table.upsert(rows("a", "b"), options=built)
     return table
 
 

@@ -1,8 +1,8 @@
 """The partition of the bloom filters of keys: a record for each base file, the filter that its footer has."""
 
-import pytest
 from tests.building import TINY_FILTERS, TableBuilder
-from tests.metadata.checking import metadata_of, rows
+from tests.metadata import checking
+from tests.metadata.checking import TYPES, VERSIONS, metadata_of, rows
 
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.formats.parquet import base_file_footer, read_footer
@@ -15,14 +15,10 @@ from pyhudi.options import Settings
 
 NAME = "bloom_filters"
 BUILT = {"hoodie.metadata.enable": True, "hoodie.metadata.index.bloom.filter.enable": True, **TINY_FILTERS}
-VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
-TYPES = pytest.mark.parametrize("table_type", ["cow", "mor"])
 
 
 def new_table(table_type="cow", version=9, **said):
-    table = TableBuilder(table_type).create(version=version, **said)
-    table.upsert(rows("a", "b"), options=BUILT)
-    return table
+    return checking.new_table(version, table_type=table_type, built=BUILT, **said)
 
 
 def told(table):

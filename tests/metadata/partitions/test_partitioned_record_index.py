@@ -2,7 +2,8 @@
 
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip, trips
-from tests.metadata.checking import metadata_of, rows
+from tests.metadata import checking
+from tests.metadata.checking import TYPES, VERSIONS, metadata_of, rows
 
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.metadata.definitions import is_partitioned, read_indexes
@@ -20,14 +21,10 @@ BUILT = {
     "hoodie.metadata.index.column.stats.enable": False,
     **TINY_FILTERS,
 }
-VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
-TYPES = pytest.mark.parametrize("table_type", ["cow", "mor"])
 
 
 def new_table(table_type="cow", version=9, **said):
-    table = TableBuilder(table_type).create(version=version, **said)
-    table.upsert(rows("a", "b"), options=BUILT)
-    return TableBuilder().reopen(table)
+    return TableBuilder().reopen(checking.new_table(version, table_type=table_type, built=BUILT, **said))
 
 
 def told(table):
