@@ -60,7 +60,12 @@ class TestDynamoDb(LockTests):
     @pytest.fixture
     def make(self, client, key):
         return lambda wait_ms: DynamoDbLock(
-            client=client, table="locks", key=key, env=QuickEnv(), wait_ms=wait_ms, lease_ms=1_000
+            client=client,
+            table="locks",
+            key=key,
+            env=QuickEnv(),
+            wait_ms=wait_ms,
+            lease_ms=3_000,  # a starved machine stands still for one
         )
 
 
