@@ -63,8 +63,11 @@ def test_the_inserted_value_of_a_column_depends_on_the_clause():
 def test_columns_that_the_files_lack_are_inserted_but_not_read():
     dropped = sides(dropped=("day",))
     MergeClauses.of([clause(ClauseKind.INSERT)], None, dropped)
+    for named in ("t.day", "T.DAY"):
+        with pytest.raises(ExpressionError, match="files lack its partition columns"):
+            MergeClauses.of([clause(ClauseKind.DELETE, f"{named} = 'a'")], None, dropped)
     with pytest.raises(ExpressionError, match="no such column"):
-        MergeClauses.of([clause(ClauseKind.DELETE, "t.day = 'a'")], None, dropped)
+        MergeClauses.of([clause(ClauseKind.DELETE, "t.days = 'a'")], None, dropped)
 
 
 def test_clauses_behind_one_without_a_condition_are_refused():
