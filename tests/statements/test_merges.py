@@ -127,3 +127,18 @@ def test_a_source_without_alias_is_named_by_what_is_computed(trips):
         "when matched then update set note = repeat(trips.note, 2) || cast(news.fare as varchar)"
     )
     assert rows(trips)[0] == (1, 10.0, "aa5.0", "oslo")
+
+
+def test_values_are_computed_over_both_sides_where_files_lack_the_partition(session):
+    session.sql(
+        """create table dropping (id integer, note varchar, city varchar) using hudi partitioned by (city)
+            tblproperties (primaryKey = 'id', 'hoodie.datasource.write.drop.partition.columns' = 'true')"""
+    )
+    session.sql("insert into dropping values (1, 'a', 'oslo'), (2, 'b', 'lima')")
+    session.sql(
+        """merge into dropping t using (select 1 as id, 'x' as n union all select 5, 'y') s on t.id = s.id
+           when matched then update set note = repeat(t.note, 2) || s.n
+           when not matched then insert (id, note, city) values (s.id, s.n, 'rome')"""
+    )
+    found = session.sql("select * from dropping order by id")
+    assert [tuple(row.values()) for row in found] == [(1, "aax", "oslo"), (2, "b", "lima"), (5, "y", "rome")]
