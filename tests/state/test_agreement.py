@@ -36,6 +36,14 @@ def test_repeating_what_the_table_says_is_fine():
     require_agreement(Settings({"hoodie.datasource.write.partitionpath.field": "day"}), TableConfig.of(TABLE))
 
 
+def test_types_that_a_table_of_version_6_was_made_with_are_not_taken_back():
+    made = {**TABLE, "hoodie.table.version": "6", "hoodie.table.partition.fields": "day"}
+    read = TableConfig.of({**made, "pyhudi.partition.fields": "day:SIMPLE"})
+    require_agreement(Settings({"hoodie.datasource.write.partitionpath.field": "day:simple"}), read)
+    with pytest.raises(OptionError, match="day"):
+        require_agreement(Settings({"hoodie.datasource.write.partitionpath.field": "day:TIMESTAMP"}), read)
+
+
 def test_saying_nothing_is_fine():
     require_agreement(Settings(), TableConfig.of(TABLE))
 

@@ -8,7 +8,7 @@ from tests.fixed_env import FixedEnv
 
 from pyhudi.formats.properties import parse_properties
 from pyhudi.kernels.keys import KeyGenerator
-from pyhudi.state.config import MergeMode, TableConfig
+from pyhudi.state.config import MergeMode, TableConfig, key_spec
 from pyhudi.state.creation import NewTable
 from pyhudi.state.first_properties import new_properties
 from pyhudi.state.properties_file import PROPERTIES_PATH, create_state, update_properties
@@ -148,5 +148,7 @@ def test_a_table_reads_back_as_what_was_asked(version, mode, kind):
         ("id",),
     )
     assert (read.is_url_encoded, read.populates_meta_fields, read.is_hive_style) == (True, has_meta_columns, False)
+    if kind is KeyGenerator.CUSTOM:
+        assert [one.is_timestamp for one in key_spec(read).partition] == [False, True]
     assert [one.partition(":")[0] for one in read.partition_fields] == [one.partition(":")[0] for one in fields]
     assert (read.timestamp is not None) == (kind is KeyGenerator.TIMESTAMP)

@@ -17,6 +17,7 @@ from pyhudi.state.config import (
     custom_fields,
     key_generator_of,
     names_of,
+    stored_types,
     timestamp_spec,
 )
 from pyhudi.state.creation import (
@@ -113,7 +114,7 @@ def _names(of: Callable[[TableConfig], tuple[str, ...]]) -> Same:
 
 def _is_same_partitioning(value: object, config: TableConfig) -> bool:
     """Compare fields, and their types where both sides tell them."""
-    given, stored = custom_fields(str(value)), custom_fields(",".join(config.partition_fields))
+    given, stored = custom_fields(str(value)), stored_types(config)
     return list(given) == list(stored) and all(
         not kind or not stored[name] or kind == stored[name] for name, kind in given.items()
     )

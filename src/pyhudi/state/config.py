@@ -25,6 +25,7 @@ __all__ = [
     "OVERWRITE_PAYLOAD",
     "PARTITION_FIELDS",
     "STRATEGIES",
+    "TYPED_FIELDS_KEY",
     "MergeMode",
     "TableConfig",
     "TableType",
@@ -32,6 +33,7 @@ __all__ = [
     "key_generator_of",
     "key_spec",
     "names_of",
+    "stored_types",
     "timestamp_spec",
 ]
 
@@ -80,6 +82,9 @@ INDEX_KEYS: Final = (
 """What a table may keep of its index; Apache Hudi's Spark writers take it from there."""
 
 FENCE_KEY: Final = "pyhudi.fence"
+TYPED_FIELDS_KEY: Final = "pyhudi.partition.fields"
+"""CUSTOM partition fields as `field:TYPE` in a version-6 table that pyhudi made: Apache Hudi stores names alone."""
+
 
 KEPT_PREFIX: Final = "pyhudi.option."
 """What stands before the key of an option that a table keeps for its writes. Apache Hudi refuses a write whose option
@@ -261,10 +266,10 @@ class TableConfig:
 def key_spec(config: TableConfig, settings: Settings | None = None) -> KeySpec:
     """Return how a table makes keys and paths, as the kernels need it.
 
-    Settings tell what tables may not store: the types of CUSTOM partition fields (version 6) and how their times are
-    spelled (Apache Hudi never says), whether timestamps are written as text, and whether a single-field complex key
-    leaves its field name out. What the stored keys show of the last goes before the option; the caller, which reads
-    them, replaces `has_prefixed_single_key`, and `key_prefix` for generated keys.
+    Settings tell what tables may not store: the types of CUSTOM partition fields (Apache Hudi at version 6) and how
+    their times are spelled (Apache Hudi never says), whether timestamps are written as text, and whether a single-field
+    complex key leaves its field name out. What the stored keys show of the last goes before the option; the caller,
+    which reads them, replaces `has_prefixed_single_key`, and `key_prefix` for generated keys.
 
     Raises: OptionError for a CUSTOM field whose type is not given; CorruptData for a type that does not exist.
     Spec:   format/files 8.
@@ -293,6 +298,13 @@ def custom_fields(text: str) -> dict[str, str]:
     """Read `a:simple,b:timestamp` as types in upper case by field; a field without a type gives the empty text."""
     parts = (element.partition(":") for element in names_of(text))
     return {name.strip(): kind.strip().upper() for name, _, kind in parts}
+
+
+def stored_types(config: TableConfig) -> dict[str, str]:
+    """Return the types that a table stores of its partition fields, in upper case by field; of none the empty text."""
+    typed = custom_fields(config.properties.get(TYPED_FIELDS_KEY, ""))
+    named = custom_fields(",".join(config.partition_fields))
+    return {name: kind or typed.get(name, "") for name, kind in named.items()}
 
 
 def key_generator_of(name: str) -> KeyGenerator | None:
@@ -412,12 +424,11 @@ def _partition_fields(config: TableConfig, types: Mapping[str, str]) -> tuple[Pa
         is_timestamp = config.key_generator is KeyGenerator.TIMESTAMP
         names = (field.partition(":")[0] for field in config.partition_fields)
         return tuple(PartitionField(name=name, is_timestamp=is_timestamp) for name in names)
-    return tuple(_custom_field(element, types) for element in config.partition_fields)
+    return tuple(_custom_field(name, stored, types) for name, stored in stored_types(config).items())
 
 
-def _custom_field(element: str, types: Mapping[str, str]) -> PartitionField:
-    name, _, stored = element.partition(":")
-    kind = (stored or types.get(name, "")).strip().upper()
+def _custom_field(name: str, stored: str, types: Mapping[str, str]) -> PartitionField:
+    kind = stored or types.get(name, "")
     if not kind:
         raise OptionError(
             "this table does not store the types of its custom partition fields; give them as field:TYPE",

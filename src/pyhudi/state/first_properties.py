@@ -13,6 +13,7 @@ from pyhudi.state.config import (
     KEYGEN_PACKAGE,
     OVERWRITE_PAYLOAD,
     STRATEGIES,
+    TYPED_FIELDS_KEY,
     MergeMode,
     custom_fields,
 )
@@ -74,6 +75,8 @@ def new_properties(new: NewTable) -> dict[str, str]:
     spelled = _shared(new)
     spelled |= _of_version_6(new) if new.table_version == 6 else _of_layout_2(new)
     more = {**new.timebased, **(_payload(new).kept if new.table_version >= 9 else {})}
+    if new.table_version == 6 and new.key_generator is KeyGenerator.CUSTOM:
+        more[TYPED_FIELDS_KEY] = _typed_fields(new)
     return {key: spelled[key] for key in _ORDER if spelled.get(key)} | {
         key: text for key, text in sorted(more.items()) if text
     }

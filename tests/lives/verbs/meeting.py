@@ -189,7 +189,7 @@ class Beside(Step):
         kinds = chance.choice(pairs)
         step, other = (chance.choice(kind).draw(chance, world) for kind in kinds)
         at = chance.randrange(1, chance.choice((30, 60, 100)))
-        if isinstance(step, Service):
+        if isinstance(step, Service | Archive):
             step = replace(step, is_tried=False)  # the other may come between the dry run and what it said
         return None if step is None or other is None else cls(step, other, at)
 
