@@ -125,6 +125,8 @@ def test_the_committed_file_knows_the_keys_users_type():
         ("hoodie.datasource.read.paths", "a,b", ""),
         ("hoodie.table.base.file.format", "orc", "PARQUET"),
         ("hoodie.table.create.schema", '"int"', ""),
+        ("hoodie.sql.insert.mode", "strict", "non-strict"),
+        ("hoodie.sql.insert.mode", "upsert", "non-strict"),
         ("paths", '["a", "b"]', ""),
         ("pathGlobFilter", "*.orc", "*"),
         ("modifiedBefore", "2024-01-01", ""),

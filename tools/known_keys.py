@@ -45,8 +45,8 @@ def foreign_keys() -> dict[str, Entry]:
     """Read the hand-written table of keys that pyhudi does not read."""
     table = tomllib.loads(FOREIGN_PATH.read_text())
     entries: dict[str, Entry] = {}
-    for key, why in table["none"].items():
-        entries[key] = {"module": "", "effect": "none", "meaning": why}
+    for keys in table["none"].values():
+        entries.update({key: {"module": "", "effect": "none", "meaning": why} for key, why in keys.items()})
     for key, row in table["refused"].items():
         entries[key] = {"module": "", "effect": "refused", "meaning": row["asks"], "harmless": row["harmless"]}
     for old, new in table["renamed"].items():
