@@ -11,6 +11,7 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.queries import committed_files
 from pyhudi.queries.slices import visible_slices
 from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.process import RecentlyUsed
 
 
 def test_commits_are_read_once_a_process(engine, version, tmp_path):
@@ -83,7 +84,7 @@ def test_a_log_with_fewer_rows_than_its_commit_wrote_is_named(version, engine, m
         return replace(found, stats=more)
 
     monkeypatch.setattr(committed_files, "read_commit_metadata", with_one_more)
-    monkeypatch.setattr(committed_files, "_known", committed_files.OrderedDict())
+    monkeypatch.setattr(committed_files, "_known", RecentlyUsed(8))
     for options in (None, {"hoodie.memory.merge.max.size": 1}):
         with pytest.raises(CorruptData, match="fewer rows and deletes") as refused:
             engine.read(table.scan(options=options))

@@ -6,10 +6,12 @@ of their layer, and the kinds of records fold them (`metadata.files`, `metadata.
 Spec: format/metadata-table 2.3, 8.1, 8.2.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import Final
 
 import numpy as np
@@ -22,16 +24,22 @@ from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows, encode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
+from pyhudi.formats.read_at import ReadAt
 from pyhudi.metadata.file_entries import FILE_ENTRIES
 from pyhudi.metadata.names import group_of_keys
 from pyhudi.metadata.records import FILES_FIELD
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.state import MetadataTable
-from pyhudi.storage.api import Storage
+from pyhudi.storage.process import RecentlyUsed
 
-__all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "slice_entries"]
+__all__ = ["Entries", "Wanted", "file_entries_of", "read_entries", "slice_entries", "small_layer"]
 
 _SMALL_BYTES: Final = 1 << 20
+_KEPT_BYTES: Final = 64 << 10
+"""Of an HFile that is decoded whole: about one data block, which a look-up would decode anyway."""
+_ALL_KEPT_BYTES: Final = 32 << 20
+_KEY_BYTES: Final = 64
+"""What a key costs as an object of its own, beside its text."""
 _SCHEMA: Final = "schema"
 _NEWEST: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("layer", pa.int64())])
 
@@ -42,6 +50,38 @@ class Wanted:
 
     keys: tuple[str, ...] | pa.Array | None = None
     prefixes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """All entries of an HFile."""
+
+    schema: str
+    """In Avro, that of the values."""
+    entries: pa.Table
+    """`key` string, `value` binary, sorted by the keys' bytes."""
+    _keys: Sequence[bytes] = field(repr=False)
+
+    def entries_of(
+        self, keys: pa.Array | pa.ChunkedArray | Sequence[str] | None, prefixes: Iterable[str] | None
+    ) -> pa.Table:
+        """Return the entries with some keys, or whose keys begin with some prefixes; without either all of them."""
+        if keys is not None:
+            wanted = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else pa.array(keys, pa.string())
+            return self.entries.filter(pc.is_in(self.entries.column("key"), value_set=wanted.cast(pa.string())))
+        if prefixes is not None:
+            rows = sorted({row for one in prefixes for row in self._beginning_with(one.encode())})
+            return self.entries.take(pa.array(rows, pa.int64()))
+        return self.entries
+
+    def _beginning_with(self, prefix: bytes) -> range:
+        first = end = bisect_left(self._keys, prefix)
+        while end < len(self._keys) and self._keys[end].startswith(prefix):
+            end += 1
+        return range(first, end)
+
+
+_layers: Final = RecentlyUsed[bytes, _Layer](_ALL_KEPT_BYTES)
 
 
 @dataclass(slots=True)
@@ -146,8 +186,8 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
     storage = table.state.storage
     layers: list[tuple[str, pa.Table]] = []
     if group.base is not None:
-        hfile = _open(storage, group.base.path, group.base.size_bytes)
-        layers.append((_schema(hfile, group.base.path), _entries(hfile, wanted)))
+        read_at = partial(storage.get_range, group.base.path)
+        layers.append(_layer(read_at, group.base.size_bytes, group.base.path, wanted))
     deleted: dict[int, list[pa.Array]] = {}
     """By the number of the first layer that they do not take away."""
     counts = lambda _, block: table.is_valid(block.instant)  # noqa: E731 - one line
@@ -156,8 +196,7 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
             keys = decode_deletes(block.read_content()).column("record_key")
             deleted.setdefault(len(layers), []).extend(keys.chunks)
         elif block.kind is BlockKind.HFILE:
-            hfile = open_hfile(block.read_at, block.content_bytes)
-            layers.append((_schema(hfile, f"{group.group.file_id}, {block.instant}"), _entries(hfile, wanted)))
+            layers.append(_layer(block.read_at, block.content_bytes, f"{group.group.file_id}, {block.instant}", wanted))
         else:
             raise CorruptData("a log of the metadata table has a block of another kind", kind=block.kind.name)
     for number, (schema, entries) in enumerate(layers):
@@ -168,15 +207,18 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
         yield schema, entries.append_column("layer", pa.repeat(pa.scalar(number, pa.int64()), entries.num_rows))
 
 
-def _open(storage: Storage, path: str, size_bytes: int) -> HFile:
-    """Open a base file; a small one is read at once."""
+def _layer(read_at: ReadAt, size_bytes: int, where: str, wanted: Wanted) -> tuple[str, pa.Table]:
+    """Read the schema of an HFile, and the entries that are asked for; a small one is read and decoded whole, once."""
     if size_bytes > _SMALL_BYTES:
-        return open_hfile(partial(storage.get_range, path), size_bytes)
-    whole = storage.get(path)
-    return open_hfile(lambda offset, length: whole[offset : offset + length], len(whole))
+        return _of_hfile(open_hfile(read_at, size_bytes), where, wanted)
+    whole = read_at(0, size_bytes)
+    if size_bytes > _KEPT_BYTES:
+        return _of_hfile(open_hfile(lambda offset, length: whole[offset : offset + length], len(whole)), where, wanted)
+    layer = small_layer(whole, where)
+    return layer.schema, layer.entries_of(wanted.keys, wanted.prefixes)
 
 
-def _entries(hfile: HFile, wanted: Wanted) -> pa.Table:
+def _of_hfile(hfile: HFile, where: str, wanted: Wanted) -> tuple[str, pa.Table]:
     """Return the entries of a file that are asked for: key as text, value."""
     if wanted.keys is not None:
         keys = pa.array(wanted.keys, pa.string()) if isinstance(wanted.keys, tuple) else wanted.keys
@@ -185,7 +227,7 @@ def _entries(hfile: HFile, wanted: Wanted) -> pa.Table:
         found = hfile.lookup(pa.array(wanted.prefixes, pa.string()).cast(pa.binary()), prefix=True)
     else:
         found = hfile.read()
-    return found.set_column(0, "key", found.column("key").cast(pa.string()))
+    return _schema_of(hfile, where), _with_text_keys(found)
 
 
 def _rise(keys: pa.Array) -> bool:
@@ -193,7 +235,32 @@ def _rise(keys: pa.Array) -> bool:
     return bool(pc.all(pc.less(keys[:-1], keys[1:]), min_count=0).as_py())
 
 
-def _schema(hfile: HFile, where: str) -> str:
+def small_layer(data: bytes, where: str) -> _Layer:
+    """Decode a whole HFile, or find what was decoded of the same bytes; `where` is for errors.
+
+    A write reads the same few layers several times, and the next write reads most of them again. They are known by what
+    is in them and not by where they lie: a metadata table that was built anew has files of the same names.
+
+    Raises: as `open_hfile`; CorruptData for a file without a schema.
+    """
+    digest = sha256(data).digest()
+    known = _layers.get(digest)
+    if known is not None:
+        return known
+    hfile = open_hfile(lambda offset, length: data[offset : offset + length], len(data))
+    read = hfile.read()
+    entries = _with_text_keys(read).combine_chunks()
+    layer = _Layer(_schema_of(hfile, where), entries, read.column("key").to_pylist())
+    return _layers.add(digest, layer, int(2 * entries.nbytes) + _KEY_BYTES * entries.num_rows)
+
+
+def _with_text_keys(entries: pa.Table) -> pa.Table:
+    """Return entries of an HFile with their keys as text."""
+    return entries.set_column(0, "key", entries.column("key").cast(pa.string()))
+
+
+def _schema_of(hfile: HFile, where: str) -> str:
+    """Return the Avro schema of a file's values.   Raises: CorruptData naming the file."""
     schema = hfile.file_info.get(_SCHEMA)
     if schema is None:
         raise CorruptData("a file of the metadata table does not say its schema", file=where)

@@ -3,8 +3,7 @@
 Read once a process. `queries.committed_checks` compares them with what is there. Start at `committed_files`.
 """
 
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pyhudi.options import Settings, boolean, option
 from pyhudi.state.layout import Layout
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import FileStatus
+from pyhudi.storage.process import RecentlyUsed
 from pyhudi.timeline.active import read_commit_metadata
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteStat
@@ -93,8 +93,7 @@ class CommittedFiles:
     over, Apache Hudi counts deletes in one and writes them into the next."""
 
 
-_known: OrderedDict[tuple[str, tuple[InstantTime, ...]], CommittedFiles] = OrderedDict()
-_known_lock = threading.Lock()
+_known: Final = RecentlyUsed[tuple[str, tuple[InstantTime, ...]], CommittedFiles](_MOST_TABLES)
 
 
 def visible_instants(state: TableState, timeline: Timeline, settings: Settings) -> VisibleInstants:
@@ -119,17 +118,11 @@ def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
     """
     newest_first = list(timeline.completed.values())[: -_MOST_COMMITS - 1 : -1]
     key = (state.storage.url, tuple(one.requested_time for one in newest_first))
-    with _known_lock:
-        if key in _known:
-            _known.move_to_end(key)
-            return _known[key]
+    known = _known.get(key)
+    if known is not None:
+        return known
     found = _folded(state, newest_first, timeline.layout)
-    if state.storage.traits.is_picklable:
-        with _known_lock:
-            _known[key] = found
-            while len(_known) > _MOST_TABLES:
-                _known.popitem(last=False)
-    return found
+    return _known.add(key, found) if state.storage.traits.is_picklable else found
 
 
 def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) -> CommittedFiles:

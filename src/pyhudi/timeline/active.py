@@ -6,8 +6,6 @@ Start at `load_timeline`; then `request`, `start`, `complete` in this order.
 """
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -28,6 +26,7 @@ from pyhudi.errors import (
 )
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import PutMode
+from pyhudi.storage.process import RecentlyUsed
 from pyhudi.timeline.clock import format_instant, zone_of
 from pyhudi.timeline.codec import (
     decode_commit,
@@ -84,37 +83,8 @@ _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 
 
-class _DecodedCommits:
-    """The commits that were read last."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str, str], tuple[CommitMetadata, int]] = OrderedDict()
-        self._weight = 0
-        self._lock = threading.Lock()
-
-    def get(self, key: tuple[str, str, str]) -> CommitMetadata | None:
-        with self._lock:
-            if key not in self._kept:
-                return None
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-
-    def add(self, key: tuple[str, str, str], metadata: CommitMetadata) -> None:
-        """Keep a commit, unless it alone would displace many."""
-        weight = 1 + sum(len(stats) for stats in metadata.stats.values())
-        weight += sum(len(ids) for ids in (metadata.replaced or {}).values())
-        if weight > _CACHED_STATS // 4:
-            return
-        with self._lock:
-            _, former = self._kept.pop(key, (None, 0))
-            self._kept[key] = metadata, weight
-            self._weight += weight - former
-            while self._weight > _CACHED_STATS:
-                _, (_, dropped) = self._kept.popitem(last=False)
-                self._weight -= dropped
-
-
-_decoded: Final = _DecodedCommits()
+_decoded: Final = RecentlyUsed[tuple[str, str, str], CommitMetadata](_CACHED_STATS)
+"""The commits that were read last."""
 _SAID: Final = ("instantTime", "metadata")
 
 
@@ -165,8 +135,14 @@ def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
     known = _decoded.get(key)
     if known is None:
         known = decode_commit(_read_completed(state, path), path)
-        _decoded.add(key, known)
+        _decoded.add(key, known, _weight(known))
     return known
+
+
+def _weight(metadata: CommitMetadata) -> int:
+    """Count the write stats and replaced file groups of a commit."""
+    stats = sum(len(stats) for stats in metadata.stats.values())
+    return 1 + stats + sum(len(ids) for ids in (metadata.replaced or {}).values())
 
 
 def read_plan(state: TableState, instant: Instant) -> bytes:
