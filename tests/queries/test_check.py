@@ -11,6 +11,7 @@ from tests.txn.writing import begun, through, write
 from pyhudi.errors import NotBuilt
 from pyhudi.metadata.definitions import DEFINITIONS_PATH
 from pyhudi.queries import check_statistics
+from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
@@ -129,7 +130,7 @@ def test_a_partition_that_a_pending_write_began_is_no_problem(version):
     assert [kind for kind, _ in problems(table)] == ["unfinished instant"]
 
 
-def test_a_metadata_table_of_a_later_version_is_called_that_and_repaired():
+def test_a_metadata_table_of_a_later_version_is_called_that_and_repaired(caplog):
     table = new_table(6)
     path = ".hoodie/metadata/.hoodie/hoodie.properties"
     text = table.state.storage.get(path)
@@ -138,6 +139,12 @@ def test_a_metadata_table_of_a_later_version_is_called_that_and_repaired():
     table.state.storage.put(path, raised)
     (found,) = table.check().problems.to_pylist()
     assert "of a later version" in found["found"]
+    for name in table.state.storage.list_names(".hoodie/metadata/.hoodie"):
+        if "commit" in name:
+            table.state.storage.delete(f".hoodie/metadata/.hoodie/{name}")  # a later version has its timeline elsewhere
+    assert Table(open_state(table.state.storage, table.state.env)).scan().to_arrow().num_rows
+    assert "of a later version" in caplog.text
+    assert "no file groups" not in caplog.text
     table.repair(found["repair"])
     assert table.check().ok
 

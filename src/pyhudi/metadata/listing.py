@@ -22,7 +22,7 @@ from pyhudi.metadata.keys import ALL_PARTITIONS, partition_id
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.record_places import keys_by_shard, read_places
 from pyhudi.metadata.secondary_places import secondary_places
-from pyhudi.metadata.state import MetadataTable, open_metadata
+from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
 from pyhudi.metadata.stats.reader import read_stats, tells_newest
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.metadata_table import lists_files
@@ -34,6 +34,7 @@ __all__ = ["file_index"]
 
 Answer = TypeVar("Answer")
 _log = logging.getLogger("pyhudi.metadata")
+_OTHER_LAYOUT = "it is of a later version than the table, as Apache Hudi's run_compaction and run_clustering leave it"
 
 
 def file_index(state: TableState, timeline: Timeline, *, is_checked: bool = True) -> FileIndex:
@@ -189,7 +190,7 @@ class _MetadataIndex:
         _log.warning(
             "the metadata table of %s cannot be read, so files are listed; `table.repair()` builds it anew: %s",
             self.state.config.name,
-            error,
+            _OTHER_LAYOUT if has_other_layout(self.state) else error,
         )
         self._by_listing()
         return True
