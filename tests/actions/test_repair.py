@@ -152,3 +152,24 @@ def test_a_repair_that_stops_anywhere_leaves_a_table_that_is_read_and_can_be_rep
         table.repair("files")
         assert listed_as_stored(table)
     assert len(found) > 5
+
+
+def test_a_file_that_is_cleaned_while_it_is_built_from_is_left_out(monkeypatch):
+    table = new_table()
+    old = table.upsert(rows("aa"), options=NO_SMALL_FILES).instant
+    table.upsert(rows("aa"), options=NO_SMALL_FILES)
+    table.create_index("expression", "rider", name="upper", expr="upper")
+    storage = table.state.storage
+    kind, gone = type(storage), []
+
+    def cleaned_first(self, path):
+        if old in path and not gone:
+            gone.append(path)
+            self.delete(path)
+        return opened(self, path)
+
+    opened = kind.open_input
+    monkeypatch.setattr(kind, "open_input", cleaned_first)
+    before = table.repair("expr_index_upper", dry_run=True).records
+    assert gone
+    assert before == table.repair("expr_index_upper").records

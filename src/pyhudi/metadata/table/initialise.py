@@ -8,7 +8,9 @@ Spec: format/metadata-table 3.5-3.7.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -101,7 +103,35 @@ def stored_records(
     the table's, in Avro; `known` are statistics of `stored_stats`.
 
     Cost: a listing of every directory; where statistics are kept, what they cost of each file of which none are known.
+          Where a clean takes a file between its listing and its reading, all of it once more.
     """
+    build = partial(
+        _of_stored,
+        state,
+        timeline,
+        schema,
+        settings=settings,
+        run=run,
+        tell_rows=tell_rows,
+        partitions=partitions,
+        known=known,
+    )
+    with suppress(FileMissing):
+        return build()
+    return build()
+
+
+def _of_stored(
+    state: TableState,
+    timeline: Timeline,
+    schema: str | None,
+    *,
+    settings: Settings,
+    run: TaskRunner,
+    tell_rows: TellRows,
+    partitions: Sequence[str],
+    known: pa.Table | None,
+) -> list[Records]:
     paths, sizes, measured = _stored(state, timeline)
     files = measured if need_footers(partitions) else []
     footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
