@@ -18,7 +18,7 @@ def last_change(table, before):
     (new,) = now.completed.keys() - before.completed.keys()
     metadata = read_commit_metadata(table.state, now.completed[new])
     told = rows_of_action(table.state, before, Settings(), None, instant=new, metadata=metadata)
-    found = [changed_keys(one, storage=table.state.storage, reads=told.reads) for one in told.changes]
+    found = [part for one in told.changes for part in changed_keys(one, storage=table.state.storage, reads=told.reads)]
     came, went = ({key for pair in found for key in pair[side].to_pylist()} for side in (0, 1))
     return came, went
 

@@ -3,7 +3,7 @@
 Start at `stored_rows`; `may_delete` says cheaply whether the logs of a slice can take rows away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.api import Storage
 
-__all__ = ["may_delete", "rows_around", "rows_with_keys", "stored_rows"]
+__all__ = ["batches_with_keys", "may_delete", "rows_around", "rows_with_keys", "stored_rows"]
 
 
 def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
@@ -38,7 +38,20 @@ def rows_with_keys(one: FileSlice, *, storage: Storage, spec: SliceSpec, stored:
     """Read KEY and the `stored` columns of a slice's rows.   Cost: these columns and those that decide a merge."""
     wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
     batches = list(read_slice(one, storage=storage, spec=replace(spec, columns=wanted)))
-    rows = pa.Table.from_batches(batches, pa.schema([spec.layout.file_schema.field(name) for name in wanted]))
+    schema = pa.schema([spec.layout.file_schema.field(name) for name in wanted])
+    return _with_keys(pa.Table.from_batches(batches, schema), spec, stored)
+
+
+def batches_with_keys(
+    one: FileSlice, *, storage: Storage, spec: SliceSpec, stored: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `rows_with_keys` returns, as it is read.   Cost: as it; in memory a batch, and the rows of logs."""
+    wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
+    for batch in read_slice(one, storage=storage, spec=replace(spec, columns=wanted)):
+        yield from _with_keys(pa.Table.from_batches([batch]), spec, stored).combine_chunks().to_batches()
+
+
+def _with_keys(rows: pa.Table, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
     values = project(rows, stored)
     keys = rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
     return pa.table([keys, *values.columns], names=[KEY, *stored.names])

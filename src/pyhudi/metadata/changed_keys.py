@@ -3,6 +3,7 @@
 Runs in tasks, one file group each. Counts of the action say what need not be looked at. Start at `changed_keys`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileGroupId, FileSlice, LogFile
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.slice_keys import may_delete, rows_with_keys, stored_rows
+from pyhudi.filegroup.slice_keys import batches_with_keys, may_delete, rows_with_keys, stored_rows
 from pyhudi.schema.meta_fields import COMMIT_TIME
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
@@ -45,20 +46,34 @@ class SliceChange:
         return one.group
 
 
-def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> tuple[pa.Array, pa.Array]:
-    """Find the keys that have a row now and had none, and those that had one and have none.
+def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Yield, in parts, the keys that have a row now and had none, and those that had one and have none.
 
-    Where rows are written to a base file, keys that had a row may be among the first.
+    Where rows are written to a base file, keys that had a row may be among the first. Of a file group that is new or
+    replaced the keys come batch by batch, so that none of its size is in memory.
 
-    Shape: distinct keys, distinct keys.
+    Shape: keys, keys; a key twice where the slice has it twice.
     Cost:  nothing where the action counts neither; the key columns of both slices, and the commit times of the new one;
            of a log that is put on a slice its keys, and those of the slice around them.
     """
     before, after = change.before, change.after
-    if after is None:
-        return _no_keys(), keys_of_slice(before, storage=storage, reads=reads)
-    if before is None:
-        return keys_of_slice(after, storage=storage, reads=reads), _no_keys()
+    if before is not None and after is not None:
+        yield _difference_of(change, before, after, storage, reads)
+    elif after is not None:
+        yield from ((keys, _no_keys()) for keys in _batches_of_keys(after, storage, reads))
+    elif before is not None:
+        yield from ((_no_keys(), keys) for keys in _batches_of_keys(before, storage, reads))
+
+
+def keys_of_slice(one: FileSlice, *, storage: Storage, reads: SliceSpec) -> pa.Array:
+    """Return the distinct keys that a slice has rows of."""
+    return pc.unique(rows_with_keys(one, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
+
+
+def _difference_of(
+    change: SliceChange, before: FileSlice, after: FileSlice, storage: Storage, reads: SliceSpec
+) -> tuple[pa.Array, pa.Array]:
+    """Compare two slices of a file group as far as the action's counts ask for it."""
     logs = tuple(log for log in after.logs if log not in before.logs)
     if after.base == before.base:
         return _by_logs(change, logs, storage, reads)
@@ -71,11 +86,8 @@ def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> 
     return _new_rows(change, storage, reads), _no_keys()
 
 
-def keys_of_slice(one: FileSlice | None, *, storage: Storage, reads: SliceSpec) -> pa.Array:
-    """Return the distinct keys that a slice has rows of; none where there is no slice."""
-    if one is None:
-        return _no_keys()
-    return pc.unique(rows_with_keys(one, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0))
+def _batches_of_keys(one: FileSlice, storage: Storage, reads: SliceSpec) -> Iterator[pa.Array]:
+    return (rows.column(0) for rows in batches_with_keys(one, storage=storage, spec=reads, stored=_ONLY_KEYS))
 
 
 def _difference(had: pa.Array, after: FileSlice, storage: Storage, reads: SliceSpec) -> tuple[pa.Array, pa.Array]:

@@ -227,11 +227,11 @@ def _require_new(content: GroupContent, stored: Entries, *, table_version: int) 
 def _tell(numbered: tuple[int, SliceChange], *, storage: Storage, reads: SliceSpec) -> Iterator[pa.Table]:
     """Yield which keys came to a file group and which went.   Shape: `spread_records.TOLD`."""
     number, change = numbered
-    came, went = changed_keys(change, storage=storage, reads=reads)
-    if len(came):
-        yield pa.table([came, pa.repeat(pa.scalar(number, pa.int32()), len(came))], schema=TOLD)
-    if len(went):
-        yield pa.table([went, pa.nulls(len(went), pa.int32())], schema=TOLD)
+    for came, went in changed_keys(change, storage=storage, reads=reads):
+        if len(came):
+            yield pa.table([came, pa.repeat(pa.scalar(number, pa.int32()), len(came))], schema=TOLD)
+        if len(went):
+            yield pa.table([went, pa.nulls(len(went), pa.int32())], schema=TOLD)
 
 
 def _places(state: TableState, changes: Sequence[SliceChange]) -> pa.Array:
