@@ -30,7 +30,7 @@ TOGETHER_S = 0.15
 """What the cases of a test may take together, where there is more than one."""
 CASES = 16
 """How many cases of a test there are at most, however little they take."""
-REST_S = 12.0
+REST_S = 4.0
 """What the cases of a test may take together in CI, which runs them beyond those of `make test`."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
