@@ -33,6 +33,8 @@ COLUMNS: Final = (*SCHEMA.names, ADDED.name)
 KEYS: Final = "abcdefgh"
 FLOATS: Final = (math.nan, -0.0, 0.0, 1.0, 2.5, math.inf, -math.inf)
 """What orders rows where `v` does."""
+TEXTS: Final = ("", "a", "u", "\u00e9", "\uff5e", "\U0001f600")
+"""What orders rows where `s` does."""
 DECIMALS: Final = (Decimal("12345678901234567890.123456789012345678"), Decimal("-0.000000000000000001"), Decimal(7))
 """The first has more digits than Python rounds to, by default."""
 
@@ -68,7 +70,7 @@ def draw_row(chance: Random, fields: Fields) -> Row:
         "q": chance.choice((1, 2)),
         "ts": chance.randrange(30),
         "v": chance.choice(FLOATS) if "v" in fields.ordering else float(chance.randrange(6)),
-        "s": chance.choice((None, "", "u", "w")),
+        "s": chance.choice(TEXTS if "s" in fields.ordering else (None, "", "u", "w")),
         "d": chance.choice((*DECIMALS, None)),
     }
 

@@ -44,6 +44,8 @@ OWNED = 0.35
 """How many of the tables whose keys the record index tells have it by partition."""
 INDEXED = 0.4
 """How many of the tables may have indexes."""
+TEXTS = 0.15
+"""How many of the tables that one number orders are ordered by text."""
 OWN_SHARDS = "hoodie.metadata.record.level.index.min.filegroup.count"
 SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
 DROPS = "hoodie.datasource.write.drop.partition.columns"
@@ -227,7 +229,8 @@ class Setting:
         drawn = keeping_values(with_generator(chance, with_merging(chance, drawn)))
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
-        return with_indexes(own, drawn) if own.random() < INDEXED else drawn
+        drawn = with_indexes(own, drawn) if own.random() < INDEXED else drawn
+        return by_text(own, drawn)
 
 
 def with_indexes(chance: Random, setting: Setting) -> Setting:
@@ -248,6 +251,13 @@ def by_partition(chance: Random, setting: Setting) -> Setting:
     """Let a table find its keys by the record index of each partition."""
     writes = {**dict(setting.writes), "hoodie.index.type": BY_PARTITION, OWN_SHARDS: chance.choice((1, 2))}
     return replace(setting, index=BY_PARTITION, writes=tuple(writes.items()))
+
+
+def by_text(chance: Random, setting: Setting) -> Setting:
+    """Let text order the rows of some tables, alone or behind a number."""
+    if "s" in setting.ordering or setting.ordering not in {("ts",), ("v",)} or chance.random() > TEXTS:
+        return setting
+    return replace(setting, ordering=chance.choice((("s",), (*setting.ordering, "s"))))
 
 
 def add_up(older: pa.Table, newer: pa.Table) -> pa.Table:

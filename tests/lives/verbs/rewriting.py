@@ -26,7 +26,7 @@ class Update(Write):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        return cls(draw_more(chance, world), draw_set(chance), draw_where(chance, is_indexed=world.setting.is_indexed))
+        return cls(draw_more(chance, world), draw_set(chance, world), draw_where(chance, is_indexed=world.setting.is_indexed))
 
     def apply(self, table: Table, world: World) -> Any:
         return table.update(set=spelled(self.set), where=self.where.sql(), options=self.options(world))
@@ -71,7 +71,7 @@ class Merge(Write):
             }
             rows = (*(row for row in rows if setting.key_of(row) != setting.key_of(again)), again)
         equated = tuple(name for name in setting.partition if chance.random() < 0.75)
-        return cls(draw_more(chance, world), rows, equated, draw_clauses(chance))
+        return cls(draw_more(chance, world), rows, equated, draw_clauses(chance, world))
 
     def fits(self, world: World) -> bool:
         """An update that takes all columns would move a row whose partition `on` does not fix."""
@@ -174,17 +174,18 @@ class Merge(Write):
         return f"table.merge({spell_rows(self.rows)}, {on}{spell_options(self.more)}){clauses}.execute()"
 
 
-def draw_set(chance: Random) -> Assignments:
-    """Draw what to set columns to."""
+def draw_set(chance: Random, world: World) -> Assignments:
+    """Draw what to set columns to; what orders rows is never null."""
     found: dict[str, object] = {"v": float(chance.randrange(6))}
     if chance.random() < 0.5:
         found["ts"] = chance.randrange(30)
     if chance.random() < 0.4:
-        found["s"] = chance.choice((None, "m"))
+        text = chance.choice((None, "m"))
+        found["s"] = "" if text is None and "s" in world.setting.ordering else text
     return tuple(found.items())
 
 
-def draw_clauses(chance: Random) -> tuple[Clause, ...]:
+def draw_clauses(chance: Random, world: World) -> tuple[Clause, ...]:
     """Draw clauses of every kind; of two of a kind the first has a condition."""
     found = []
     if chance.random() < 0.3:
@@ -192,12 +193,12 @@ def draw_clauses(chance: Random) -> tuple[Clause, ...]:
     if chance.random() < 0.6:
         kind = chance.choice(("update all", "update"))
         found.append(
-            Clause(kind, draw_set(chance) if kind == "update" else (), chance.choice((None, draw_where(chance))))
+            Clause(kind, draw_set(chance, world) if kind == "update" else (), chance.choice((None, draw_where(chance))))
         )
     if chance.random() < 0.6:
         found.append(Clause("insert all", where=chance.choice((None, draw_where(chance)))))
     if chance.random() < 0.2:
-        found.append(Clause("source update", draw_set(chance), draw_where(chance)))
+        found.append(Clause("source update", draw_set(chance, world), draw_where(chance)))
     if chance.random() < 0.15 or not found:
         found.append(Clause("source delete", where=chance.choice((None, draw_where(chance)))))
     return tuple(found)
