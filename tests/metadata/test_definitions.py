@@ -8,7 +8,13 @@ from tests.building import TRIPS, trip, trips
 from tests.metadata.checking import new_table
 
 from pyhudi.errors import CorruptData
-from pyhudi.metadata.definitions import DEFINITIONS_KEY, DEFINITIONS_PATH, define_column_stats, drop_definitions
+from pyhudi.metadata.definitions import (
+    DEFINITIONS_KEY,
+    DEFINITIONS_PATH,
+    define_column_stats,
+    definitions_for,
+    drop_definitions,
+)
 from pyhudi.state.properties_file import load_properties
 
 
@@ -72,3 +78,20 @@ def test_a_damaged_file_is_said(data):
     table.state.storage.put(DEFINITIONS_PATH, data)
     with pytest.raises(CorruptData):
         drop_definitions(table.state, ["x"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "x",
+        {},
+        {"indexType": 3},
+        {"indexType": "EXPRESSION", "indexOptions": ["x"]},
+        {"indexType": "EXPRESSION", "sourceFields": {"x": 1}},
+    ],
+)
+def test_a_definition_that_says_no_index_is_passed_over(entry):
+    table = new_table()
+    both = {**definitions(table), "expr_index_x": entry}
+    table.state.storage.put(DEFINITIONS_PATH, json.dumps({"indexDefinitions": both}).encode())
+    assert set(definitions_for(table.state, ["column_stats", "expr_index_x"])) == {"column_stats"}

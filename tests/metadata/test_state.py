@@ -7,7 +7,7 @@ from tests.metadata.checking import BUILT, metadata_of, new_table, rows
 
 from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.state import has_other_layout
+from pyhudi.metadata.state import has_other_layout, metadata_properties
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.storage.rooted import rooted
 
@@ -26,6 +26,14 @@ def test_a_file_group_that_is_missing_is_damage(version):
             table.state.storage.delete(one.path)
     with pytest.raises(CorruptData, match="missing"):
         metadata_of(table).file_groups(MetadataPartition.COLUMN_STATS)
+
+
+@pytest.mark.parametrize(("version", "history", "layout"), [(6, "archived", "1"), (8, "history", "2"), (9, "history", "2")])
+def test_its_timeline_lies_where_the_version_has_it(version, history, layout):
+    said = metadata_properties(new_table(version).state.config)
+    assert said["hoodie.archivelog.folder"] == history
+    assert said["hoodie.timeline.layout.version"] == layout
+    assert ("hoodie.timeline.history.path" in said) == (version > 6)
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
