@@ -28,7 +28,9 @@ def test_a_file_group_that_is_missing_is_damage(version):
         metadata_of(table).file_groups(MetadataPartition.COLUMN_STATS)
 
 
-@pytest.mark.parametrize(("version", "history", "layout"), [(6, "archived", "1"), (8, "history", "2"), (9, "history", "2")])
+@pytest.mark.parametrize(
+    ("version", "history", "layout"), [(6, "archived", "1"), (8, "history", "2"), (9, "history", "2")]
+)
 def test_its_timeline_lies_where_the_version_has_it(version, history, layout):
     said = metadata_properties(new_table(version).state.config)
     assert said["hoodie.archivelog.folder"] == history

@@ -120,7 +120,9 @@ def repair(
     table: TablePath,
     partition: Annotated[
         str,
-        typer.Argument(metavar="[PARTITION]", help="files, column_stats or partition_stats; else what check names."),
+        typer.Argument(
+            metavar="[PARTITION]", help="files, column_stats, record_index or another; else what check names."
+        ),
     ] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be built.")] = False,

@@ -26,7 +26,9 @@ class Update(Write):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        return cls(draw_more(chance, world), draw_set(chance, world), draw_where(chance, is_indexed=world.setting.is_indexed))
+        return cls(
+            draw_more(chance, world), draw_set(chance, world), draw_where(chance, is_indexed=world.setting.is_indexed)
+        )
 
     def apply(self, table: Table, world: World) -> Any:
         return table.update(set=spelled(self.set), where=self.where.sql(), options=self.options(world))
