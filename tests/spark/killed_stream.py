@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -101,7 +102,8 @@ class Chain:
             assert NO_WORKER in self.log(), self.log()
             return False
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have ended by itself, with its JVM and workers
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
     def wait_for_news(self, process):

@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from tests.amounts import amount
 from tests.statements.generating import DATABASE, TABLES, VIEW, query_of, rows_of
+from tests.statements.scraps import parts_of, scraps, tokens_of
 
 import pyhudi
 import pyhudi.spark
@@ -20,10 +21,11 @@ from pyhudi.spark import joins, narrowing
 from pyhudi.statements.conditions import columns_named, fitting_condition, pushed_condition
 from pyhudi.statements.references import references
 from pyhudi.statements.rewrite import Replacement, rewritten
-from pyhudi.statements.tokens import tokenize_statement
+from pyhudi.statements.tokens import Dialect, tokenize_statement
 
 QUERIES = amount(100, 5_000, 5_000, everyday=40)
 LAKE_QUERIES = amount(30, 500, 5_000, everyday=10)
+SCRAPS = amount(500, 10_000, 20_000, everyday=200)
 LAKE = "judged_lake"
 LEAST_REPLACED = 0.7
 """The part of all queries with tables that must run with frames; the rest runs as it is."""
@@ -172,6 +174,48 @@ def counted(tally, plan, condition):
     left = narrowed_read(plan, condition)
     tally.update(reads=len(left.slices) < len(plan.slices))
     return left
+
+
+@pytest.mark.skipif(IS_CONNECT, reason="Spark's lexer is asked in its own process")
+def test_sparks_lexer_cuts_queries_and_scraps_of_sql_as_we_do(spark):
+    for seed in range(QUERIES):
+        query = query_of(seed, seed % 4).text
+        assert lexed(spark, query) == parts_of(tokenize_statement(query)[:-1]), query
+    cut = 0
+    for seed in range(SCRAPS):
+        text = scraps(seed)
+        ours = tokens_of(text, Dialect.SPARK)
+        theirs = None if "/*+" in text else lexed(spark, text)  # hints are tokens of Spark
+        if ours is not None and theirs is not None:
+            assert theirs == parts_of(ours), text
+            cut += 1
+    assert cut > 0.2 * SCRAPS, cut
+
+
+def lexed(spark, text):
+    """Return where Spark finds strings and quoted names, and the places of all that is no comment and no space.
+
+    None where it finds what cannot be: something that does not end, or `*/` outside of a comment.
+    """
+    parser = spark._jvm.org.apache.spark.sql.catalyst.parser
+    stream = spark._jvm.org.antlr.v4.runtime.CharStreams.fromString(text)
+    lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(stream))
+    lexer.removeErrorListeners()
+    names, quoted, covered = lexer.getVocabulary(), [], set()
+    for token in lexer.getAllTokens():
+        name, start, end = names.getSymbolicName(token.getType()), token.getStartIndex(), token.getStopIndex() + 1
+        is_open = name == "BRACKETED_COMMENT" and not text[start:end].endswith("*/")
+        if is_open or name in ("UNRECOGNIZED", "UNCLOSED_COMMENT", "HENT_END"):
+            return None
+        if name == "BEGIN_DOLLAR_QUOTED_STRING":
+            quoted.append((start, None))
+        elif name == "END_DOLLAR_QUOTED_STRING":
+            quoted[-1] = (quoted[-1][0], end)
+        elif name in ("STRING_LITERAL", "DOUBLEQUOTED_STRING", "BACKQUOTED_IDENTIFIER"):
+            quoted.append((start, end))
+        if token.getChannel() == 0:
+            covered.update(range(start, end))
+    return None if any(end is None for _, end in quoted) else (quoted, covered)
 
 
 @pytest.mark.skipif(IS_CONNECT, reason="Spark's parser is asked in its own process")

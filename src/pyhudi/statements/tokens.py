@@ -62,16 +62,16 @@ class SqlToken(NamedTuple):
         return self.kind is SqlKind.MARK and self.text in marks
 
 
-_COMMON = r"""(?:\s|--(?:\\\n|[^\n\r])*+)*+(?:
+_COMMON = r"""(?:\s|--(?:{joined}[^\n\r])*+)*+(?:
         (?P<end>\Z)
       | (?P<comment>/\*)
       | (?P<number>(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|bd|Bd|bD|[lLsSyYdDfF])?(?!\w))"""
 _WORDS = r"""
-      | (?P<word>[^\W\d]\w*|\d+[^\W\d]\w*|\d+)
+      | (?P<word>[^\W\d]{more}*|\d+[^\W\d]{more}*|\d+)
       | (?P<mark><=>|->>|<<=|>>>|::|->|=>|==|!=|<>|<=|>=|\|\||!<|!>|<<|>>|.))"""
 _QUOTED = {
     Dialect.SPARK: r"""
-      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+      | (?P<raw>[rR](?:'[^']*'|"[^"]*")|\$(?P<tag>[a-zA-Z]*)\$.*?\$(?P=tag)\$)
       | (?P<name>`(?:[^`]|``)*`)
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
     Dialect.DUCKDB: r"""
@@ -79,9 +79,18 @@ _QUOTED = {
       | (?P<name>`(?:[^`]|``)*`|"(?:[^"]|"")*")
       | (?P<raw>'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)""",
 }
-_TOKENS = {
-    dialect: re.compile(_COMMON + quoted + _WORDS, re.VERBOSE | re.DOTALL) for dialect, quoted in _QUOTED.items()
-}
+_JOINED = {Dialect.SPARK: r"\\\n|", Dialect.DUCKDB: ""}
+"""What carries a comment on into the next line."""
+_IN_WORDS = {Dialect.SPARK: r"\w", Dialect.DUCKDB: r"[\w$]"}
+
+
+def _pattern(dialect: Dialect) -> re.Pattern[str]:
+    common = _COMMON.replace("{joined}", _JOINED[dialect])
+    words = _WORDS.replace("{more}", _IN_WORDS[dialect])
+    return re.compile(common + _QUOTED[dialect] + words, re.VERBOSE | re.DOTALL)
+
+
+_TOKENS = {dialect: _pattern(dialect) for dialect in Dialect}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _COMMENT = re.compile(r"/\*|\*/")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[01][0-7]{2}|.)", re.DOTALL)
@@ -134,7 +143,7 @@ def _unescaped(literal: str) -> str:
 
 
 def _verbatim(literal: str) -> str:
-    """Return what a string without escapes holds: `r'...'` of Spark, `'...'` and `$$...$$` of duckdb."""
+    """Return what a string without escapes holds: `r'...'` of Spark, `'...'` of duckdb, and `$$...$$`."""
     if literal[0] in "rR":
         return literal[2:-1]
     if literal[0] == "$":
