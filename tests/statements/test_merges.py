@@ -142,3 +142,29 @@ def test_values_are_computed_over_both_sides_where_files_lack_the_partition(sess
     )
     found = session.sql("select * from dropping order by id")
     assert [tuple(row.values()) for row in found] == [(1, "aax", "oslo"), (2, "b", "lima"), (5, "y", "rome")]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_key_of_two_partitions_is_computed_where_files_lack_them(session, kind):
+    session.sql(
+        f"""create table dropping (id integer, note varchar, city varchar) using hudi partitioned by (city)
+            tblproperties (primaryKey = 'id', type = '{kind}',
+                           'hoodie.datasource.write.drop.partition.columns' = 'true')"""
+    )
+    session.sql("insert into dropping values (1, 'a', 'oslo'), (2, 'b', 'lima'), (1, 'c', 'lima')")
+    told = session.sql(
+        """merge into dropping t using (select 1 as id, 'x' as n union all select 5, 'y' union all select 6, 'z') s
+           on t.id = s.id
+           when matched then update set note = repeat(t.note, 2) || s.n
+           when not matched and s.n = 'y' then insert (id, note, city) values (s.id, s.n, 'rome')
+           when not matched then insert (id, note, city) values (s.id, s.n, lower('OSLO'))"""
+    )
+    assert (told[0]["num_updated_rows"], told[0]["num_inserted_rows"]) == (2, 2)
+    found = session.sql("select * from dropping order by id, city")
+    assert [tuple(row.values()) for row in found] == [
+        (1, "ccx", "lima"),
+        (1, "aax", "oslo"),
+        (2, "b", "lima"),
+        (5, "y", "rome"),
+        (6, "z", "oslo"),
+    ]

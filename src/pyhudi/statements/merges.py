@@ -6,13 +6,17 @@ table's columns, by joining the table. A table whose keys are generated is alway
 that is stored, and the merge goes by that. Start at `merge`.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from pyhudi.errors import StatementError
-from pyhudi.predicate import Column, Expression, IsNull, Not, all_of, any_of, conjuncts, equalities
+from pyhudi.index.choice import index_of
+from pyhudi.kernels.keys import KeyGenerator
+from pyhudi.options import Settings
+from pyhudi.predicate import Case, Column, Expression, IsNull, Not, all_of, any_of, conjuncts, equalities
 from pyhudi.predicate.model import Binary, Operator, literal, rewrite
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.statements.api import Runner
@@ -49,15 +53,17 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     source = require_distinct(runner.schema(_read(statement, alias, [], runner)), statement.source.place)
     target = _with_new_columns(statement, target, source, runner)
     plan = _Plan.of(statement, target, source, runner)
+    options = options_of_writes(runner, target.entry)
+    options.pop("hoodie.datasource.write.operation", None)
     on = plan.on()
     clauses = [plan.clause(clause, on) for clause in statement.clauses]
     if not target.table.config.record_key:
         on = plan.on_found_key()
+    elif plan.joins and target.table.config.drops_partition_columns:
+        on = plan.on_found_path(on, clauses, options)
     elif plan.joins:
         on, clauses = plan.on_found_partition(on), [plan.where_none_is_found(one) for one in clauses]
     rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
-    options = options_of_writes(runner, target.entry)
-    options.pop("hoodie.datasource.write.operation", None)
     reads = f"SELECT * FROM {statement.source.text}"  # noqa: S608 - the user's own
     table = target.unchanged if plan.joins else unchanged_if_read(target, reads, runner)
     builder: Any = table.merge(rows, on=on, options=options, isolation="serializable")
@@ -108,6 +114,8 @@ class _Plan:
     computed: list[str] = field(default_factory=list)
     joins: bool = False
     """Whether the source is read beside the rows of the table: a computed expression or ON needs them."""
+    is_by_path: bool = False
+    """Whether files lack the partition columns, and a row of the source says by them which row it was read beside."""
 
     @staticmethod
     def of(statement: Merge, target: Target, source: pa.Schema, runner: Runner) -> "_Plan":
@@ -152,6 +160,34 @@ class _Plan:
         sides = ((Column(parts=("t", one)), Column(parts=("s", _FOUND_PARTITION + one))) for one in self._partitions)
         return all_of(on, *(_is_same(stored, found) for stored, found in sides))
 
+    def on_found_path(self, on: Expression, clauses: Sequence[_Clause], options: Mapping[str, str]) -> Expression:
+        """Return the join condition where files lack the partition columns: they are where the row that ON finds is.
+
+        A row for which ON finds none is looked for where the inserts put it. Under a global index a key is in one
+        partition. ON may name the partition itself, and UPDATE SET * compares the source's.
+        """
+        config = self.target.table.config
+        named = {pair[0].name for term in conjuncts(on) for pair in equalities(term).pairs}
+        is_all = any(one.kind == "matched" and one.action != "delete" and one.values is None for one in clauses)
+        is_global = index_of(Settings.of(options), config).is_global
+        is_spelled = config.key_generator not in {KeyGenerator.SIMPLE, KeyGenerator.COMPLEX}  # a path tells no value
+        if is_global or is_all or is_spelled or named & {*self.target.partition_columns}:
+            return on
+        self.is_by_path = True
+        inserts = [one for one in clauses if one.kind == "not matched"]
+        return all_of(on, *(self._found_path(name, inserts) for name in self.target.partition_columns))
+
+    def _found_path(self, name: str, inserts: Sequence[_Clause]) -> Expression:
+        nothing = literal(None, self.target.schema.field(name).type)
+        is_found, found = Column(parts=("s", _IS_FOUND)), Column(parts=("s", _FOUND_PARTITION + name))
+        own = Column(parts=("s", name))
+        values = [own if one.values is None else one.values.get(name, nothing) for one in inserts]
+        conditions = [literal(True) if one.condition is None else one.condition for one in inserts]
+        placed = zip(conditions, values, strict=True)
+        return Binary(
+            operator=Operator.EQUAL, left=Column(parts=("t", name)), right=Case(whens=((is_found, found), *placed))
+        )
+
     def where_none_is_found(self, clause: _Clause) -> _Clause:
         """Return a clause that inserts as one for rows for which ON finds none, in whatever partition."""
         if clause.kind != "not matched" or not self._partitions:
@@ -188,11 +224,10 @@ class _Plan:
         if not self.target.table.config.record_key:
             name = self.statement.alias or self.statement.table.parts[-1]
             extra.append(f"{self.runner.quoted(name, RECORD_KEY)} AS {self.runner.quoted(_FOUND_KEY)}")
-        elif self.joins and self._partitions:
+        elif found := [*self.target.partition_columns] if self.is_by_path else self._partitions if self.joins else []:
             name = self.statement.alias or self.statement.table.parts[-1]
             extra += [
-                f"{self.runner.quoted(name, one)} AS {self.runner.quoted(_FOUND_PARTITION + one)}"
-                for one in self._partitions
+                f"{self.runner.quoted(name, one)} AS {self.runner.quoted(_FOUND_PARTITION + one)}" for one in found
             ]
             key = self.runner.quoted(name, self.target.table.config.record_key[0])
             extra.append(f"{key} IS NOT NULL AS {self.runner.quoted(_IS_FOUND)}")
