@@ -160,9 +160,18 @@ def test_a_key_of_two_partitions_is_computed_where_files_lack_them(session, kind
            when not matched then insert (id, note, city) values (s.id, s.n, lower('OSLO'))"""
     )
     assert (told[0]["num_updated_rows"], told[0]["num_inserted_rows"]) == (2, 2)
+    session.sql(
+        """merge into dropping t using (select 1 as id, 'x' as n) s on t.id = s.id
+           when matched and t.city = 'lima' then update set note = t.city || t.note, city = t.city"""
+    )
+    with pytest.raises(StatementError, match="as an UPDATE or DELETE of its own"):
+        session.sql(
+            """merge into dropping t using (select 1 as id) s on t.id = s.id
+               when not matched by source and t.city = 'lima' then delete"""
+        )
     found = session.sql("select * from dropping order by id, city")
     assert [tuple(row.values()) for row in found] == [
-        (1, "ccx", "lima"),
+        (1, "limaccx", "lima"),
         (1, "aax", "oslo"),
         (2, "b", "lima"),
         (5, "y", "rome"),

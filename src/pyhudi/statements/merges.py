@@ -17,7 +17,7 @@ from pyhudi.index.choice import index_of
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.options import Settings
 from pyhudi.predicate import Case, Column, Expression, IsNull, Not, all_of, any_of, conjuncts, equalities
-from pyhudi.predicate.model import Binary, Operator, literal, rewrite
+from pyhudi.predicate.model import Binary, Operator, literal, rewrite, walk
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
@@ -250,8 +250,16 @@ class _Plan:
         """Return an expression; one that the grammar lacks becomes a column which the source has computed."""
         scope = self._scope(*sides)
         expression = scope.resolve(piece)
-        if expression is not None:
+        is_in_path = expression is not None and self._is_in_path(expression)
+        if expression is not None and not is_in_path:
             return _in_source_spelling(expression, self.table_side)
+        if is_in_path and self.source_side not in sides:
+            raise StatementError(
+                "this table's files lack its partition columns, so that a clause BY SOURCE cannot read them; "
+                "write it as an UPDATE or DELETE of its own",
+                near=piece.text[:60],
+                position=piece.place,
+            )
         if self.source_side not in sides:
             raise StatementError(
                 "a clause BY SOURCE takes plain conditions and values, without queries and functions of the engine",
@@ -262,6 +270,12 @@ class _Plan:
         self.computed.append(piece.text if kind is None else self.runner.cast(piece.text, kind))
         return Column(parts=("s", f"{_COMPUTED}{len(self.computed) - 1}"))
 
+    def _is_in_path(self, expression: Expression) -> bool:
+        """Return whether an expression reads what only the paths of files have: the surface reads it, no task does."""
+        names = {name.lower() for name in self.target.table.config.columns_in_paths}
+        columns = [node.parts for node in walk(expression) if isinstance(node, Column)]
+        return any(parts[0] == "t" and parts[1].lower() in names for parts in columns)
+
     def _values(self, clause: MergeClause, sides: tuple[Side, ...], on: Expression) -> dict[str, Expression]:
         values: dict[str, Expression] = {}
         for one in clause.assignments:
@@ -269,19 +283,19 @@ class _Plan:
             if column in values:
                 raise StatementError("set each column once", column=one.column, position=one.place)
             kind = self.target.schema.field(column).type
-            value = (
-                literal(None, kind) if one.value.text.lower() == "default" else self._resolved(one.value, sides, kind)
-            )
             if clause.action == "update" and column in self.target.fixed_columns:
-                self._require_unchanged(one, column, value, on)
+                self._require_unchanged(one, column, self._scope(*sides).resolve(one.value), on)
+            elif one.value.text.lower() == "default":
+                values[column] = literal(None, kind)
             else:
-                values[column] = value
+                values[column] = self._resolved(one.value, sides, kind)
         if not values:
             raise StatementError("the clause sets no column that can change", position=clause.place)
         return values
 
-    def _require_unchanged(self, one: Assignment, column: str, value: Expression, on: Expression) -> None:
+    def _require_unchanged(self, one: Assignment, column: str, found: Expression | None, on: Expression) -> None:
         """Check that an assignment to a key or partition column repeats what ON says: it is left out then."""
+        value = None if found is None else _in_source_spelling(found, self.table_side)
         same = {pair[0].name: pair[1] for term in conjuncts(on) for pair in equalities(term).pairs}
         bare = Column(parts=value.parts[1:]) if isinstance(value, Column) else None
         if value != Column(parts=("t", column)) and (bare is None or same.get(column) != bare):
