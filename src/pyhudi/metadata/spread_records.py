@@ -46,7 +46,7 @@ WRITTEN: Final = pa.schema(
     ]
 )
 """One row a file group. `content` is null where the task has written it to a file."""
-_PASS_ROWS: Final = 4_000_000
+_PASS_ROWS: Final = 2_000_000
 """Keys that this process holds at once, at most; there are several passes over more."""
 _TASKS_A_SLOT: Final = 3
 
@@ -135,7 +135,7 @@ def write_groups(records: SpreadRecords, file_ids: Sequence[str], write: WriteGr
     `file_ids` are those of all file groups, whose numbers are their places.
 
     Shape:  WRITTEN, by group.
-    Cost:   one pass over the tasks where workers hold the keys; in this process one for each four million keys.
+    Cost:   one pass over the tasks where workers hold the keys; in this process one for each two million keys.
     Raises: DuplicateKeys.
     """
     engine, groups_count = records.engine, len(file_ids)
