@@ -106,3 +106,21 @@ def test_tables_are_dropped_and_emptied():
     assert read_statement("drop table if exists t purge") == DropTable(table=T, is_if_exists=True, is_purge=True)
     assert read_statement("truncate table t") == TruncateTable(table=T)
     assert read_statement("truncate table t partition (dt = '1')").partition[0].column == "dt"
+
+
+def test_columns_of_partitions_have_their_types_by_the_option(session):
+    """As Apache Hudi's documentation writes a CUSTOM key generator in SQL."""
+    session.sql(
+        """create table timed (id integer, city varchar, day bigint) using hudi partitioned by (city, day)
+           tblproperties (primaryKey = 'id',
+             'hoodie.datasource.write.keygenerator.class' = 'org.apache.hudi.keygen.CustomKeyGenerator',
+             'hoodie.datasource.write.partitionpath.field' = 'city:SIMPLE,day:TIMESTAMP',
+             'hoodie.keygen.timebased.timestamp.type' = 'EPOCHMILLISECONDS',
+             'hoodie.keygen.timebased.output.dateformat' = 'yyyy-MM')"""
+    )
+    session.sql("insert into timed values (1, 'oslo', 0), (2, 'lima', 86400000)")
+    assert session.sql("show partitions timed") == [
+        {"partition": "city=lima/day=1970-01"},
+        {"partition": "city=oslo/day=1970-01"},
+    ]
+    assert session.sql("select day from timed where id = 2") == [{"day": 86400000}]

@@ -243,11 +243,13 @@ def table_type_of(given: str) -> TableType:
 
 
 def _both(argument: str, given: Sequence[str] | None, settings: Settings, key: str) -> tuple[str, ...]:
-    """Take the argument, else the option; given both they must agree."""
+    """Take the argument, else the option; given both they must agree; the option may add types of partition fields."""
     said = names_of(settings.values.get(key))
     if given is None:
         return said
     wanted = (given,) if isinstance(given, str) else tuple(as_texts(argument, given))
+    if tuple(name.partition(":")[0] for name in said) == wanted:
+        return said
     if said and said != wanted:
         raise OptionError("argument and option contradict each other", **{argument: wanted}, key=key, value=said)
     return wanted
