@@ -18,6 +18,7 @@ from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
+from pyhudi.metadata.listing import read_metadata
 from pyhudi.metadata.partitions.api import RowsTold
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.schema.evolution import hint_at
@@ -92,7 +93,13 @@ def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatu
     records = partial(
         records_of_commit, metadata=metadata, settings=call.settings, run=call.engine.run, tell_rows=tell_rows
     )
-    return Proposal(metadata=metadata, find_keys=work.find_keys, read_set=work.read_set, records=records)
+    return Proposal(
+        metadata=metadata,
+        find_keys=work.find_keys,
+        read_set=work.read_set,
+        records=records,
+        metadata_table=read_metadata(write.files),
+    )
 
 
 def _rows_told(write: WriteContext, work: WriteWork, metadata: CommitMetadata) -> RowsTold:

@@ -30,7 +30,7 @@ from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["file_index"]
+__all__ = ["file_index", "read_metadata"]
 
 Answer = TypeVar("Answer")
 _log = logging.getLogger("pyhudi.metadata")
@@ -45,6 +45,11 @@ def file_index(state: TableState, timeline: Timeline, *, is_checked: bool = True
     if lists_files(state.config.metadata_partitions):
         return _MetadataIndex(state, timeline, is_checked=is_checked)
     return storage_index(state, timeline, is_checked=is_checked)
+
+
+def read_metadata(index: FileIndex) -> MetadataTable | None:
+    """Return the metadata table that an index has read; None where it has read none, or lists storage."""
+    return index._table if isinstance(index, _MetadataIndex) and not index.is_listed else None
 
 
 class _MetadataIndex:

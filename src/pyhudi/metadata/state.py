@@ -78,6 +78,14 @@ class MetadataTable:
         """Return whether the record index has file groups of its own for each partition.   Cost: as `definitions`."""
         return is_partitioned(self.definitions.get(MetadataPartition.RECORD_INDEX))
 
+    def is_of(self, owner: TableState, timeline: Timeline) -> bool:
+        """Return whether this is what one reading of the table's timeline sees."""
+        return self.owner_timeline is timeline and self.owner.config == owner.config
+
+    def copy(self) -> "MetadataTable":
+        """Return it with the file groups that are known, for a caller that adds some."""
+        return replace(self, _slices=dict(self._slices))
+
     def is_valid(self, time: str) -> bool:
         """Return whether what an instant wrote counts."""
         return time not in self.hidden and is_committed(self.timeline, InstantTime(time))
@@ -178,7 +186,8 @@ def request_commit(own: TableState, instant: Instant, profile: CommitMetadata | 
     Locks: the lock of the table that it belongs to is held.
     """
     layout = own.layout.timeline_layout
-    return start(own, request(own, instant, plan), encode_profile(profile, layout, own.env.nonce()))
+    data = encode_profile(profile, layout, own.env.nonce())
+    return start(own, request(own, instant, plan), data, is_requested_here=True)
 
 
 def complete_commit(own: TableState, instant: Instant, metadata: CommitMetadata, completion_time: InstantTime) -> None:

@@ -242,16 +242,18 @@ def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None
     return requested
 
 
-def start(state: TableState, instant: Instant, data: bytes = b"") -> Instant:
+def start(state: TableState, instant: Instant, data: bytes = b"", *, is_requested_here: bool = False) -> Instant:
     """Move a requested instant to inflight.
 
-    `data` is what its file holds: a write's encoded profile; nothing for most services and for bulk inserts.
+    `data` is what its file holds: a write's encoded profile; nothing for most services and for bulk inserts. Who has
+    requested it under the lock that is still held (`is_requested_here`) need not look whether the request is there.
 
     Raises: InstantNotFound if the request is gone: another writer rolled it back. PreconditionFailed if it was started.
     """
     requested = _named(replace(instant, state=State.REQUESTED, completion_time=None), state)
     try:
-        state.storage.head(_path(state, requested.file_name))
+        if not is_requested_here:
+            state.storage.head(_path(state, requested.file_name))
     except FileMissing as error:
         raise InstantNotFound(
             "the request of this instant is gone; it was rolled back", instant=requested.file_name

@@ -12,6 +12,7 @@ from typing import Final
 
 from pyhudi.errors import FileMissing, HeartbeatExpired, InternalError, ReadOutdated, WriteConflict
 from pyhudi.filegroup.model import BaseFile, FileGroupId
+from pyhudi.metadata.state import MetadataTable
 from pyhudi.metadata.table.commit import RecordsOf
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
@@ -80,6 +81,8 @@ class Proposal:
     """None unless the action is to be serializable with everything that it read."""
     records: RecordsOf | None = None
     """What changes in the metadata table; None only for a table that has none."""
+    metadata_table: MetadataTable | None = None
+    """What the action has read of it by then."""
 
 
 def require_alive(state: TableState, time: InstantTime, before: Timeline, now: Timeline) -> None:

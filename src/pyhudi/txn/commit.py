@@ -215,14 +215,14 @@ class Txn:
         ours, seen = footprint(proposal.metadata), frozenset[InstantTime]()
         changes = MetadataCommit(self.time, proposal.records, self.settings)
         with suppress(CorruptData, FileMissing):  # where it is dropped just now, the lock's holder looks again
-            changes.prepare(self.state, self.snapshot, revision=self.revision)
+            changes.prepare(self.state, self.snapshot, revision=self.revision, read=proposal.metadata_table)
         while True:
             with lock_for(self.state, self.settings).hold() as lease:
                 fence = fence_of(self.state)
                 now = load_timeline(self.state)
                 require_alive(self.state, self.time, self.snapshot, now)
                 table = require_same_table(self.state, self.time)
-                is_prepared = changes.fits(table)
+                is_prepared = changes.fits(table, now)
                 concurrent = self._concurrent(now)
                 require_no_service(self.state, self.time, now, ours, self._rules)
                 overlaps = find_overlaps(self.time, ours, footprints(concurrent), self._rules)

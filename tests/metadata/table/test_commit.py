@@ -1,5 +1,6 @@
 """The metadata table along a table's history: after each action, in races, and wherever a writer dies."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from tests.txn.writing import through
 from pyhudi.errors import HudiError
 from pyhudi.metadata.file_entries import file_entries
 from pyhudi.metadata.file_listing import read_files
+from pyhudi.metadata.names import group_of_keys
+from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.records import files_records
 from pyhudi.metadata.state import request_commit
 from pyhudi.metadata.table.commit import publish_changes
@@ -175,6 +178,47 @@ def test_a_metadata_table_that_is_dropped_as_a_write_commits_leaves_no_file_out(
     mine.insert(rows("aa"), options=TINY_FILTERS)  # in another file group than the other writer's
     assert listed_as_stored(table) == is_built_again
     assert table.count() == 4 + is_built_again
+
+
+class _RacingAfterListing(FaultyStorage):
+    """Runs something when a write has listed the file groups that it is going to write logs of."""
+
+    def __init__(self, inner, race):
+        super().__init__(inner)
+        self._race, self._looks_left = race, 2  # one as keys are looked up
+
+    def head(self, path):
+        found = super().head(path)
+        self._looks_left -= path == ".hoodie/metadata/.hoodie/hoodie.properties"
+        if self._looks_left == 0 and self._race is not None:
+            race, self._race = self._race, None
+            race()
+        return found
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("groups_count", [2, 5])
+def test_a_metadata_table_built_anew_since_its_groups_were_listed_gets_records_where_their_keys_are(
+    version, groups_count
+):
+    """Its log files are there, and were written for the file groups of before."""
+    table = new_table(version)
+    groups = {"hoodie.metadata.index.column.stats.file.group.count": groups_count}
+
+    def build_anew():
+        Table(table.state).upsert(rows("e"), options={"hoodie.metadata.enable": False, **TINY_FILTERS})
+        again = Table(open_state(table.state.storage, table.state.env))
+        again.upsert(rows("f"), options={"hoodie.metadata.enable": True, **groups, **TINY_FILTERS})
+
+    mine = Table(through(table.state, _RacingAfterListing(table.state.storage, build_anew)))
+    mine.insert(rows("aa"), options=TINY_FILTERS)  # in another file group than the other writer's
+    assert listed_as_stored(table)
+    built = metadata_of(Table(open_state(table.state.storage, table.state.env)))
+    groups = built.file_groups("column_stats")
+    assert len(groups) == groups_count
+    for number, group in enumerate(groups):
+        keys = slice_entries(built, group).newest(version).column("key").cast(pa.string()).combine_chunks()
+        assert set(group_of_keys(keys, groups_count).tolist()) <= {number}
 
 
 def publish(table, name, completion):

@@ -64,6 +64,8 @@ class _Prepared:
     logs: tuple[GroupLog, ...]
     written: Mapping[str, tuple[WriteStat, ...]] | None
     """The log files, by partition; None where they are written under the lock."""
+    completed: Mapping[InstantTime, Instant]
+    """What was completed on the metadata table's timeline, which was read before its file groups were."""
     slices: Mapping[FileId, InstantTime]
     """The file groups that there are, and the base instant of the slice that each log file belongs to."""
     groups: Mapping[str, tuple[FileId, ...]]
@@ -83,13 +85,20 @@ class MetadataCommit:
     is_compaction_due: bool = False
     """Set when it is published: the metadata table is to be compacted."""
     _prepared: _Prepared | None = None
+    _locked: MetadataTable | None = None
+    """As it was read under the table lock."""
 
-    def prepare(self, state: TableState, timeline: Timeline, *, revision: int = 0) -> None:
+    def prepare(
+        self, state: TableState, timeline: Timeline, *, revision: int = 0, read: MetadataTable | None = None
+    ) -> None:
         """Encode the records, and write them to log files where their names do not depend on other writers.
 
         `revision` is in the names of log files: what is written again under one instant never meets what was there.
+        `read` is the metadata table where it was read with this timeline: `fits` finds out what was built since. It is
+        not taken for records that are compared with what is stored.
 
-        Cost:   a listing of the metadata table's timeline and of each partition; a put a file group.
+        Cost:   a listing of the metadata table's timeline and of each partition, but those that `read` has; a put a
+                file group.
         Raises: CorruptData, StorageUnavailable.
         """
         self.withdraw(state)
@@ -97,13 +106,14 @@ class MetadataCommit:
             return
         if self.records is None:
             raise InternalError("this action does not say what changes in the metadata table", instant=self.time)
-        table = open_metadata(state, timeline)
         version, block_bytes = state.config.table_version, self.settings.get(BLOCK_BYTES)
         logs: list[GroupLog] = []
         found = self.records(state)
         records = [one for one in found if isinstance(one, MetadataRecords)]
         changed = [one for one in (as_defined(state, made) for made in records) if len(one.keys)]
         spread = [one for one in found if isinstance(one, SpreadRecords) and one.tasks]
+        read = self._locked or (None if spread else read)
+        table = read.copy() if read is not None and read.is_of(state, timeline) else open_metadata(state, timeline)
         table.read_file_groups([*(one.partition for one in changed), *(one.partition for one in spread)])
         for one in changed:
             kind = kind_of(one.partition, table.definitions)
@@ -124,6 +134,7 @@ class MetadataCommit:
             columns=_columns(records),
             logs=tuple(logs),
             written=write_logs(table, logs, self.time, revision) if is_early else None,
+            completed=table.timeline.completed,
             slices=_slices(table, logs),
             groups={one: _ids(table, one) for one in dict.fromkeys(log.partition for log in logs)},
             made=made,
@@ -134,23 +145,36 @@ class MetadataCommit:
         """Return whether there is nothing to publish."""
         return self._prepared is None
 
-    def fits(self, state: TableState) -> bool:
+    def read_locked(self, state: TableState, timeline: Timeline) -> None:
+        """Read the metadata table for an action that holds the table lock from here to its end."""
+        self._locked = open_metadata(state, timeline)
+
+    def fits(self, state: TableState, timeline: Timeline) -> bool:
         """Return whether the table still has the metadata table that was prepared for.
 
-        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours. Another writer
-        may have made as many file groups as we for the same partition of the table, and no other number.
+        One that was dropped and built anew meanwhile has the same partitions, and no log file of ours, or other file
+        groups. To build is to complete a delta commit: where nothing was completed on the metadata table's timeline
+        since that was read, neither its file groups nor our log files can be others. Another writer may have made as
+        many file groups as we for the same partition of the table, and no other number.
 
-        Cost: a look at each log file, several at once; where file groups are made, a listing of their partition.
+        Locks:  the table lock is held.
+        Cost:   a listing of the metadata table's timeline; where others have committed, a look at each log file,
+                several at once, and a listing of each partition that is written.
         """
         prepared = self._prepared
         if prepared is None or state.config.partitions_kept_up != prepared.partitions:
             return prepared is None and not state.config.metadata_partitions
-        paths = [str(stat.path) for stats in (prepared.written or {}).values() for stat in stats]
-        try:
-            at_once(metadata_state(state).storage.head, paths)
-        except FileMissing:
-            return False
-        return not any(prepared.made.values()) or fit_others(open_metadata(state, load_timeline(state)), prepared.made)
+        self._locked = table = open_metadata(state, timeline)
+        if prepared.written is not None and table.timeline.completed != prepared.completed:
+            paths = [str(stat.path) for stats in prepared.written.values() for stat in stats]
+            try:
+                at_once(table.state.storage.head, paths)
+                table.read_file_groups(prepared.groups)
+            except FileMissing:
+                return False
+            if not all(have_same_counts(table, one, ids, _ids(table, one)) for one, ids in _found(prepared).items()):
+                return False
+        return not any(prepared.made.values()) or fit_others(table, prepared.made)
 
     def publish(self, state: TableState, timeline: Timeline, completion_time: InstantTime) -> None:
         """Make the delta commit: requested, inflight, completed. It counts once the action itself is completed.
@@ -162,7 +186,10 @@ class MetadataCommit:
         """
         if self._prepared is None:
             return
-        table, written, slices = open_metadata(state, timeline), self._prepared.written, self._prepared.slices
+        table, self._locked = self._locked, None
+        if table is None or table.owner_timeline is not timeline:
+            table = open_metadata(state, timeline)
+        written, slices = self._prepared.written, self._prepared.slices
         if written is None:
             if finish_compaction(table, self.settings, lambda: completion_time):
                 table = open_metadata(state, timeline)
@@ -235,6 +262,7 @@ def publish_changes(
     changes = MetadataCommit(time, records, settings)
     if fresh.config.metadata_partitions:
         remove_logs(fresh, time)
+        changes.read_locked(fresh, timeline)
     changes.prepare(fresh, timeline)
     if not changes.is_empty:
         changes.publish(fresh, timeline, issue())
@@ -267,6 +295,12 @@ def _slices(table: MetadataTable, logs: Sequence[GroupLog]) -> dict[FileId, Inst
     """Return the base instant of each file group of the partitions that are written."""
     partitions = dict.fromkeys(one.partition for one in logs)
     return {one.group.file_id: one.base_instant for where in partitions for one in table.file_groups(where)}
+
+
+def _found(prepared: _Prepared) -> dict[str, list[FileId]]:
+    """Return the ids of the file groups that there were, by partition: without those that the action makes."""
+    made = {one.group.file_id for groups in prepared.made.values() for one in groups}
+    return {partition: [one for one in ids if one not in made] for partition, ids in prepared.groups.items()}
 
 
 def _ids(table: MetadataTable, partition: str) -> tuple[FileId, ...]:
