@@ -245,8 +245,8 @@ def request(state: TableState, instant: Instant, plan_bytes: bytes | None = None
 def start(state: TableState, instant: Instant, data: bytes = b"", *, is_requested_here: bool = False) -> Instant:
     """Move a requested instant to inflight.
 
-    `data` is what its file holds: a write's encoded profile; nothing for most services and for bulk inserts. Who has
-    requested it under the lock that is still held (`is_requested_here`) need not look whether the request is there.
+    `data` is what its file holds: a write's encoded profile; nothing for most services and for bulk inserts. A caller
+    that requested it under the lock that it still holds (`is_requested_here`) need not look whether that is there.
 
     Raises: InstantNotFound if the request is gone: another writer rolled it back. PreconditionFailed if it was started.
     """
