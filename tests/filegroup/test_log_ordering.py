@@ -104,6 +104,12 @@ def test_a_value_that_does_not_fit_its_column_is_refused_by_name():
         columns_of(wrapped(("BytesWrapper", b"x")), pa.decimal128(9, 2))
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.date32()])
+def test_text_as_the_ordering_value_of_a_moment_is_said(kind):
+    with pytest.raises(SchemaMismatch, match="does not fit"):
+        columns_of(wrapped(("StringWrapper", "x")), kind)
+
+
 def test_rows_lack_an_ordering_value_by_the_same_rule():
     assert lacks_ordering([pa.array([0, None, 1], pa.int32())], 3).tolist() == [True, True, False]
     assert lacks_ordering([pa.array([0, None, 1], pa.int64())], 3).tolist() == [False, True, False]
