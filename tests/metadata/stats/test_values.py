@@ -63,6 +63,8 @@ def test_values_come_out_of_their_wrappers(version, kind, data):
         (9, Decimal("5000.00"), pa.decimal128(15, 2), "BytesWrapper", bytes.fromhex("07a120")),
         (9, Decimal("-1.28"), pa.decimal128(15, 2), "BytesWrapper", b"\x80"),
         (9, Decimal("1.28"), pa.decimal128(15, 2), "BytesWrapper", b"\0\x80"),
+        (9, Decimal("1.27"), pa.decimal128(15, 2), "BytesWrapper", b"\x7f"),
+        (9, Decimal("-1.29"), pa.decimal128(15, 2), "BytesWrapper", b"\xff\x7f"),
         (6, datetime.datetime(1970, 1, 1, 0, 0, 1), pa.timestamp("us"), "LongWrapper", 1_000_000),
         (9, datetime.datetime(1970, 1, 1, 0, 0, 1), pa.timestamp("ms"), "LongWrapper", 1000),
         (9, 7, pa.int8(), "IntWrapper", 7),

@@ -1,5 +1,6 @@
+import pyarrow as pa
 import pytest
-from tests.building import TableBuilder, trip
+from tests.building import TRIPS, TableBuilder, trip
 from tests.golden.catalogue import kept_tables
 
 from pyhudi.errors import InvalidInput, OptionError
@@ -64,6 +65,15 @@ def test_columns_that_cannot_be_sorted_by_are_refused():
         with pytest.raises(InvalidInput, match="cannot be ordered"):
             planned(filled(), **{SORT: columns})
     assert planned(filled(), **{SORT: "fare,_hoodie_record_key"}).params[SORT] == "fare,_hoodie_record_key"
+
+
+def test_a_list_is_nothing_to_order_rows_by():
+    table = TableBuilder().create(schema=pa.schema([*TRIPS, pa.field("stops", pa.list_(pa.string()))]))
+    for uuid in "ab":
+        table.insert([{**trip(uuid), "stops": ["x"]}], options=APART)
+    with pytest.raises(InvalidInput, match="cannot be ordered") as error:
+        planned(table, **{SORT: "fare,stops"})
+    assert error.value.values["nested"] == ["stops"]
 
 
 def test_under_the_bucket_index_each_file_group_is_sorted_for_itself():
