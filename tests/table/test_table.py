@@ -267,7 +267,8 @@ def test_a_commit_and_a_service_are_one_line_each_in_the_log(version, caplog):
     done = table.upsert(trips(trip("a")))
     assert [one.getMessage() for one in caplog.records] == [f"table trips: {done}"]
     caplog.clear()
-    table.upsert(trips(trip("a", ts=2)))
+    changed = table.update(set={"fare": 2.0})
+    assert [one.getMessage() for one in caplog.records] == [f"table trips: {changed}"]
     caplog.clear()
     compacted = table.compact()
     [line] = [one.getMessage() for one in caplog.records]

@@ -67,8 +67,7 @@ def update_where(
     """
     if not assignments:
         raise InvalidInput("an update sets at least one column", set={})
-    done = _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
-    return replace(done, operation="update")  # the commit says upsert: Hudi has no operation of that name
+    return _rewrite(call, WriteOperation.UPSERT, _Change(where=where, assignments=assignments))
 
 
 @restarting
@@ -82,7 +81,8 @@ def _rewrite(call: WriteCall, operation: WriteOperation, change: _Change) -> Wri
         given = partial(_rewrite_file, storage=call.state.storage, spec=spec, change=change)
         tasks = tuple(stored_task(write, one, number) for number, one in enumerate(slices))
         reads = ReadSet(covers=partial(_covers, write, change)) if call.is_serializable else None
-        work = WriteWork(files=FilesWork(files=tasks, task=given, reads=stored_slices(write)), read_set=reads)
+        files = FilesWork(files=tasks, task=given, reads=stored_slices(write))
+        work = WriteWork(files=files, read_set=reads, verb="update" if change.assignments else "")
         if call.is_dry_run:
             return _planned(write, work, change)
         start_write(write, work)

@@ -120,7 +120,7 @@ def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]
     return WriteResult(
         instant=done.requested_time,
         completion_time=done.completion_time or done.requested_time,
-        operation=write.operation.lower(),
+        operation=work.verb or write.operation.lower(),
         inserted=sum(status.inserts_count for status in written),
         updated=sum(status.updates_count for status in written),
         deleted=_deleted_count(write, work, written),

@@ -72,7 +72,7 @@ def planned(
     rewritten = [one.base for one in work.tasks if one.base is not None and one.sink is Sink.BASE]
     record_bytes = sizing_of(write).record_bytes
     return PlannedWrite(
-        operation=write.operation.lower(),
+        operation=work.verb or write.operation.lower(),
         inserts=inserts,
         updates=updates,
         deletes=deletes,

@@ -65,6 +65,8 @@ class WriteWork:
     """None for a write that looks no key up."""
     read_set: ReadSet | None = None
     """None unless the write is to be serializable with what it read."""
+    verb: str = ""
+    """What results call the write, where Hudi has no operation of that name."""
 
     @property
     def tasks(self) -> tuple[FileTask, ...]:
