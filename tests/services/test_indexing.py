@@ -1,5 +1,7 @@
 """Indexes are built beside writers, and a process that dies on the way leaves a table that goes on."""
 
+from functools import partial
+
 import pytest
 from tests.amounts import amount
 from tests.building import trip
@@ -12,6 +14,7 @@ from pyhudi.metadata.table.building import close_groups
 from pyhudi.services.indexing import Indexing
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import open_state, update_properties
+from pyhudi.table import Table
 from pyhudi.timeline.codec import (
     IndexedPartition,
     IndexingPlan,
@@ -41,12 +44,12 @@ def states(table):
     return {row["name"]: row["state"] for row in table.inspect.indexes().to_pylist()}
 
 
-def finish(table):
+def finish(table, name="x", make=create):
     """Do what a user does about an index that is not ready."""
-    if states(table).get("x") != "ready":
+    if states(table).get(name) != "ready":
         table.index()
-    if states(table).get("x") != "ready":
-        create(table)
+    if states(table).get(name) != "ready":
+        make(table)
     table.index()
 
 
@@ -83,6 +86,28 @@ def test_a_process_that_dies_while_it_builds_an_index_leaves_it_to_the_next(worl
             require_exact(later)
             require_clean(later)
     assert count > 20 // STEPS
+
+
+@pytest.mark.parametrize("form", ["global.", ""])
+def test_a_process_that_dies_while_it_builds_a_record_index_leaves_it_to_the_next(world, form):
+    options, count = {**OPTIONS, f"hoodie.metadata.{form}record.level.index.enable": True}, 0
+    build = partial(Table.create_index, index="record_index", options=options)
+    for kind in CRASHES:
+        for at in range(1, 400, 2 * STEPS):
+            victim = died(world, build, at, kind)
+            if victim is None:
+                break
+            count += 1
+            table = victim.table()
+            table.upsert([trip("k5", "a", fare=5.0), trip("k9", "b", ts=9, fare=99.0)], options=OPTIONS)
+            assert table.lookup(["k5"]).num_rows == 1
+            later = victim.copy(DEAD_MS).table()
+            finish(later, "record_index", build)
+            assert states(later)["record_index"] == "ready"
+            later.upsert([trip("k6", "c", fare=6.0)], options=OPTIONS)
+            assert sorted(later.lookup(["k0", "k5", "k6", "k9", "k7"])["uuid"].to_pylist()) == ["k0", "k5", "k6", "k9"]
+            require_clean(later)
+    assert count > 10 // STEPS
 
 
 def test_a_commit_that_began_before_the_index_is_in_it(world, monkeypatch):
