@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 from tests.lives.model import Key, Model, Moment, Place, Stored
-from tests.lives.rows import COLUMNS, KEYS, SCHEMA, Row, draw_where
+from tests.lives.rows import COLUMNS, COMPUTED, KEYS, SCHEMA, Row, Where, draw_where
 from tests.lives.world import World, Wrong
 
 from pyhudi.errors import Expired, OptionError
-from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.names import EXPRESSION_PREFIX, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.secondary_places import keys_of_values
 from pyhudi.metadata.state import MetadataTable, open_metadata
@@ -28,6 +28,8 @@ RECORD_INDEX = MetadataPartition.RECORD_INDEX
 UNFINISHED = ProblemKind.UNFINISHED
 OF_THE_DEAD = frozenset({UNFINISHED, ProblemKind.ORPHAN_FILE, ProblemKind.DEFINITIONS})
 """What a process that died leaves for others to finish or to take away; all else is wrong, with or without a death."""
+_WINDOWS = 8
+"""Of changes, when everything is compared: a window has two ends, a filter and columns of its own."""
 _META = ("_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time")
 
 
@@ -36,6 +38,7 @@ def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None
     settle(world.table, world.model)
     if world.setting.is_indexed:
         require_indexed(world)
+        require_computed(world, chance, is_whole=is_whole)
     often = (
         require_filtered,
         require_projected,
@@ -52,6 +55,8 @@ def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None
         check(world, chance)
     if is_whole:
         require_past(world, chance, is_whole=True)
+        for _ in range(_WINDOWS):
+            require_changed(world, chance)
 
 
 def settle(table: Table, model: Model) -> None:
@@ -96,11 +101,17 @@ def matched(table: Table, model: Model) -> dict[Place, Stored | None] | str:
 def require_filtered(world: World, chance: Random) -> None:
     """Read by a condition."""
     where = draw_where(chance, is_indexed=world.setting.is_indexed)
-    wanted = [one.row for one in world.model.rows.values() if where.holds(one.row)]
-    require_same(rows_of(world.table.scan(filter=where.sql())), wanted, f"scan(filter={where.sql()!r})")
+    wanted = require_chosen(world, where)
     count = world.table.scan(filter=where.sql()).count()
     if count != len(wanted):
         raise Wrong(f"scan(filter={where.sql()!r}).count() says {count}, and there are {len(wanted)}")
+
+
+def require_chosen(world: World, where: Where) -> list[Row]:
+    """Read by one condition; return the rows that it is true of."""
+    wanted = [one.row for one in world.model.rows.values() if where.holds(one.row)]
+    require_same(rows_of(world.table.scan(filter=where.sql())), wanted, f"scan(filter={where.sql()!r})")
+    return wanted
 
 
 def require_limited(world: World, chance: Random) -> None:
@@ -316,6 +327,20 @@ def require_indexed(world: World) -> None:
     for partition in table.partitions:
         if partition.startswith(SECONDARY_PREFIX):
             require_entries(world, table, partition)
+
+
+def require_computed(world: World, chance: Random, *, is_whole: bool) -> None:
+    """Read by a value that an expression index has, or with `is_whole` by each: only one that is stored can be lost."""
+    table = told_by(world)
+    for partition in sorted(() if table is None else table.partitions):
+        if table is not None and partition.startswith(EXPRESSION_PREFIX):
+            definition = table.definitions[partition]
+            of = f"{definition.function}({definition.fields[0]})"
+            made = COMPUTED[of]
+            stored = [one.row[made.column] for one in world.model.rows.values()]
+            values = sorted({made.compute(value) for value in stored if value is not None})
+            for value in values if is_whole else values and [chance.choice(values)]:
+                require_chosen(world, Where(of, "=", value))
 
 
 def require_entries(world: World, table: MetadataTable, partition: str) -> None:

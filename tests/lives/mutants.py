@@ -225,4 +225,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (("pyhudi.metadata.partitions.expression_blooms.values_of", but_the_first),),
         is_indexed,
     ),
+    Mutant(
+        "the bounds of an expression leave a value out",
+        (("pyhudi.metadata.stats.expression_stats.values_of", but_the_first),),
+        is_indexed,
+    ),
 )

@@ -120,4 +120,8 @@ STORED: Final[Mapping[str, Life]] = {
         Upsert(rows=(row(), row("b", s="w"))),
         index=CreateIndex("expression", "lower(s)", "bloom_filters"),
     ),
+    "the bounds of an expression leave a value out": indexed(
+        Upsert(rows=(row(s="w"), row("b", p="y", s="w"))),
+        index=CreateIndex("expression", "lower(s)", "column_stats"),
+    ),
 }
