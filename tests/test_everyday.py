@@ -132,6 +132,11 @@ def test_of_what_is_left_ci_has_as_many_cases_as_there_is_time_for(measured, cos
     assert [number for number, item in enumerate([*items, *quick]) if item not in left] == [*stay, *range(3, 43)]
 
 
+def test_ci_has_each_case_of_a_test_that_says_so(measured):
+    measured["test"] = REST_S
+    assert too_long([Item("test", marks=["each"], kind=f"case {number}") for number in range(3)]) == set()
+
+
 def test_costs_are_those_of_a_report(tmp_path):
     report = tmp_path / "report.xml"
     cases = [("test_one[a]", LEAST_S), ("test_one[b]", 2 * LEAST_S), ("test_two", LEAST_S / 2)]

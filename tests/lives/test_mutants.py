@@ -18,6 +18,7 @@ LIVES = 150
 FOUND = [one for one in MUTANTS if one.name in STORED]
 
 
+@pytest.mark.each
 @pytest.mark.parametrize("mutant", FOUND, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_fault_is_found(mutant: Mutant) -> None:
     life = STORED[mutant.name]

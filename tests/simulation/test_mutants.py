@@ -17,6 +17,7 @@ def names_of_modules():
 TRIED = amount(MUTANTS, MUTANTS, MUTANTS, everyday=MUTANTS[::12])
 
 
+@pytest.mark.each
 @pytest.mark.parametrize("mutant", TRIED, ids=lambda mutant: mutant.name.replace(" ", "-"))
 def test_a_mutant_is_found(mutant, figure):
     before = names_of_modules()
