@@ -9,12 +9,11 @@ Spec: format/timeline 3.9, 10.7; format/metadata-table 7.8.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
-from pyhudi.errors import FileMissing, NotBuilt
+from pyhudi.errors import NotBuilt
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.metadata.definitions import define_record_index, definitions_for
 from pyhudi.metadata.listing import file_index
@@ -22,6 +21,7 @@ from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import Need, first_groups
 from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
+from pyhudi.metadata.table.initialise import again_where_cleaned
 from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
 from pyhudi.options import Settings
 from pyhudi.services.rows_told import rows_of_table
@@ -44,10 +44,8 @@ from pyhudi.txn.locks import require_lease
 
 __all__ = ["Indexed", "Indexing", "enabling"]
 
-Answer = TypeVar("Answer")
 _Groups = Mapping[str, Sequence[FileGroupId]]
 _PIN_SECONDS: Final = 24 * 3600
-_TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +103,7 @@ class Indexing:
         unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
         if unknown:
             raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
-        counts = _tried(partial(_rows_counts, call, state, names))
+        counts = again_where_cleaned(partial(_rows_counts, call, state, names))
         with call.hold() as lease:
             require_lease(lease)
             state, timeline = open_state(state.storage, state.env), load_timeline(state)
@@ -114,7 +112,7 @@ class Indexing:
             groups = _groups(call, state, timeline, names, counts)
             state = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
         try:
-            filled = _tried(partial(_filled, call, state, timeline, instant, groups))
+            filled = again_where_cleaned(partial(_filled, call, state, timeline, instant, groups))
         finally:
             remove_pin(state, pin)
         return Indexed(filled=tuple(filled), up_to=_up_to(timeline))
@@ -146,14 +144,6 @@ def enabling(partitions: Sequence[str]) -> Settings:
     """Return options by which a metadata table has some partitions."""
     options = [kind.enabled_by for kind in KINDS if kind.name in partitions]
     return Settings({one.key: "true" for one in options if one is not None})
-
-
-def _tried(work: Callable[[], Answer]) -> Answer:
-    """Do it again where a file is gone: an older one, which was cleaned since it was listed."""
-    for _ in range(_TRIES - 1):
-        with suppress(FileMissing):
-            return work()
-    return work()
 
 
 def _rows_counts(call: ServiceCall, state: TableState, names: Sequence[str]) -> Counter[str]:

@@ -7,11 +7,10 @@ that leaves files which no reader opens, and which the next call deletes. Start 
 Spec: format/metadata-table 3.5-3.7.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -45,9 +44,11 @@ from pyhudi.timeline.history import find_archived
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, is_committed, latest_write
 
-__all__ = ["bootstrap_time", "initialise", "stored_records", "stored_stats"]
+__all__ = ["again_where_cleaned", "bootstrap_time", "initialise", "stored_records", "stored_stats"]
 
+Answer = TypeVar("Answer")
 _BEFORE_ALL: Final = "0" * 14
+_TRIES: Final = 3
 _FIRST_BEHIND_A_WRITE: Final = 10
 """The first suffix of a build that is dated by the newest write."""
 
@@ -103,52 +104,37 @@ def stored_records(
     the table's, in Avro; `known` are statistics of `stored_stats`.
 
     Cost: a listing of every directory; where statistics are kept, what they cost of each file of which none are known.
-          Where a clean takes a file between its listing and its reading, all of it once more.
+          Where a clean takes a file between its listing and its reading, all of it again.
     """
-    build = partial(
-        _of_stored,
-        state,
-        timeline,
-        schema,
-        settings=settings,
-        run=run,
-        tell_rows=tell_rows,
-        partitions=partitions,
-        known=known,
-    )
-    with suppress(FileMissing):
-        return build()
-    return build()
+
+    def build() -> list[Records]:
+        paths, sizes, measured = _stored(state, timeline)
+        files = measured if need_footers(partitions) else []
+        footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
+        stored = Stored(
+            partitions=paths,
+            sizes=sizes,
+            footers=footers,
+            table_version=state.config.table_version,
+            state=state,
+            timeline=timeline,
+            schema=schema,
+            files=measured,
+            settings=settings,
+            run=run,
+            rows=tell_rows() if need_rows(partitions) else None,
+        )
+        return [kind.build(stored) for kind in kinds_of(partitions, definitions_to_build(state, partitions, settings))]
+
+    return again_where_cleaned(build)
 
 
-def _of_stored(
-    state: TableState,
-    timeline: Timeline,
-    schema: str | None,
-    *,
-    settings: Settings,
-    run: TaskRunner,
-    tell_rows: TellRows,
-    partitions: Sequence[str],
-    known: pa.Table | None,
-) -> list[Records]:
-    paths, sizes, measured = _stored(state, timeline)
-    files = measured if need_footers(partitions) else []
-    footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
-    stored = Stored(
-        partitions=paths,
-        sizes=sizes,
-        footers=footers,
-        table_version=state.config.table_version,
-        state=state,
-        timeline=timeline,
-        schema=schema,
-        files=measured,
-        settings=settings,
-        run=run,
-        rows=tell_rows() if need_rows(partitions) else None,
-    )
-    return [kind.build(stored) for kind in kinds_of(partitions, definitions_to_build(state, partitions, settings))]
+def again_where_cleaned(work: Callable[[], Answer]) -> Answer:
+    """Return what it finds, asked again where a file is gone: an older one, which was cleaned since it was listed."""
+    for _ in range(_TRIES - 1):
+        with suppress(FileMissing):
+            return work()
+    return work()
 
 
 def stored_stats(
