@@ -1,6 +1,6 @@
 import pytest
 
-from pyhudi.errors import DuplicateKeys, StatementError
+from pyhudi.errors import DuplicateKeys, InvalidInput, StatementError
 
 
 @pytest.fixture(params=["cow", "mor"])
@@ -177,3 +177,35 @@ def test_a_key_of_two_partitions_is_computed_where_files_lack_them(session, kind
         (5, "y", "rome"),
         (6, "z", "oslo"),
     ]
+
+
+def dropping(session, index):
+    session.sql(
+        f"""create table dropping (id integer, note varchar, city varchar) using hudi partitioned by (city)
+            tblproperties (primaryKey = 'id', 'hoodie.index.type' = '{index}',
+                           'hoodie.datasource.write.drop.partition.columns' = 'true')"""
+    )
+    session.sql("insert into dropping values (1, 'a', 'oslo'), (2, 'b', 'lima')")
+
+
+def test_a_global_index_finds_a_key_where_files_lack_the_partition(session):
+    """It is compared by no partition, which no index of all partitions could look up."""
+    dropping(session, "GLOBAL_SIMPLE")
+    session.sql(
+        """merge into dropping t using (select 1 as id, 'x' as n union all select 5, 'y') s on t.id = s.id
+           when matched then update set note = repeat(t.note, 2) || s.n
+           when not matched then insert (id, note, city) values (s.id, repeat(s.n, 2), 'rome')"""
+    )
+    found = session.sql("select * from dropping order by id")
+    assert [tuple(row.values()) for row in found] == [(1, "aax", "oslo"), (2, "b", "lima"), (5, "yy", "rome")]
+
+
+def test_a_star_that_would_move_a_row_is_refused_where_files_lack_the_partition(session):
+    dropping(session, "SIMPLE")
+    with pytest.raises(InvalidInput, match="equate them in `on`"):
+        session.sql(
+            """merge into dropping t using (select 1 as id, 'x' as note, 'lima' as city) s on t.id = s.id
+               when matched and repeat(s.note, 2) = 'xx' then update set *"""
+        )
+    found = session.sql("select * from dropping order by id")
+    assert [tuple(row.values()) for row in found] == [(1, "a", "oslo"), (2, "b", "lima")]
