@@ -36,10 +36,10 @@ def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: Slice
 
 def rows_with_keys(one: FileSlice, *, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
     """Read KEY and the `stored` columns of a slice's rows.   Cost: these columns and those that decide a merge."""
-    wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
-    batches = list(read_slice(one, storage=storage, spec=replace(spec, columns=wanted)))
-    schema = pa.schema([spec.layout.file_schema.field(name) for name in wanted])
-    return _with_keys(pa.Table.from_batches(batches, schema), spec, stored)
+    batches = list(batches_with_keys(one, storage=storage, spec=spec, stored=stored))
+    return pa.Table.from_batches(
+        batches, pa.schema([(KEY, pa.string()), *zip(stored.names, stored.types, strict=True)])
+    )
 
 
 def batches_with_keys(
@@ -48,13 +48,10 @@ def batches_with_keys(
     """Yield what `rows_with_keys` returns, as it is read.   Cost: as it; in memory a batch, and the rows of logs."""
     wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
     for batch in read_slice(one, storage=storage, spec=replace(spec, columns=wanted)):
-        yield from _with_keys(pa.Table.from_batches([batch]), spec, stored).combine_chunks().to_batches()
-
-
-def _with_keys(rows: pa.Table, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
-    values = project(rows, stored)
-    keys = rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
-    return pa.table([keys, *values.columns], names=[KEY, *stored.names])
+        rows = pa.Table.from_batches([batch])
+        keys = rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
+        table = pa.table([keys, *project(rows, stored).columns], names=[KEY, *stored.names])
+        yield from table.combine_chunks().to_batches()
 
 
 def rows_around(keys: pa.Array, spec: SliceSpec) -> SliceSpec:

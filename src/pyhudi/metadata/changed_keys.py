@@ -50,7 +50,7 @@ def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> 
     """Yield, in parts, the keys that have a row now and had none, and those that had one and have none.
 
     Where rows are written to a base file, keys that had a row may be among the first. Of a file group that is new or
-    replaced the keys come batch by batch, so that none of its size is in memory.
+    replaced the keys come batch by batch: it is never in memory whole, but for its logs.
 
     Shape: keys, keys; a key twice where the slice has it twice.
     Cost:  nothing where the action counts neither; the key columns of both slices, and the commit times of the new one;

@@ -85,7 +85,6 @@ FENCE_KEY: Final = "pyhudi.fence"
 TYPED_FIELDS_KEY: Final = "pyhudi.partition.fields"
 """CUSTOM partition fields as `field:TYPE` in a version-6 table that pyhudi made: Apache Hudi stores names alone."""
 
-
 KEPT_PREFIX: Final = "pyhudi.option."
 """What stands before the key of an option that a table keeps for its writes. Apache Hudi refuses a write whose option
 differs from a property of the same name, so the properties do not have that name.
