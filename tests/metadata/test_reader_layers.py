@@ -48,9 +48,9 @@ def test_the_same_bytes_are_decoded_once_wherever_they_lie(monkeypatch):
     first = small_layer(data, "here")
     assert small_layer(bytes(bytearray(data)), "there") is first
     assert len(opened) == 1
-    other = content(b"twin")
+    other = content(b"else")
     assert len(other) == len(data)
-    assert small_layer(other, "here").entries.column("value").to_pylist() == [b"twin"] * len(KEYS)
+    assert small_layer(other, "here").entries.column("value").to_pylist() == [b"else"] * len(KEYS)
 
 
 def test_a_file_without_a_schema_is_named():
