@@ -3,6 +3,7 @@
 import pytest
 from tests.peers.histories import Expected, Step, alternating, history
 from tests.peers.kinds import COLUMNS, crossed
+from tests.peers.peer import PeerError
 from tests.peers.sides import BOTH_WAYS, Hudi, Ours, plain, rows_of
 from tests.peers.upkeep import CITIES
 
@@ -15,6 +16,14 @@ KINDS = {
     "cow": crossed(CITIES, "event_time", "SIMPLE", "none"),
     "mor": crossed(CITIES, "event_time", "SIMPLE", "avro_logs"),
 }
+BUCKETS = {
+    "cow": crossed(CITIES, "event_time", "BUCKET", "none"),
+    "mor": crossed(CITIES, "event_time", "BUCKET", "avro_logs"),
+}
+
+
+def _is_of_index(option):
+    return option.startswith(("hoodie.index.", "hoodie.bucket.", "hoodie.datasource.write.recordkey."))
 
 
 class Turns:
@@ -22,6 +31,9 @@ class Turns:
 
     def __init__(self, peer, path, kind, version):
         self.path, self.peer, self.version, self.expected = path, peer, version, Expected(kind)
+        self.told = ",".join(
+            f"{name}={text}" for name, text in kind.hudi_options(version).items() if _is_of_index(name)
+        )
         apart = {"hoodie.parquet.small.file.limit": "0"}
         self.ours, self.hudi = Ours(path, kind, version, apart), Hudi(peer, path, kind, version, apart)
         for step in history(kind, alternating(kind, ["ours", "hudi"], 6), seed=5):
@@ -40,6 +52,8 @@ class Turns:
         """Call Apache Hudi's procedure."""
         said = f", order => '{order}'" if order else ""
         said += f", order_strategy => '{strategy}'" if strategy else ""
+        # The procedure takes neither the index nor its key fields from the table.
+        said += f", options => '{self.told}'"
         self.peer.run(f"call run_clustering(path => '{self.path}', op => '{op}'{said})")
         if self.version == 6:  # the procedure raises the metadata table, not the table, to version 9
             self.table.repair()
@@ -99,3 +113,43 @@ def test_either_side_reads_what_the_other_clustered_and_runs_what_it_planned(tur
     turns.table.clean(options={"hoodie.clean.commits.retained": 1})
     turns.agree()
     turns.write_on()
+
+
+@pytest.fixture(params=[(kind, version) for kind in BUCKETS for version in (9, 8, 6)], ids=str)
+def in_buckets(hudi_1_2, tmp_path, request):
+    kind, version = request.param
+    return Turns(hudi_1_2, tmp_path / "trips", BUCKETS[kind], version)
+
+
+def test_what_we_sort_in_hash_buckets_it_reads_and_writes_on_though_it_clusters_none_itself(in_buckets):
+    turns = in_buckets
+    turns.table.cluster(order_by=["ts", "note"])
+    turns.agree()
+    turns.write_on()
+    turns.table.cluster(order_by=["note"], schedule=True)
+    turns.agree()
+    with pytest.raises(PeerError, match="not compatible with table layout HoodieSimpleBucketLayout"):
+        turns.call("execute")
+    assert turns.clusterings() == 1
+    turns.table.cluster(order_by=["note"])
+    assert turns.clusterings() == 0
+    turns.agree()
+    turns.write_on()
+    turns.table.clean(options={"hoodie.clean.commits.retained": 1})
+    turns.agree()
+    turns.write_on()
+
+
+def test_a_write_that_a_planned_clustering_lets_pass_stands_whoever_planned_and_whoever_wrote(turns):
+    allowed = "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"
+    for side in (turns.ours, turns.hudi):
+        side.options |= {"hoodie.clustering.updates.strategy": allowed}
+    turns.table.cluster(order_by=["note"], schedule=True)
+    turns.write_on()
+    turns.table.cluster(order_by=["note"])
+    turns.agree()
+    turns.call("schedule", "note")
+    turns.write_on()
+    turns.table.cluster(order_by=["note"])
+    assert turns.clusterings() == 0
+    turns.agree()
