@@ -1,4 +1,5 @@
 import datetime
+from dataclasses import replace
 
 import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TRIPS, TableBuilder, trip, trips
@@ -209,4 +210,10 @@ def test_a_plan_without_the_files_that_a_condition_excludes_filters_no_rows():
     assert narrowed(plan, parse("fare > 100")).slices == ()
     table.upsert(trips(trip("k0", "sf", ts=9, fare=50.0)), options=OPTIONS)
     with_logs = table.scan().plan
-    assert [one.group for one in narrowed(with_logs, parse("fare > 100")).slices] == [with_logs.merged[0].group]
+    assert [one.group for one in narrowed(with_logs, parse("fare = 50")).slices] == [with_logs.merged[0].group]
+    assert narrowed(with_logs, parse("fare > 100")).slices == ()
+    table.upsert(trips(trip("k0", "sf", ts=10, fare=60.0)), options=OPTIONS)
+    again = table.scan().plan
+    older = replace(again, slices=with_logs.slices)  # statistics are asked of the newest slices, which these are not
+    assert narrowed(again, parse("fare > 100")).slices == ()
+    assert narrowed(older, parse("fare > 100")).slices == (with_logs.merged[0],)

@@ -16,14 +16,28 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def lake(spark, tmp_path_factory):
-    """Have a table of six files, which have ten numbers each, and smaller things to join it with."""
+@pytest.fixture(scope="module", params=["cow", "mor"])
+def lake(spark, tmp_path_factory, request):
+    """Have a table of six files, which have ten numbers each, and smaller things to join it with.
+
+    In the one that is merged on read, logs have the numbers of every other file.
+    """
+    kind = request.param
     folder = tmp_path_factory.mktemp("joins")
-    table = pyhudi.create_table(str(folder / "h"), SCHEMA, record_key=["id"], partition_by=["part"])
+    table = pyhudi.create_table(str(folder / "h"), SCHEMA, record_key=["id"], partition_by=["part"], table_type=kind)
     rows = [{"id": f"k{i:02}", "n": i, "x": i / 2, "part": f"p{i // 10}"} for i in range(10 * FILES)]
-    table.insert(rows)
-    pyhudi.write_table(str(folder / "dim"), [{"n": 3, "name": "three"}, {"n": 4, "name": "four"}], record_key=["n"])
+    logged = [row for row in rows if kind == "mor" and int(row["part"][1:]) % 2 == 0]
+    table.insert(
+        [{**row, "n": row["n"] + (1000 if row["n"] >= 10 else -1000)} if row in logged else row for row in rows]
+    )
+    names = [{"n": 3, "name": "three"}, {"n": 4, "name": "four"}]
+    dim = pyhudi.create_table(
+        str(folder / "dim"), pa.schema([("n", pa.int64()), ("name", pa.string())]), record_key=["n"], table_type=kind
+    )
+    dim.insert(names)
+    if logged:
+        table.upsert(logged)
+        dim.upsert(names[1:])
     spark.range(11, 13).selectExpr("id AS n", "concat('p', id - 10) AS part").write.parquet(str(folder / "plain"))
     pyhudi.spark.install(spark)
     spark.sql("CREATE DATABASE joins")
@@ -59,6 +73,7 @@ NARROWED = {
     "SELECT h.id FROM h JOIN dim d ON h.n = d.n JOIN plain p ON p.n > h.n": 1,
     "WITH c AS (SELECT id, n FROM h WHERE x >= 0) SELECT c.id FROM c JOIN dim d ON c.n = d.n": 1,
     "SELECT id FROM h JOIN (SELECT n FROM dim WHERE length(name) > 100) e ON e.n = h.n": 0,
+    "SELECT * FROM (SELECT id, n FROM h UNION ALL SELECT 'more', 4L) u JOIN dim d ON u.n = d.n": 1,
 }
 LEFT_ALONE = [
     "SELECT h.id, name FROM h LEFT JOIN dim d ON d.n = h.n",
@@ -78,6 +93,11 @@ LEFT_ALONE = [
     "WITH c AS (SELECT * FROM h) SELECT c.id FROM c JOIN dim d ON c.n = d.n UNION ALL SELECT id FROM c",
     "WITH c AS (SELECT * FROM h) SELECT c.id, (SELECT max(n) FROM c) AS m FROM c JOIN dim d ON c.n = d.n",
     "SELECT a.id FROM h a JOIN h b ON a.n = b.n JOIN dim d ON d.n = a.n",
+    (
+        "SELECT * FROM (SELECT id, n, n AS m FROM h UNION ALL SELECT id, m, n FROM (SELECT id, n, x AS m FROM h)) u "
+        "JOIN dim d ON u.n = d.n"
+    ),
+    "SELECT h.id FROM h JOIN dim d ON h.n = d.n AND h.x IN (SELECT count(*) / 2 FROM h)",
     "SELECT count(*) FROM h",
 ]
 
@@ -106,3 +126,9 @@ def test_where_it_could_change_the_result_all_files_are_read(lake, query, monkey
     assert "joined values" not in said
     assert f"file groups: {FILES} of {FILES} read" in said
     assert rows_of(lake.sql(query)) == of_all_files(lake, query, monkeypatch)
+
+
+def test_what_is_not_much_smaller_is_not_asked_also_if_it_has_logs(lake, monkeypatch):
+    monkeypatch.setattr(joins, "_PART", 1000)
+    assert "joined values" not in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN dim d ON d.n = h.n")
+    assert "joined values" in pyhudi.spark.explain(lake, "SELECT h.id FROM h JOIN VALUES (5L) AS v(n) ON v.n = h.n")

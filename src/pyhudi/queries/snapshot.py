@@ -233,21 +233,22 @@ def _plan(
 def narrowed(plan: ReadPlan, condition: Expression) -> ReadPlan:
     """Leave out the planned slices of which no row can fulfil a further condition; it is not applied to rows.
 
-    Only base files without logs are left out.
+    A slice with logs is left out only where it is the newest one as a whole, since its statistics are of all its files.
 
     Cost: one listing of the planned partitions, and statistics of the columns that the condition names.
     """
-    gone = _base_paths(plan, None) - _base_paths(plan, condition)
-    kept = tuple(one for one in plan.slices if one.logs or one.base is None or one.base.path not in gone)
-    return replace(plan, slices=kept)
+    gone = _listed(plan, None) - _listed(plan, condition)
+    bases = {one.base for one in gone if one.base is not None}
+    kept = (one for one in plan.slices if one not in gone and (one.logs or one.base is None or one.base not in bases))
+    return replace(plan, slices=tuple(kept))
 
 
-def _base_paths(plan: ReadPlan, condition: Expression | None) -> set[str]:
-    """Return the base files of the planned partitions that may hold a row for which a condition is true."""
+def _listed(plan: ReadPlan, condition: Expression | None) -> set[FileSlice]:
+    """Return the newest slices of the planned partitions that may hold a row for which a condition is true."""
     index = file_index(plan.state, plan.timeline)
     partitions = {one.group.partition for one in plan.slices}
     chosen = choose_slices(index, plan.schema, condition, partitions=partitions, skipping=plan.skipping)
-    return {one.base.path for one in as_file_slices(chosen.slices) if one.base is not None}
+    return set(as_file_slices(chosen.slices))
 
 
 def run_read(plan: ReadPlan, engine: Engine) -> Frame:

@@ -7,7 +7,7 @@ fixed with the plan, because its values are asked once and the query may run lat
 `JoinedPlan.values_for`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from pyhudi.spark.releases import classic_frame_of_plan, collect_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["JoinValues", "JoinedPlan"]
+__all__ = ["JoinValues", "JoinedPlan", "JoinedTable"]
 
 _LEFT: Final = frozenset({"Inner", "LeftSemi", "RightOuter"})
 """Joins that drop a left row which no right row matches."""
@@ -34,6 +34,8 @@ _FIXED: Final = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 """Leaves that give the same rows whenever they run; so do files, if they are not those of a table of the catalog, which
 an INSERT would list anew."""
 _FILES: Final = "InMemoryFileIndex"
+_TASKS: Final = frozenset({"MapInArrow", "PythonMapInArrow"})
+"""Nodes that run tasks of ours: those read what Spark's own scan does not, such as logs."""
 _PART: Final = 4
 """The other side is to be this many times smaller than the files that may be left out."""
 _TYPES: Final = frozenset({"string", "tinyint", "smallint", "int", "bigint", "date", "boolean"})
@@ -46,6 +48,14 @@ class JoinValues(NamedTuple):
     column: str
     values: pa.Array
     """Each once, without nulls."""
+
+
+class JoinedTable(NamedTuple):
+    """A table of the query."""
+
+    frame: "DataFrame"
+    size_bytes: int
+    """Of the files that are read."""
 
 
 class _Join(NamedTuple):
@@ -63,23 +73,28 @@ class JoinedPlan:
     """The optimised plan of a query."""
 
     query: "DataFrame"
+    tables: Mapping[str, JoinedTable]
+    """All that pyhudi reads for it."""
     most_values: int
     """So many values of the other side are taken at most."""
 
-    def values_for(self, table: "DataFrame", size_bytes: int) -> Iterator[JoinValues]:
-        """Yield what joins leave of a table of the query, whose files take so many bytes; runs a job for each.
+    def values_for(self, name: str) -> Iterator[JoinValues]:
+        """Yield what joins leave of a table of the query; runs a job for each.
 
         Nothing comes where the plan has the table in other than one place.
         """
-        scan = _scan_of(table)
-        if scan is None or self._scans.count(scan) != 1:
+        table = self.tables[name]
+        reads = self._reads_of[name]
+        if not reads or any(self._reads.count(one) != 1 for one in reads):
             return
-        names = {attribute.exprId().id(): attribute.name() for attribute in _sequence(_analyzed(table).output())}
+        names = {attribute.exprId().id(): attribute.name() for attribute in _sequence(_analyzed(table.frame).output())}
         for join in self._joins:
             column = names.get(join.key.exprId().id())
-            if column is None or _PART * _size_bytes(join.other) > size_bytes:
+            if column is None or not self._is_fixed(join.other):
                 continue
-            if not (_reaches(join.side, join.key.exprId().id(), scan) and _is_fixed(join.other)):
+            if _PART * self._size_bytes(join.other) > table.size_bytes:
+                continue
+            if not _reaches(join.side, join.key.exprId().id(), column, reads):
                 continue
             values = self._asked(join)
             if values is not None:
@@ -91,12 +106,34 @@ class JoinedPlan:
         return tuple(_with_subqueries(plan))
 
     @cached_property
-    def _scans(self) -> tuple[str, ...]:
-        return tuple(found for node in self._nodes if (found := _files_of(node)) is not None)
+    def _reads(self) -> tuple[str, ...]:
+        return tuple(found for node in self._nodes if (found := _read_of(node)) is not None)
+
+    @cached_property
+    def _reads_of(self) -> Mapping[str, frozenset[str]]:
+        return {name: _reads_of(table.frame) for name, table in self.tables.items()}
 
     @cached_property
     def _joins(self) -> tuple[_Join, ...]:
         return tuple(join for node in self._nodes if _kind(node) == "Join" for join in _joins_of(node))
+
+    def _is_fixed(self, node: Any) -> bool:  # noqa: ANN401 - of Scala
+        """Return whether a plan gives the same rows whenever it runs."""
+        ours = frozenset().union(*self._reads_of.values())
+        return bool(node.deterministic()) and all(
+            _kind(one) in _FIXED
+            or (_files_of(one) is not None and not one.catalogTable().isDefined())
+            or _read_of(one) in ours
+            for one in _leaves(node)
+        )
+
+    def _size_bytes(self, node: Any) -> int:  # noqa: ANN401
+        """Return what a plan may read, as Spark takes it; it knows nothing of what our tasks read."""
+        tasks = {found for one in _leaves(node) if _kind(one) in _TASKS and (found := _read_of(one)) is not None}
+        read = sum(
+            self.tables[name].size_bytes for name, reads in self._reads_of.items() if not tasks.isdisjoint(reads)
+        )
+        return int(str(node.stats().sizeInBytes())) + read
 
     def _asked(self, join: _Join) -> pa.Array | None:
         """Return the values of the other side; None where there are more than are taken."""
@@ -137,24 +174,25 @@ def _files_of(node: Any) -> str | None:  # noqa: ANN401
     return str(location.rootPaths().mkString("\n")) if _kind(location) == _FILES else None
 
 
-def _scan_of(table: "DataFrame") -> str | None:
-    """Return the one scan of files that a frame of a table has; None if it has others, or reads them otherwise."""
-    nodes = [one for one in _with_subqueries(_analyzed(table)) if one.children().isEmpty()]
-    return _files_of(nodes[0]) if len(nodes) == 1 else None
+def _read_of(node: Any) -> str | None:  # noqa: ANN401
+    """Return what a node reads itself, by files of Spark's own scan or by tasks of ours; None for any other node."""
+    return str(node.productElement(0).func().hashCode()) if _kind(node) in _TASKS else _files_of(node)
 
 
-def _size_bytes(node: Any) -> int:  # noqa: ANN401
-    return int(str(node.stats().sizeInBytes()))
+def _reads_of(table: "DataFrame") -> frozenset[str]:
+    """Return all that a frame of a table reads; nothing if some of it cannot be told."""
+    found = [_read_of(one) for one in _leaves(_analyzed(table))]
+    is_told = len(set(found)) == len(found)
+    return frozenset(one for one in found if one is not None) if is_told and None not in found else frozenset()
 
 
-def _is_fixed(node: Any) -> bool:  # noqa: ANN401
-    """Return whether a plan gives the same rows whenever it runs."""
-    if not node.deterministic():
-        return False
-    leaves = [one for one in _with_subqueries(node) if one.children().isEmpty()]
-    return all(
-        _kind(one) in _FIXED or (_files_of(one) is not None and not one.catalogTable().isDefined()) for one in leaves
-    )
+def _leaves(node: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Yield where rows of a plan, and of queries in its expressions, come from."""
+    below = [] if _kind(node) in _TASKS else [*_sequence(node.children()), *_sequence(node.subqueries())]
+    if not below:
+        yield node
+    for one in below:
+        yield from _leaves(one)
 
 
 def _joins_of(node: Any) -> Iterator[_Join]:  # noqa: ANN401
@@ -189,21 +227,31 @@ def _has(node: Any, identity: int) -> bool:  # noqa: ANN401
     return any(one.exprId().id() == identity for one in _sequence(node.output()))
 
 
-def _reaches(node: Any, identity: int, scan: str) -> bool:  # noqa: ANN401
-    """Return whether an attribute comes from a scan, by nodes that rows of one value pass apart from all others."""
-    if _files_of(node) is not None:
-        return _files_of(node) == scan
-    kind = _kind(node)
+def _reaches(node: Any, identity: int, column: str, reads: frozenset[str]) -> bool:  # noqa: ANN401
+    """Return whether an attribute is a table's column, by nodes that rows of one value pass apart from all others."""
     if not node.deterministic():
         return False
+    if (read := _read_of(node)) is not None:
+        names = {one.exprId().id(): str(one.name()) for one in _sequence(node.output())}
+        return read in reads and names.get(identity) == column
+    kind = _kind(node)
+    if kind == "Union":
+        place = [one.exprId().id() for one in _sequence(node.output())].index(identity)
+        return all(
+            _reaches(one, one.output().apply(place).exprId().id(), column, reads)
+            for one in _sequence(node.children())
+            if not reads.isdisjoint(map(_read_of, _with_subqueries(one)))
+        )
     if kind == "Aggregate":
         keys = [
             one.exprId().id() for one in _sequence(node.groupingExpressions()) if _kind(one) == "AttributeReference"
         ]
-        return identity in keys and _reaches(node.child(), identity, scan)
+        return identity in keys and _reaches(node.child(), identity, column, reads)
     if kind == "Join":
         how = str(node.joinType().toString())
         if _has(node.left(), identity):
-            return how in _THROUGH_LEFT and _reaches(node.left(), identity, scan)
-        return how in _THROUGH_RIGHT and _has(node.right(), identity) and _reaches(node.right(), identity, scan)
-    return kind in _THROUGH and _has(node.child(), identity) and _reaches(node.child(), identity, scan)
+            return how in _THROUGH_LEFT and _reaches(node.left(), identity, column, reads)
+        is_right = how in _THROUGH_RIGHT and _has(node.right(), identity)
+        return is_right and _reaches(node.right(), identity, column, reads)
+    is_through = kind in _THROUGH and _has(node.child(), identity)
+    return is_through and _reaches(node.child(), identity, column, reads)

@@ -15,7 +15,7 @@ from pyhudi.predicate import Column, InList
 from pyhudi.predicate.model import literal
 from pyhudi.queries.snapshot import ReadPlan, narrowed
 from pyhudi.spark.frames import Framed
-from pyhudi.spark.joins import JoinedPlan
+from pyhudi.spark.joins import JoinedPlan, JoinedTable
 from pyhudi.spark.reading import frame_of_read
 from pyhudi.spark.session import is_connect
 
@@ -50,8 +50,9 @@ def narrowed_by_joins(framed: Framed, query: "DataFrame") -> Framed | None:
     large = {name: plan for name, plan in framed.plans.items() if _may_shrink(plan)}
     if not large or is_connect(query.sparkSession):
         return None
+    tables = {name: JoinedTable(framed.frames[name], _size_bytes(plan)) for name, plan in framed.plans.items()}
     try:
-        fewer = tuple(_fewer(framed, JoinedPlan(query, MOST_VALUES), large))
+        fewer = tuple(_fewer(JoinedPlan(query, tables, MOST_VALUES), large))
     except Exception as error:
         _log.info("joins leave no files out: %s", str(error).partition("\n")[0])
         return None
@@ -67,18 +68,18 @@ def narrowed_by_joins(framed: Framed, query: "DataFrame") -> Framed | None:
 
 
 def _may_shrink(plan: ReadPlan) -> bool:
-    return len(plan.slices) > 1 and not plan.merged and _size_bytes(plan) >= LEAST_BYTES
+    return len(plan.slices) > 1 and _size_bytes(plan) >= LEAST_BYTES
 
 
 def _size_bytes(plan: ReadPlan) -> int:
-    return sum(one.size_bytes for one in plan.files)
+    return sum(file.size_bytes for one in plan.slices for file in (one.base, *one.logs) if file is not None)
 
 
-def _fewer(framed: Framed, query: JoinedPlan, large: dict[str, ReadPlan]) -> Iterator[_Fewer]:
+def _fewer(query: JoinedPlan, large: dict[str, ReadPlan]) -> Iterator[_Fewer]:
     """Yield the tables of which joins leave less."""
     for name, plan in large.items():
         said, left = [], plan
-        for column, values in query.values_for(framed.frames[name], _size_bytes(plan)):
+        for column, values in query.values_for(name):
             left = _holding(left, column, values)
             what = f"{len(values)} joined values of {column} leave {len(left.slices)} file groups"
             said.append(f"{plan.storage.url}: {what}")
