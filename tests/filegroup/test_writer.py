@@ -241,3 +241,23 @@ def test_a_second_attempt_reports_the_file_that_is_there(storage, first):
         rows, _, _ = as_merged(storage, first, trip("b", fare=9.0), without=("b",))
         status = store_base_file(storage, spec_at(SECOND), next_task(first), rows)
         assert (status.rows_count, status.updates_count) == (3, 1)
+
+
+def test_rows_of_a_new_file_do_not_stay_in_memory_for_their_keys(storage):
+    spec = spec_at(FIRST, parquet=replace(parquet_options(Settings()), block_bytes=1 << 20))
+    held = []
+
+    def parts():
+        for number in range(20):
+            rows = keyed(trip(uuid=f"key-{number}", rider="x" * (1 << 20)))
+            message = rows.combine_chunks().to_batches()[0].serialize()
+            del rows
+            batch = pa.ipc.read_record_batch(message, keyed().schema)  # its columns lie in one piece of memory
+            del message
+            yield pa.Table.from_batches([batch])
+            del batch
+            held.append(pa.total_allocated_bytes())
+
+    status = create_base_file(storage, spec, TASK, parts())
+    assert status.inserts_count == 20
+    assert max(held) - held[0] < 8 << 20

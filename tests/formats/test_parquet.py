@@ -247,6 +247,17 @@ def test_columns_row_groups_and_batches_are_chosen() -> None:
     assert list(iter_batches(source(data), row_groups=[])) == []
 
 
+@pytest.mark.parametrize("asked", [None, ["n", "wide"], ["n"]], ids=str)
+def test_rows_that_are_wide_come_in_small_batches(asked) -> None:
+    wide = [f"{number:04d}" * 500_000 for number in range(100)]
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": range(100), "wide": wide}), sink, use_dictionary=False, compression="zstd")
+    batches = list(iter_batches(source(sink.getvalue()), asked))
+    assert [row for batch in batches for row in batch.column(0).to_pylist()] == list(range(100))
+    assert max(batch.nbytes for batch in batches) <= 64 << 20
+    assert len(batches) == (1 if asked == ["n"] else 4)
+
+
 def test_hudis_entries_are_written_and_found() -> None:
     keys = pa.array([f"k{n}" for n in range(100)])
     filter_ = bloom.build(keys, "DYNAMIC_V0", entries=200)

@@ -186,7 +186,7 @@ def create_base_file(
     def laid_out() -> Iterator[pa.RecordBatch]:
         for part in [rows] if isinstance(rows, pa.Table) else rows:
             if spec.bloom is not None:
-                keys.extend(part.column(RECORD_KEY).chunks)
+                keys.extend(_apart(part.column(RECORD_KEY)))
             new = new_file_rows(part, spec.layout, spec.instant, task.number, file, first_row=tally.inserts)
             tally.inserts += part.num_rows
             yield from new.to_batches()
@@ -198,6 +198,12 @@ def create_base_file(
 
     content = _Content(batches=_counted(laid_out(), spec, tally), tally=tally, bloom=bloom)
     return _write_marked(storage, spec, task, content)
+
+
+def _apart(keys: pa.ChunkedArray) -> list[pa.Array]:
+    """Copy keys, which may lie in one piece of memory with the rows: that would stay as long as they do."""
+    nothing = keys.slice(0, 0).combine_chunks()
+    return [pa.concat_arrays([chunk, nothing]) for chunk in keys.chunks]
 
 
 def unwritten(task: FileTask) -> WriteStatus:

@@ -3,9 +3,11 @@
 Start at `iter_batches`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pyhudi.formats.parquet.equal_columns import equal_columns
 from pyhudi.formats.parquet.footer import (
@@ -26,6 +28,8 @@ __all__ = ["iter_batches", "iter_rows", "rows_of_part"]
 _BATCH_ROWS = 131_072
 _FEW_ROWS = 4096
 """Up to so many, decoding a column twice is cheaper than finding out that it is stored twice."""
+_BATCH_BYTES = 64 << 20
+"""A batch is not larger, as the footer counts bytes, where rows are wide."""
 _FEWEST_ROWS = 64
 _LEAST_VALUE_BYTES = 32
 
@@ -35,7 +39,7 @@ def iter_batches(
     columns: Sequence[str] | None = None,
     *,
     read_dictionary: Sequence[str] = (),
-    batch_rows: int = _BATCH_ROWS,
+    batch_rows: int | None = None,
     row_groups: Sequence[int] | None = None,
     footer: Footer | None = None,
     threads: int = 1,
@@ -48,7 +52,8 @@ def iter_batches(
     again. A column that is stored twice is decoded once, in files of more than a few rows. With `buffer_bytes` no more
     of a column than that is read at a time, instead of its row group.
 
-    Shape:  batches of at most `batch_rows` rows; columns in `read_dictionary` as dictionary<int32, string>.
+    Shape:  batches of at most `batch_rows` rows, else of so many as are not too large; columns in `read_dictionary` as
+            dictionary<int32, string>.
     Cost:   one batch and the compressed pages of its row group in memory; with more `threads` than one, columns are
             decoded by Arrow's own.
     Raises: CorruptData, Unsupported; what the source raises.
@@ -64,7 +69,8 @@ def iter_batches(
         is_small = file.metadata.num_rows <= _FEW_ROWS
         copies = {} if is_small else equal_columns(source, file.metadata, groups, set(wanted) - set(read_dictionary))
         once = [name for name in wanted if name not in copies]
-        batches = file.iter_batches(batch_rows, row_groups=groups, columns=once, use_threads=threads > 1)
+        most = batch_rows or _rows_of_batch(file.metadata, groups, frozenset(once))
+        batches = file.iter_batches(most, row_groups=groups, columns=once, use_threads=threads > 1)
         instants, old = int96_columns(file.metadata), find_old_calendar(file.metadata)
     rows_count = 0
     while True:
@@ -111,6 +117,19 @@ def rows_of_part(footer: Footer, row_group: int, columns: Sequence[str], part_by
     least = _LEAST_VALUE_BYTES * len(columns)  # codes are shorter than what they stand for
     row_bytes = max(least, stored // max(1, group.num_rows))
     return int(min(_BATCH_ROWS, max(_FEWEST_ROWS, part_bytes // row_bytes)))
+
+
+def _rows_of_batch(metadata: pq.FileMetaData, row_groups: Iterable[int], columns: AbstractSet[str]) -> int:
+    """Return how many rows a batch has: fewer of wide ones, by the row group that has the widest."""
+    most = _BATCH_ROWS
+    for group in map(metadata.row_group, row_groups):
+        rows_count = max(1, group.num_rows)
+        if min(most, rows_count) * (group.total_byte_size // rows_count) <= _BATCH_BYTES:
+            continue  # all columns together are not too wide
+        leaves = map(group.column, range(group.num_columns))
+        stored = sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema.split(".")[0] in columns)
+        most = min(most, max(1, _BATCH_BYTES // max(1, stored // rows_count)))
+    return most
 
 
 def _with_copies(batch: pa.RecordBatch, names: Sequence[str], copies: Mapping[str, str]) -> pa.RecordBatch:
