@@ -62,6 +62,18 @@ def test_a_key_of_two_partitions_is_computed_for_each_of_its_rows(trips):
     assert {(row[0], row[2]) for row in rows(trips)} == {(1, "aax"), (1, "ddx"), (2, "b"), (3, "c"), (7, "y")}
 
 
+@pytest.mark.parametrize("value", ["f.fare = s.fare", "note = repeat(f.note, 1)"])
+def test_partitions_that_are_null_on_both_sides_are_equal_whether_it_is_computed_or_not(trips, value):
+    trips.sql("insert into trips values (4, 40, 'd', null)")
+    told = trips.sql(
+        f"""merge into trips f using (select 4 as id, cast(40 as double) as fare, cast(null as varchar) as city) s
+            on f.id = s.id and s.city = f.city when matched then update set {value}
+            when not matched then insert (id, fare, city) values (s.id, s.fare, s.city)"""
+    )
+    assert told[0]["num_updated_rows"] == 1
+    assert [row for row in rows(trips) if row[0] == 4] == [(4, 40.0, "d", None)]
+
+
 def test_schema_evolution_adds_the_columns_of_the_source(trips):
     trips.sql(
         """merge with schema evolution into trips t

@@ -57,13 +57,14 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     options.pop("hoodie.datasource.write.operation", None)
     on = plan.on()
     clauses = [plan.clause(clause, on) for clause in statement.clauses]
+    joined = plan.joined_on(on, alias)
     if not target.table.config.record_key:
         on = plan.on_found_key()
     elif plan.joins and target.table.config.drops_partition_columns:
         on = plan.on_found_path(on, clauses, options)
     elif plan.joins:
         on, clauses = plan.on_found_partition(on), [plan.where_none_is_found(one) for one in clauses]
-    rows = _read(statement, alias, plan.source_columns(alias), runner, joins=plan.joins)
+    rows = _read(statement, alias, plan.source_columns(alias), runner, joined if plan.joins else None)
     reads = f"SELECT * FROM {statement.source.text}"  # noqa: S608 - the user's own
     table = target.unchanged if plan.joins else unchanged_if_read(target, reads, runner)
     builder: Any = table.merge(rows, on=on, options=options, isolation="serializable")
@@ -144,6 +145,23 @@ class _Plan:
                 position=piece.place,
             )
         return expression
+
+    def joined_on(self, on: Expression, alias: str) -> str:
+        """Return the text of ON by which the surface joins: partition columns that are null on both sides are equal.
+
+        So they are to a merge of the table. A text that is more than equalities of columns stays as it is written.
+        """
+        found, name = equalities(on), self.statement.alias or self.statement.table.parts[-1]
+        sides = [(stored, value) for stored, value in found.pairs if isinstance(value, Column)]
+        is_plain = found.residual is None and len(sides) == len(found.pairs)
+        if not is_plain or not {stored.name for stored, _ in sides} & {*self.target.partition_columns}:
+            return self.statement.on.text
+        terms = []
+        for stored, value in sides:
+            operator = "IS NOT DISTINCT FROM" if stored.name in self.target.partition_columns else "="
+            left, right = self.runner.quoted(name, *stored.parts), self.runner.quoted(alias, *value.parts)
+            terms.append(f"{left} {operator} {right}")
+        return " AND ".join(terms)
 
     def on_found_key(self) -> Expression:
         """Return the join condition of a table whose keys are generated: the key of the row that ON finds."""
@@ -323,14 +341,14 @@ def _in_source_spelling(expression: Expression, table: Side) -> Expression:
     return rewrite(expression, renamed)
 
 
-def _read(statement: Merge, alias: str, columns: list[str], runner: Runner, *, joins: bool = False) -> Any:  # noqa: ANN401
-    """Return rows of the source; where it `joins`, each beside the row of the table that ON finds for it."""
+def _read(statement: Merge, alias: str, columns: list[str], runner: Runner, on: str | None = None) -> Any:  # noqa: ANN401
+    """Return rows of the source; with the text of ON, each beside the row of the table that this finds for it."""
     selected = ", ".join(columns) or f"{runner.quoted(alias)}.*"
     query = f"SELECT {selected} FROM {statement.source.text} AS {runner.quoted(alias)}"  # noqa: S608 - the user's own
-    if joins:
+    if on is not None:
         table = runner.quoted(*statement.table.parts)
         name = runner.quoted(statement.alias or statement.table.parts[-1])
-        query += f" LEFT JOIN {table} AS {name} ON {statement.on.text}\n"
+        query += f" LEFT JOIN {table} AS {name} ON {on}\n"
     return runner.rows(query, statement.source.place)
 
 

@@ -10,7 +10,7 @@ from tests.lives.setting import Setting
 from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
-from pyhudi.errors import DuplicateKeys, ExpressionError, HudiError, InvalidInput
+from pyhudi.errors import DuplicateKeys, ExpressionError, HudiError, InvalidInput, StatementError
 from pyhudi.table import Table
 
 Assignments = tuple[tuple[str, object], ...]
@@ -110,7 +110,7 @@ class Merge(Write):
         by_source = [one.where for one in self.clauses if one.kind.startswith("source") and one.where is not None]
         is_named = any(where.of in setting.partition for where in by_source)
         is_asked = self.equated or any(one.kind == "update all" for one in self.clauses)
-        found: tuple[type[HudiError], ...] = (ExpressionError,) if is_named else ()
+        found: tuple[type[HudiError], ...] = (ExpressionError, StatementError) if is_named else ()
         return (*found, InvalidInput) if is_asked and not is_known else found
 
     def _moving(self, model: Model) -> bool:
