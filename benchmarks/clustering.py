@@ -1,5 +1,6 @@
 """Workloads of clustering: what an order costs, what copying costs, and what a read saves. Start at `WORKLOADS`."""
 
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,35 +108,40 @@ class _Encode(Contender):
 
 
 class _Query(Contender):
-    """Our query of two ranges, before a clustering and after it: the compressed column chunks that it reads."""
+    """Our query of two ranges, before a clustering and after it: the bytes that it reads of files."""
 
     def run(self) -> object:
         from unittest.mock import patch
 
         from pyhudi import open_table
-        from pyhudi.engine import scanning
-
-        read: list[int] = []
-        original = scanning.iter_batches
-
-        def counted(source: Any, columns: Sequence[str], **how: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
-            metadata = how["footer"].metadata
-            groups = range(metadata.num_row_groups) if how["row_groups"] is None else how["row_groups"]
-            read.append(sum(_chunk_bytes(metadata.row_group(group), columns) for group in groups))
-            return original(source, columns, **how)
+        from pyhudi.storage.local.store import LocalStorage
 
         sums = []
         for name in ("flat", "curved"):
-            read.clear()
-            with patch.object(scanning, "iter_batches", counted):
-                self.rows = open_table(str(self.place.shared(name))).scan(filter=_QUERY).to_arrow()
-            sums.append(sum(read))
+            place = self.place.shared(name)
+            files: list[_CountingFile] = []
+
+            def counted(_: object, path: str, *, place: Path = place, files: list[Any] = files) -> pa.NativeFile:
+                files.append(_CountingFile(place / path))
+                return pa.PythonFile(files[-1], mode="r")
+
+            with patch.object(LocalStorage, "open_input", counted):
+                self.rows = open_table(str(place)).scan(filter=_QUERY).to_arrow()
+            sums.append(sum(one.bytes_read for one in files))
         return {"bytes_read": sums}
 
 
-def _chunk_bytes(group: Any, columns: Sequence[str]) -> int:  # noqa: ANN401 - of a footer
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    return sum(one.total_compressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns)
+class _CountingFile(io.FileIO):
+    """A file that counts what is read of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(-1 if size is None else size) or b""
+        self.bytes_read += len(data)
+        return data
 
 
 def _prepare(root: Path, rows_count: int) -> None:
