@@ -112,3 +112,11 @@ def test_keys_that_do_not_fit_are_refused(frame):
     with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
         frame.narrow(["text", KEY])
     assert isinstance(frame, SpooledFrame)
+
+
+def test_keys_that_no_array_could_hold_are_an_error_that_says_so(monkeypatch):
+    monkeypatch.setattr("pyhudi.engine.api._MOST_TOGETHER_BYTES", 1 << 15)
+    batches = list(keyed_batches())
+    frame = spooled(batches, batches[0].schema, RowsMemory(max_bytes=1 << 40))
+    with pytest.raises(InvalidInput, match="write fewer rows at once"):
+        frame.narrow([KEY, PARTITION])

@@ -110,6 +110,24 @@ def test_a_table_that_the_caller_has_in_memory_is_a_stream_only_where_it_is_larg
     assert isinstance(engine.frame(larger), LocalFrame)
 
 
+def test_rows_whose_text_no_array_could_hold_are_a_stream_however_much_memory_there_is(monkeypatch):
+    monkeypatch.setattr("pyhudi.engine.api._MOST_TOGETHER_BYTES", 1 << 18)
+    plenty = RowsMemory(max_bytes=1 << 40)
+    table = pa.Table.from_batches(batches(20))
+    assert table.nbytes > 1 << 18
+    frame = LocalEngine(MemoryStorage()).frame(table, plenty)
+    assert isinstance(frame, StreamedFrame)
+    assert isinstance(stream_of(SCHEMA, batches(20), plenty), StreamedFrame)
+    assert pa.concat_tables(frame.batches()).equals(table)
+
+
+def test_what_is_held_fits_into_one_array_however_much_memory_there_is():
+    plenty = RowsMemory(max_bytes=1 << 40)
+    assert max(plenty.rows_bytes, plenty.given_bytes, plenty.keys_bytes) < 2**31
+    some = RowsMemory(max_bytes=1 << 30)
+    assert (some.rows_bytes, some.given_bytes, some.keys_bytes) == (1 << 28, 1 << 30, 1 << 29)
+
+
 def test_too_little_memory_is_refused():
     with pytest.raises(InvalidInput, match=r"pyhudi\.memory\.bytes"):
         RowsMemory(max_bytes=1000)

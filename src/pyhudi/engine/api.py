@@ -70,6 +70,8 @@ or is not known."""
 _MEMORY_SHARE = 4
 """Rows are there as they came, gathered, with their meta columns, and encoded."""
 _LEAST_MEMORY_BYTES = 1 << 20
+_MOST_TOGETHER_BYTES = 2**31 - (64 << 20)
+"""Of rows in memory, however much of it there is: the text of one Arrow array takes no more."""
 LOCATED = pa.schema([(KEY, pa.string()), (PARTITION, pa.string()), (FILE_INDEX, pa.int32())])
 """What every look-up of keys returns, before stored columns."""
 
@@ -143,7 +145,17 @@ class RowsMemory:
     @property
     def rows_bytes(self) -> int:
         """Return how many bytes of rows are held at once."""
-        return self.max_bytes // _MEMORY_SHARE
+        return min(self.max_bytes // _MEMORY_SHARE, _MOST_TOGETHER_BYTES)
+
+    @property
+    def given_bytes(self) -> int:
+        """Return how large rows that the caller has in memory may be that are not read as a stream."""
+        return min(self.max_bytes, _MOST_TOGETHER_BYTES)
+
+    @property
+    def keys_bytes(self) -> int:
+        """Return how many bytes of keys are held at once."""
+        return min(self.max_bytes // 2, _MOST_TOGETHER_BYTES)
 
 
 class Placing(StrEnum):

@@ -162,7 +162,7 @@ class LocalEngine:
         if isinstance(rows, LocalFrame | StreamedFrame):
             return rows
         reader = arrow_batches(rows) if memory is not None and not isinstance(rows, pa.RecordBatch) else None
-        if memory is None or reader is None or (isinstance(rows, pa.Table) and rows.nbytes <= memory.max_bytes):
+        if memory is None or reader is None or (isinstance(rows, pa.Table) and rows.nbytes <= memory.given_bytes):
             return LocalFrame.of(arrow_table(rows))
         return stream_of(reader.schema, reader, memory, is_here=isinstance(rows, pa.Table))
 

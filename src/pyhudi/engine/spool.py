@@ -134,10 +134,10 @@ class SpooledFrame:
                 some = pa.concat_tables([some]).take(pa.array(np.arange(some.num_rows)))  # lets the wide columns go
                 held.append(some)
                 held_bytes += some.nbytes
-                if held_bytes > self.spool.memory.max_bytes // 2:
+                if held_bytes > self.spool.memory.keys_bytes:
                     raise InvalidInput(
-                        "the keys of these rows do not fit into the memory that a write may take; give it more by"
-                        " pyhudi.memory.bytes, or write fewer rows at once",
+                        "the keys of these rows do not fit into the memory that a write may take; write fewer rows at"
+                        " once, or give it more by pyhudi.memory.bytes, up to 4 GB",
                         bytes=self.spool.memory.max_bytes,
                         rows=sum(self.spool.counts.values()),
                     )

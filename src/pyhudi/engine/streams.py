@@ -80,9 +80,10 @@ def stream_of(
 ) -> "LocalFrame | StreamedFrame":
     """Make a frame of batches: in memory if they fit, else of the stream.
 
-    Rows that the caller has in memory (`is_here`) are a stream only where they are more than all of it.
+    Rows that the caller has in memory (`is_here`) are a stream only where they are more than all of it, or than Arrow
+    can put together.
     """
-    most = memory.max_bytes if is_here else memory.rows_bytes
+    most = memory.given_bytes if is_here else memory.rows_bytes
     held: list[pa.RecordBatch] = []
     held_bytes, rest = 0, iter(reading(batches))
     for batch in rest:
