@@ -19,7 +19,10 @@ from streams import run_streams
 import pyhudi
 from statements import run_statements
 
-HAS_DATA_SOURCES = find_spec("pyspark") is not None and find_spec("pyspark.sql.datasource") is not None
+HAS_DATA_SOURCES = any(
+    Path(room, "sql", "datasource.py").exists()
+    for room in getattr(find_spec("pyspark"), "submodule_search_locations", ())
+)  # to ask for the module itself would import pyspark
 """Spark 3.5 has none in Python."""
 README = Path(__file__).resolve().parents[2] / "README.md"
 

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from pyhudi.commit import few_rows
+from pyhudi.commit import begin, few_rows
 
 
 def take_few_for_many(patch=setattr):
     """Bring no rows to the driver; `patch` sets an attribute of a module."""
-    patch(few_rows, "DRIVER_WRITE_BYTES", replace(few_rows.DRIVER_WRITE_BYTES, default=0))
+    for module in (begin, few_rows):
+        patch(module, "DRIVER_WRITE_BYTES", replace(module.DRIVER_WRITE_BYTES, default=0))

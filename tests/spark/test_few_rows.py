@@ -1,5 +1,7 @@
 """Keys of few rows come to the driver with the job that computes the rows, and the rows after them."""
 
+import os
+
 import pytest
 from tests.actions.test_merge import (  # noqa: F401
     test_by_source_clauses_reach_every_file_group,
@@ -15,6 +17,7 @@ from tests.spark.building import SparkTableBuilder
 
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.spark import engine as spark_engine
+from pyhudi.spark import few_rows
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 
@@ -58,3 +61,36 @@ def test_long_texts_and_nested_values_are_measured(spark, tmp_path):
     narrow = working.count_keyed(keyed(spark, 10)).size_bytes
     wide = keyed(spark, 10).selectExpr("*", "repeat('x', 1000) as text", "array_repeat('yy', 500) as texts")
     assert 10 * 2000 <= working.count_keyed(wide).size_bytes - narrow <= 10 * 3500
+
+
+def jobs_of(spark, work):
+    """Return what work gives, and how many jobs it ran."""
+    spark.sparkContext.setJobGroup(work.__name__, "")
+    found = work()
+    return found, len(spark.sparkContext.statusTracker().getJobIdsForGroup(work.__name__))
+
+
+@pytest.mark.skipif(bool(os.environ.get("PYHUDI_TEST_CONNECT")), reason="Connect does not show the plan")
+def test_rows_that_spark_takes_for_few_come_whole_in_one_job_and_are_not_kept(spark, tmp_path):
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+
+    def few():
+        return working.bring_keyed(keyed(spark, 100), 1 << 20)
+
+    rows, jobs = jobs_of(spark, few)
+    assert (jobs, rows.counts, rows.rows_at_most) == (1, {"p0": 50, "p1": 50}, 100)
+    assert sorted(rows.whole[ORDER].to_pylist()) == sorted(row[ORDER] for row in rows.frame.collect())
+
+    def brought():
+        return working.bring(rows)
+
+    (_, here), jobs = jobs_of(spark, brought)
+    assert (jobs, here.frame.table()) == (0, rows.whole)
+
+
+@pytest.mark.parametrize("here_bytes", [0, 1000, 1 << 40])
+def test_rows_that_are_not_few_stay_where_they_are(spark, tmp_path, monkeypatch, here_bytes):
+    """Also those of which Spark takes too few for granted."""
+    monkeypatch.setattr(few_rows, "_WHOLE_ROWS", 100)
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    assert working.bring_keyed(keyed(spark, 200), here_bytes) is None

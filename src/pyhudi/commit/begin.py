@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.commit.call import Phases, WriteCall
+from pyhudi.commit.call import DRIVER_WRITE_BYTES, Phases, WriteCall
 from pyhudi.commit.kept_index import remember_index, unkept_index, with_index
 from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows
 from pyhudi.engine.streams import is_read_once
@@ -310,7 +310,8 @@ def _make_keys(
             rows = _with_values(call, rows)
         if not given.is_counted:
             return KeyedRows(frame=rows)
-        return call.engine.count_keyed(keep(rows))
+        here_bytes = 0 if call.is_dry_run else call.settings.get(DRIVER_WRITE_BYTES)
+        return call.engine.bring_keyed(rows, here_bytes) or call.engine.count_keyed(keep(rows))
 
 
 def _with_values(call: WriteCall, rows: Frame) -> Frame:

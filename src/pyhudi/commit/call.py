@@ -17,7 +17,7 @@ from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.writer import WriteSpec
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.metadata.listing import file_index
-from pyhudi.options import Settings, one_of, option
+from pyhudi.options import Settings, between, one_of, option
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.display import facts_html
 from pyhudi.state.model import TableState
@@ -27,6 +27,7 @@ from pyhudi.timeline.view import Timeline
 from pyhudi.txn.group_locks import GroupLocks
 
 __all__ = [
+    "DRIVER_WRITE_BYTES",
     "ISOLATION",
     "OPERATION",
     "RETRIES",
@@ -37,6 +38,14 @@ __all__ = [
     "with_argument",
 ]
 
+DRIVER_WRITE_BYTES: Final = option(
+    "pyhudi.spark.driver.write.bytes",
+    134_217_728,
+    "Spark: a write whose rows, and all base files of their partitions, take no more is done by the driver itself; so "
+    "is an update or delete by a condition, where all files that it may concern take no more. Bytes; 0: never, for a "
+    "driver that is far from the table or has little memory.",
+    parse=between(0, 2**63 - 1),
+)
 ISOLATION: Final = option(
     "pyhudi.isolation",
     "write_serializable",

@@ -6,22 +6,12 @@ the one place that decides; what follows is the same on either engine.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from pyhudi.commit.begin import WriteContext
+from pyhudi.commit.call import DRIVER_WRITE_BYTES
 from pyhudi.filegroup.model import FileSlice
-from pyhudi.options import between, option
 
-__all__ = ["DRIVER_WRITE_BYTES", "bring_few_rows", "with_few_files_here"]
-
-DRIVER_WRITE_BYTES: Final = option(
-    "pyhudi.spark.driver.write.bytes",
-    134_217_728,
-    "Spark: a write whose rows, and all base files of their partitions, take no more is done by the driver itself; so "
-    "is an update or delete by a condition, where all files that it may concern take no more. Bytes; 0: never, for a "
-    "driver that is far from the table or has little memory.",
-    parse=between(0, 2**63 - 1),
-)
+__all__ = ["bring_few_rows", "with_few_files_here"]
 
 
 def bring_few_rows(write: WriteContext, slices: Sequence[FileSlice] | None = None) -> WriteContext:
@@ -29,7 +19,8 @@ def bring_few_rows(write: WriteContext, slices: Sequence[FileSlice] | None = Non
 
     `slices` are those that it may touch, where they are others than those of the rows' partitions.
 
-    Cost: one job that collects the rows, which are computed already; none follows.
+    Cost: one job that collects the rows, which are computed already, unless they were brought here with their keys;
+          none follows.
     """
     call, rows = write.call, write.rows
     if call.is_dry_run or rows.size_bytes is None:

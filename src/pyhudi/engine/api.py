@@ -95,6 +95,8 @@ class KeyedRows:
     """Rows by partition, at most; of a partition that is not known under None. None: they were not counted."""
     keys: pa.Table | None = None
     """KEY, PARTITION, ORDER and columns that a look-up compares, in this process; None while they are not here."""
+    whole: pa.Table | None = None
+    """All rows, where they were brought here with their keys."""
     size_bytes: int | None = None
     """What the rows take in memory, roughly; None where they are many, or where this process is far from the table."""
 
@@ -253,6 +255,10 @@ class Engine(Protocol):
 
     def count(self, frame: Frame, by: Sequence[str]) -> pa.Table:
         """Count rows by columns. Shape: the columns, and `rows` (int64); no columns is one row."""
+        ...
+
+    def bring_keyed(self, frame: Frame, most_bytes: int) -> KeyedRows | None:
+        """Bring rows that have keys here before anything keeps them, if they are few and take no more; else None."""
         ...
 
     def count_keyed(self, frame: Frame) -> KeyedRows:

@@ -217,6 +217,9 @@ class LocalEngine:
         counted = frame.narrow(by).group_by(list(by), use_threads=False).aggregate([([], "count_all")])
         return counted.select([*by, "count_all"]).rename_columns([*by, "rows"])
 
+    def bring_keyed(self, frame: AnyFrame, most_bytes: int) -> None:
+        """Return None: rows are here."""
+
     def count_keyed(self, frame: AnyFrame) -> KeyedRows:
         """Count rows by partition; their keys are here whenever they are asked for. A stream goes to disk now."""
         if isinstance(frame, StreamedFrame):

@@ -42,7 +42,7 @@ from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
 from pyhudi.predicate.model import Opaque, walk
 from pyhudi.spark.failures import spark_errors
-from pyhudi.spark.few_rows import first_keys, is_cut, rows_bytes
+from pyhudi.spark.few_rows import all_rows, first_keys, first_rows, is_cut, may_be_small, rows_bytes
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.releases import SCANS_WIDENED, collect_arrow, frame_of, is_frame
@@ -245,10 +245,22 @@ class SparkEngine:
         with spark_errors():
             return self.collect(frame.groupBy(*map(named, by)).agg(F.count(F.lit(1)).alias("rows")))
 
+    def bring_keyed(self, frame: DataFrame, most_bytes: int) -> KeyedRows | None:
+        """Bring few rows here in one job, where Spark takes them for few.
+
+        A Connect client may be far from the table, so its rows are never said to be few enough to be written from here.
+        """
+        whole = self._brought(frame, most_bytes)
+        if whole is None:
+            return None
+        counts = counts_of(self._local.count(LocalFrame.of(whole), [PARTITION]))
+        keys = whole.select([KEY, PARTITION, ORDER])
+        return KeyedRows(frame=self.frame(whole), counts=counts, keys=keys, whole=whole, size_bytes=whole.nbytes)
+
     def count_keyed(self, frame: DataFrame) -> KeyedRows:
         """Bring the keys of few rows here in one job and count those; of many, count them in another.
 
-        A Connect client may be far from the table, so its rows are never said to be few enough to be written from here.
+        As in `bring_keyed`, rows of a Connect client stay where they are.
         """
         with spark_errors():
             found = self.collect(first_keys(frame, self._few_rows))
@@ -275,7 +287,8 @@ class SparkEngine:
         Raises: PathNotShared, WorkerMismatch, so that a table is not written where workers would not find it.
         """
         self._check_workers()
-        return self._local, KeyedRows(frame=LocalFrame.of(self.collect(rows.frame)), counts=rows.counts)
+        whole = self.collect(rows.frame) if rows.whole is None else rows.whole
+        return self._local, KeyedRows(frame=LocalFrame.of(whole), counts=rows.counts)
 
     def here(self) -> LocalEngine | None:
         """Return the driver's own engine; None for a Connect client, which may be far from the table.
@@ -381,6 +394,19 @@ class SparkEngine:
             return frame.table()
         with spark_errors():
             return select_and_cast(collect_arrow(frame), nullable(from_spark(frame.schema)))
+
+    def _brought(self, frame: DataFrame, most_bytes: int) -> pa.Table | None:
+        """Bring all rows here in one job, if they are so few; None if they are not, or the job fails.
+
+        What the rows themselves make fail is said where they are computed in the way of many.
+        """
+        is_far = is_connect(self._spark) or not is_spark_itself(self._spark)
+        if is_far or self._is_cached(frame) or not may_be_small(frame, most_bytes):
+            return None
+        try:
+            return all_rows(self.collect(first_rows(frame)))
+        except Exception:
+            return None
 
     @cached_property
     def _few_rows(self) -> int:

@@ -1,8 +1,13 @@
 """Bring the keys of few rows to the driver in the job that computes the rows, and see whether those are all.
 
+Where Spark itself takes the rows for few, as those of a small batch of a stream, they come whole in that one job, and
+nothing of them has to be kept.
+
 The first rows of every partition are taken, of later partitions fewer, so that however many rows there are, those that
 travel are bounded. Start at `first_keys`.
 """
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +20,13 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.spark.keys import named
 from pyhudi.spark.releases import NESTED_TYPES
 
-__all__ = ["first_keys", "is_cut", "rows_bytes"]
+__all__ = ["all_rows", "first_keys", "first_rows", "is_cut", "may_be_small", "rows_bytes"]
 
 _MEASURED_ROWS = 100_000
 """So many rows may be brought here whole."""
+_WHOLE_ROWS = 10_000
+"""Rows that are brought here whole before it is known how many there are."""
+_WHOLE_BYTES = 8 << 20
 _PLACE = "_pyhudi_place"
 _BYTES = "_pyhudi_bytes"
 _ROW_BITS = 33
@@ -34,6 +42,28 @@ def first_keys(frame: DataFrame, most: int) -> DataFrame:
     size = F.when(_share(place) < _MEASURED_ROWS, _size(frame))
     narrow = frame.select(*map(named, (KEY, PARTITION, ORDER)), place.alias(_PLACE), size.alias(_BYTES))
     return narrow.where(_share(named(_PLACE)) < most)
+
+
+def may_be_small(frame: DataFrame, most_bytes: int) -> bool:
+    """Return whether Spark takes a frame of a classic session for small; it is asked for what is private to it."""
+    private: Any = frame
+    if not most_bytes:
+        return False
+    try:
+        said = private._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    except Exception:  # of a release that tells it in another way
+        return False
+    return int(str(said)) <= min(most_bytes, _WHOLE_BYTES)
+
+
+def first_rows(frame: DataFrame) -> DataFrame:
+    """Return rows as `first_keys` chooses them, whole.   Shape: the frame's columns, and the row's place."""
+    return frame.withColumn(_PLACE, F.monotonically_increasing_id()).where(_share(named(_PLACE)) < _WHOLE_ROWS)
+
+
+def all_rows(found: pa.Table) -> pa.Table | None:
+    """Return what `first_rows` chose, without places; None where rows may have been left out."""
+    return None if is_cut(found, _WHOLE_ROWS) else found.drop_columns([_PLACE])
 
 
 def is_cut(found: pa.Table, most: int) -> bool:
