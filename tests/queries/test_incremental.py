@@ -206,6 +206,14 @@ def test_behind_a_savepoint_the_archived_commits_tell_the_columns(engine, versio
     assert columns_of(table, after=fourth.instant) == ["tip", "stars"]
 
 
+def test_an_archived_commit_bounds_a_window_though_a_savepoint_of_it_was_begun():
+    table, (first, second, *_) = history(TableBuilder())
+    archived(table, first)
+    begun = Instant(requested_time=first.instant, action=Action.SAVEPOINT, state=State.REQUESTED)
+    start(table.state, request(table.state, begun, b""))
+    assert changed(TableBuilder(), table, after=first.instant, until=second.instant) == [("a", 2.0), ("c", 1.0)]
+
+
 @KINDS
 def test_a_window_in_which_nothing_was_committed_has_the_columns_of_its_end(engine, version, kind):
     table, done = widened_in_the_middle(engine, version, kind)

@@ -88,9 +88,10 @@ def test_what_a_reader_has_pinned_stays():
     assert numbers(*commits(1, 2, 3, 4, 5), pinned=time_of(2)) == [1]
 
 
+@pytest.mark.parametrize("state", [DONE, PENDING])
 @pytest.mark.parametrize("layout", [1, 2])
-def test_a_savepoint_stops_it_or_is_passed_by(layout):
-    history = [*commits(1, 2, 3, 4, 5), at(2, Action.SAVEPOINT)]
+def test_a_savepoint_stops_it_or_is_passed_by(layout, state):
+    history = [*commits(1, 2, 3, 4, 5), at(2, Action.SAVEPOINT, state)]
     assert numbers(*history, layout=layout) == [1]
     assert numbers(*history, layout=layout, is_beyond_savepoint=True) == [1, 3, 4]
 

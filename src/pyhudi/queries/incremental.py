@@ -22,7 +22,7 @@ from pyhudi.schema.meta_fields import COMMIT_TIME
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata, timeline_zone
 from pyhudi.timeline.clock import parse_time
-from pyhudi.timeline.instant import Instant, InstantTime
+from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.view import (
     HOLLOW_COMMITS,
     HollowCommits,
@@ -170,7 +170,8 @@ def _bound(timeline: Timeline, moment: Moment, zone: tzinfo, *, is_end: bool) ->
 
     A commit that was taken back is no end. As the begin it is a time: a reader that has seen it goes on from there.
     """
-    if isinstance(moment, str) and find_instant(timeline, moment) is not None:
+    named = find_instant(timeline, moment) if isinstance(moment, str) else None
+    if named is not None and named.action is not Action.SAVEPOINT:  # which may be left of an archived commit
         return timeline.point(resolve_as_of(timeline, moment, zone))
     if isinstance(moment, str) and is_end:
         require_not_taken_back(timeline, moment)

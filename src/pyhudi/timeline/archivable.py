@@ -81,7 +81,7 @@ def _commits(timeline: Timeline, commits: Sequence[Instant], bounds: ArchiveBoun
         None if bounds.pinned is None else _since_point(timeline, commits, bounds.pinned),
     )
     stop = min((one for one in candidates if one is not None), default=None)
-    saved = [one.requested_time for one in _completed(timeline, Action.SAVEPOINT)]
+    saved = [one.requested_time for one in timeline.instants if one.action is Action.SAVEPOINT]
     if bounds.is_beyond_savepoint:
         commits = [one for one in commits if one.requested_time not in saved]
     elif saved:
