@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData, HudiError, Unsupported
-from pyhudi.formats.parquet.thrift import PLACES, Kind, Struct, Value, decode, encode
+from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode, encode
 
 
 def _of(kind: Kind, contents: st.SearchStrategy[object]) -> st.SearchStrategy[Value]:
@@ -90,11 +90,3 @@ def test_maps_and_deep_nesting_are_refused() -> None:
         decode(b"\x1b\x00")
     with pytest.raises(CorruptData, match="deep"):
         decode(b"\x1c" * 100)
-
-
-@given(st.lists(STRUCTS, max_size=20), STRUCTS)
-def test_structures_of_a_list_are_decoded_from_their_places(items: list[Struct], other: Struct) -> None:
-    data = encode({3: Value(Kind.LIST, items, Kind.STRUCT), 4: Value(Kind.STRUCT, other)})
-    fields = decode(data, only={3: PLACES, 4: None})
-    assert [decode(data, at) for at in fields[3].content] == items
-    assert fields[4].content == other

@@ -16,6 +16,7 @@ from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
 from pyhudi.formats.parquet.old_calendar import OldCalendar, find_old_calendar
 from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
+from pyhudi.formats.parquet.thrift import Only, Struct, decode
 
 __all__ = [
     "INSTANT",
@@ -46,6 +47,12 @@ _MAGIC = b"PAR1"
 _END = struct.Struct("<I4s")
 _MAX_FOOTER_BYTES = 256 << 20
 _STREAM_BYTES = 1 << 16
+_LAYOUT: Only = {
+    2: None,  # the schema
+    4: {1: {3: dict.fromkeys((1, 2, 4, 5, 6, 7, 9, 11)), **dict.fromkeys((1, 4, 5, 6, 7, 8, 9))}, 3: None},
+    6: None,  # the name of the writer
+    7: None,  # orders of columns
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +76,14 @@ class Footer:
         """Number the leaf columns by their paths."""
         schema = self.metadata.schema
         return {schema.column(at).path: at for at in range(self.metadata.num_columns)}
+
+    @cached_property
+    def layout(self) -> Struct:
+        """Decode where columns lie, as the footer has it: schema, row groups and chunks without statistics.
+
+        Raises: CorruptData.
+        """
+        return decode(self.statistics.data, only=_LAYOUT)
 
     @cached_property
     def old_calendar(self) -> OldCalendar | None:

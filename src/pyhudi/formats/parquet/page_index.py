@@ -21,7 +21,7 @@ from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode
 __all__ = ["Pages", "flat_leaf", "read_page_bounds", "read_pages"]
 
 # Numbers of fields, as in parquet.thrift.
-_GROUPS, _GROUP_ROWS = 4, 3
+_GROUPS, _GROUP_CHUNKS, _GROUP_ROWS = 4, 1, 3
 _CHUNK_META, _CHUNK_ELSEWHERE = 3, frozenset({1, 8, 9})
 """Chunks in another file, and encrypted ones."""
 _OFFSETS_START, _OFFSETS_BYTES, _BOUNDS_START, _BOUNDS_BYTES = 4, 5, 6, 7
@@ -92,11 +92,12 @@ def read_pages(source: pa.NativeFile, footer: Footer, row_group: int, column: st
         return None
     with damage_as_corrupt_data():
         try:
-            about = footer.statistics.chunk(row_group, leaf)
+            group = footer.layout[_GROUPS].content[row_group]
+            about = group[_GROUP_CHUNKS].content[leaf]
             stored = _part(source, about, _OFFSETS_START, _OFFSETS_BYTES)
             if not stored or not _CHUNK_ELSEWHERE.isdisjoint(about):
                 return None
-            pages = _located(about, _locations(stored), _rows_of(footer, row_group))
+            pages = _located(about, _locations(stored), group[_GROUP_ROWS].content)
             return pages if _do_fit(pages, source.size()) else None
         except _DAMAGE:
             return None
@@ -116,18 +117,13 @@ def read_page_bounds(
         try:
             stored = _part(source, pages.about, _BOUNDS_START, _BOUNDS_BYTES)
             physical = pages.about[_CHUNK_META].content[_META_TYPE].content
-            if not stored or not has_column_order(footer.statistics.layout, leaf, physical):
+            if not stored or not has_column_order(footer.layout, leaf, physical):
                 return None
             bounds = _bounds(decode(stored), pages, physical, footer.types[column])
             whole = footer.statistics.of(row_group, leaf, footer.types[column], int(pages.ends[-1]))
         except _DAMAGE:
             return None
         return bounds if _do_agree(bounds, whole) else None
-
-
-def _rows_of(footer: Footer, row_group: int) -> int:
-    rows_count: int = footer.statistics.layout[_GROUPS].content[row_group][_GROUP_ROWS].content
-    return rows_count
 
 
 def _locations(stored: bytes) -> npt.NDArray[np.int64]:

@@ -161,8 +161,8 @@ def _decoded(chosen: Sequence[_Chosen], footer: Footer, read_dictionary: Sequenc
 
 def _file_of(chosen: Sequence[_Chosen], footer: Footer) -> bytes:
     """Make a parquet file of pages: one row group, whose columns have different numbers of rows."""
-    root, *_ = footer.statistics.layout[_FILE_SCHEMA].content
-    elements = [one for one in footer.statistics.layout[_FILE_SCHEMA].content if _ELEMENT_TYPE in one]
+    root, *_ = footer.layout[_FILE_SCHEMA].content
+    elements = [one for one in footer.layout[_FILE_SCHEMA].content if _ELEMENT_TYPE in one]
     leaves = [flat_leaf(footer, one.name) for one in chosen]
     schema = [
         root | {_ELEMENT_CHILDREN: Value(Kind.I32, len(chosen))},
@@ -185,8 +185,8 @@ def _file_of(chosen: Sequence[_Chosen], footer: Footer) -> bytes:
         _FILE_ROWS: rows,
         _FILE_GROUPS: Value(Kind.LIST, [group], Kind.STRUCT),
     }
-    if _FILE_WRITER in footer.statistics.layout:
-        fields[_FILE_WRITER] = footer.statistics.layout[_FILE_WRITER]
+    if _FILE_WRITER in footer.layout:
+        fields[_FILE_WRITER] = footer.layout[_FILE_WRITER]
     data = encode(fields)
     return b"".join([*pieces, data, len(data).to_bytes(4, "little"), _MAGIC])
 

@@ -13,21 +13,16 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyhudi.errors import CorruptData
-from pyhudi.formats.parquet.thrift import PLACES, Only, Struct, Value, decode
+from pyhudi.formats.parquet.thrift import Only, Struct, Value, decode
 
 __all__ = ["ColumnStats", "StoredStatistics", "bound_value", "has_column_order"]
 
 # Numbers of fields, as in parquet.thrift.
-_SCHEMA, _GROUPS, _WRITER, _ORDERS = 2, 4, 6, 7
-_CHUNKS, _ROWS, _META, _TYPE, _STATISTICS = 1, 3, 3, 1, 12
+_GROUPS, _ORDERS = 4, 7
+_CHUNKS, _META, _TYPE, _STATISTICS = 1, 3, 1, 12
 _OLD_GREATEST, _OLD_LEAST, _NULLS, _GREATEST, _LEAST = 1, 2, 3, 5, 6
 _TYPE_DEFINED = 1
-_LAYOUT: Final[Only] = {_SCHEMA: None, _GROUPS: {_CHUNKS: PLACES, _ROWS: None}, _WRITER: None, _ORDERS: None}
-_CHUNK: Final[Only] = {
-    _META: dict.fromkeys((_TYPE, 2, 4, 5, 6, 7, 9, 11, _STATISTICS)),
-    **dict.fromkeys((1, 4, 5, 6, 7, 8, 9)),
-}
-"""All but the path and what other writers note beside."""
+_WANTED: Final[Only] = {_GROUPS: {_CHUNKS: {_META: {_TYPE: None, _STATISTICS: None}}}, _ORDERS: None}
 
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTE_ARRAY, _FIXED = 0, 1, 2, 4, 5, 6, 7
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,29 +41,12 @@ class ColumnStats:
 
 
 class StoredStatistics:
-    """What a footer's bytes say of column chunks: where they lie, and their bounds. Each is decoded when asked for."""
+    """The statistics of a footer, decoded when the first is asked for."""
 
     def __init__(self, data: bytes) -> None:
         """Take the footer's bytes, without its length and the magic bytes."""
         self.data = data
-        self._layout: Struct | None = None
-
-    @property
-    def layout(self) -> Struct:
-        """Return schema, row groups with the places of their chunks, writer and orders of columns.
-
-        Raises: CorruptData.
-        """
-        if self._layout is None:
-            self._layout = decode(self.data, only=_LAYOUT)
-        return self._layout
-
-    def chunk(self, group: int, leaf: int) -> Struct:
-        """Decode what the footer says of one leaf column in one row group.
-
-        Raises: CorruptData; KeyError, IndexError, TypeError and AttributeError where fields are missing or others.
-        """
-        return decode(self.data, self.layout[_GROUPS].content[group][_CHUNKS].content[leaf], only=_CHUNK)
+        self._footer: Struct | None = None
 
     def of(self, group: int, leaf: int, kind: pa.DataType, rows_count: int) -> ColumnStats:
         """Read the bounds of one leaf column in one row group, as Python values of its Arrow type.
@@ -84,10 +62,12 @@ class StoredStatistics:
 
     def _stored(self, group: int, leaf: int, kind: pa.DataType) -> tuple[int | None, list[Any]]:
         """Return how many nulls there are, and the two bounds."""
-        about = self.chunk(group, leaf)[_META].content
+        if self._footer is None:
+            self._footer = decode(self.data, only=_WANTED)
+        about = self._footer[_GROUPS].content[group][_CHUNKS].content[leaf][_META].content
         stored: Struct = about[_STATISTICS].content if _STATISTICS in about else {}
         physical: int = about[_TYPE].content
-        orders = self.layout.get(_ORDERS)
+        orders = self._footer.get(_ORDERS)
         names: tuple[int, ...] = ()  # older writers did not agree on the order of bytes
         if orders is not None and _TYPE_DEFINED in orders.content[leaf]:
             names = _LEAST, _GREATEST

@@ -7,12 +7,11 @@ Knows no schema: a structure is a dict of field numbers, and what is read is wri
 import struct
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pyhudi.errors import CorruptData, Unsupported
 
-__all__ = ["PLACES", "Kind", "Only", "Struct", "Value", "decode", "encode", "struct_end"]
+__all__ = ["Kind", "Only", "Struct", "Value", "decode", "encode", "struct_end"]
 
 
 class Kind(IntEnum):
@@ -43,8 +42,6 @@ class Value(NamedTuple):
 Struct: TypeAlias = dict[int, Value]
 Only: TypeAlias = Mapping[int, "Only | None"]
 """The fields that are wanted, and of each that is a structure, or a list of such, those wanted in it; None is all."""
-PLACES: Final[Only] = MappingProxyType({})
-"""Of a list of structures only where each begins is wanted, for `decode` to be asked later."""
 
 _MAX_DEPTH = 16
 _MAX_VARINT_BYTES = 10
@@ -108,8 +105,6 @@ class _Reader:
     def _value(self, kind: Kind, depth: int, only: Only | None) -> Value:
         if kind is Kind.LIST:
             element, count, self.at = _list_head(self.data, self.at)
-            if only is PLACES and element is Kind.STRUCT:
-                return Value(kind, [self._place(depth) for _ in range(count)], element)
             return Value(kind, [self._content(element, depth, only, in_list=True) for _ in range(count)], element)
         return Value(kind, self._content(kind, depth, only))
 
@@ -126,11 +121,6 @@ class _Reader:
             _require_shallow(depth + 1)
             return self._value(kind, depth + 1, only)
         return self._byte() if in_list or kind is Kind.BYTE else None
-
-    def _place(self, depth: int) -> int:
-        start = self.at
-        self.at = _struct_passed(self.data, start, depth + 1)
-        return start
 
     def _byte(self) -> int:
         self.at += 1

@@ -63,8 +63,6 @@ def is_among(value: Value, options: Sequence[Value]) -> Value:
     if is_float(type_):
         value, wanted = pc.add(value, pa.scalar(0.0, type_)), pc.add(wanted, pa.scalar(0.0, type_))
     found = pc.is_in(value, value_set=wanted)
-    if len(known) == len(options) and isinstance(value, pa.Array | pa.ChunkedArray) and not value.null_count:
-        return found
     otherwise = pa.scalar(False if len(known) == len(options) else None, _BOOL)
     return pc.if_else(pc.is_null(value), pa.scalar(None, _BOOL), pc.if_else(found, pa.scalar(True), otherwise))
 
