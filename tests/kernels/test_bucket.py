@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptData, InvalidInput
-from pyhudi.kernels.bucket import are_buckets, bucket_file_id, bucket_number, bucket_of, common_divisor
+from pyhudi.kernels.bucket import are_buckets, bucket_file_id, bucket_number, bucket_of, common_divisor, may_be_bucket
 
 UUID = "334e26e9-8355-45cc-97c6-c31daf0df330"
 
@@ -113,3 +113,11 @@ def test_keys_of_other_buckets_have_little_in_common():
 )
 def test_file_groups_are_buckets_if_all_begin_with_a_number_and_one_with_a_small_one(file_ids, are):
     assert are_buckets(file_ids) is are
+
+
+@pytest.mark.parametrize(
+    ("file_id", "may_be"),
+    [("00012345-69dd-5ef2-9652-8c20eb7ea5a9-0", True), ("0001234a-69dd-5ef2-9652-8c20eb7ea5a9-0", False), ("", False)],
+)
+def test_a_file_id_that_begins_with_a_number_may_be_a_bucket_however_great_it_is(file_id, may_be):
+    assert may_be_bucket(file_id) is may_be

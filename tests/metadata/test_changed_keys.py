@@ -23,15 +23,20 @@ def last_change(table, before):
     return came, went
 
 
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 1}
+"""Under which new keys go to logs without a look-up, and count as updates."""
+
+
+@pytest.mark.parametrize("index", [{}, BUCKETS], ids=["SIMPLE", "BUCKET"])
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 @pytest.mark.parametrize("version", [6, 9])
-def test_any_action_tells_what_the_rows_before_and_after_differ_in(table_type, version):
+def test_any_action_tells_what_the_rows_before_and_after_differ_in(table_type, version, index):
     dice, table = random.Random(version), TableBuilder(table_type).create(version=version)
     has = set()
     for ts in range(1, 9):
         keys, before = dice.sample("abcdefgh", 3), load_timeline(table.state)
         if ts % 3:
-            table.upsert(trips(*(trip(key, ts=ts) for key in keys)), options=TINY_FILTERS)
+            table.upsert(trips(*(trip(key, ts=ts) for key in keys)), options=TINY_FILTERS | index)
             now = has | set(keys)
         else:
             table.delete(keys=keys)

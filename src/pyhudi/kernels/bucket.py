@@ -15,7 +15,7 @@ from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.hashing import java_hash, java_list_hash
 from pyhudi.kernels.keys.parse import key_elements, split_plain_keys
 
-__all__ = ["are_buckets", "bucket_file_id", "bucket_number", "bucket_of", "common_divisor"]
+__all__ = ["are_buckets", "bucket_file_id", "bucket_number", "bucket_of", "common_divisor", "may_be_bucket"]
 
 _DIGITS = 8
 _FEW = 10_000
@@ -100,8 +100,16 @@ def are_buckets(file_ids: Collection[str]) -> bool:
     Spec:   format/files 9.1.
     """
     heads = [file_id[:_DIGITS] for file_id in file_ids]
-    are_numbers = all(len(head) == _DIGITS and head.isascii() and head.isdecimal() for head in heads)
-    return bool(heads) and are_numbers and min(map(int, heads)) < _FEW
+    return bool(heads) and all(map(may_be_bucket, heads)) and min(map(int, heads)) < _FEW
+
+
+def may_be_bucket(file_id: str) -> bool:
+    """Return whether the bucket index may have made a file group, by its number: one UUID of 43 begins so as well.
+
+    Spec:   format/files 9.1.
+    """
+    head = file_id[:_DIGITS]
+    return len(head) == _DIGITS and head.isascii() and head.isdecimal()
 
 
 def _hash_elements(keys: pa.Array, fields: Sequence[str]) -> npt.NDArray[np.int32]:

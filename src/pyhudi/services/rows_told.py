@@ -15,6 +15,7 @@ from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.parquet import read_footer
+from pyhudi.kernels.bucket import may_be_bucket
 from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.partitions.api import RowsTold
@@ -115,9 +116,18 @@ def _change(
         before=before,
         after=after,
         instant=instant,
-        inserts_count=sum(stat.num_inserts or 0 for stat in written),
+        inserts_count=sum(_inserts_of(stat) for stat in written),
         deletes_count=sum(stat.num_deletes or 0 for stat in written) + (_MANY if group in gone else 0),
     )
+
+
+def _inserts_of(stat: WriteStat) -> int:
+    """Return how many rows may be of new keys: in logs of hash buckets these are not looked up, and count as updates.
+
+    A file id that only looks like a bucket's costs a look at its keys.
+    """
+    is_looked_up = stat.log_version is None or not may_be_bucket(stat.file_id or "")
+    return (stat.num_inserts or 0) + (0 if is_looked_up else stat.num_update_writes or 0)
 
 
 def _without(one: FileSlice, names: Collection[str]) -> FileSlice | None:
