@@ -142,6 +142,8 @@ def test_frames_in_place_of_tables_change_no_rows(judge):
 
 
 PARTITIONS = {"trips": "city", "drivers": "name", "cities": "city", "order": "id"}
+LOGGED = {"trips": ("fare", "driver is not null"), "cities": ("people", "people > 0")}
+"""Tables that are merged on read: a column whose values logs have as well, and in which rows."""
 
 
 @pytest.fixture
@@ -153,7 +155,13 @@ def lake(judge, tmp_path, monkeypatch):
     pyhudi.spark.install(spark)
     spark.sql(f"CREATE DATABASE {LAKE}")
     for name, table in judge.rows.items():
-        pyhudi.write_table(str(tmp_path / name), table, name=name, partition_by=[PARTITIONS[name]])
+        said = {"hoodie.datasource.write.table.type": "MERGE_ON_READ" if name in LOGGED else "COPY_ON_WRITE"}
+        folder = str(tmp_path / name)
+        pyhudi.write_table(folder, table, name=name, partition_by=[PARTITIONS[name]], options=said)
+        if name in LOGGED:
+            made, (column, where) = pyhudi.open_table(folder), LOGGED[name]
+            made.update(set={column: column}, where=where)
+            assert made.scan().plan.merged
         spark.sql(f"CREATE TABLE {LAKE}.`{name}` USING hudi LOCATION '{tmp_path / name}'")
     yield LAKE
     spark.sql(f"DROP DATABASE {LAKE} CASCADE")
