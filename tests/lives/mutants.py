@@ -201,6 +201,13 @@ MUTANTS: tuple[Mutant, ...] = (
         lambda setting: setting.is_indexed and setting.is_logged,
     ),
     Mutant(
+        "the record index passes over new keys in logs of buckets",
+        (("pyhudi.services.rows_told.may_be_bucket", always(False)),),
+        lambda setting: (
+            setting.is_indexed and setting.is_logged and setting.index == "BUCKET" and not setting.partition
+        ),
+    ),
+    Mutant(
         "a key of another partition is taken for one of the row's",
         (("pyhudi.index.record.find_places", everywhere),),
         has_places_by_partition,

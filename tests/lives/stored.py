@@ -53,6 +53,7 @@ def by_partition(*steps: Step, table_type: str = "cow") -> Life:
     return Life(0, Setting(table_type=table_type, version=9, index=BY_PARTITION, is_indexed=True, writes=writes), steps)
 
 
+BUCKETS: Final = ("hoodie.index.type", "hoodie.bucket.index.num.buckets")
 STORED: Final[Mapping[str, Life]] = {
     "a key is found where a log deletes it": logged(
         upsert(),
@@ -103,6 +104,18 @@ STORED: Final[Mapping[str, Life]] = {
     "the record index keeps keys that were deleted": indexed(upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex()),
     "the record index passes over what logs delete": indexed(
         upsert(), DeleteKeys(keys=(("a",),)), index=CreateIndex(), table_type="mor"
+    ),
+    "the record index passes over new keys in logs of buckets": Life(
+        0,
+        Setting(
+            table_type="mor",
+            version=9,
+            index="BUCKET",
+            partition=(),
+            is_indexed=True,
+            writes=((BUCKETS[0], "BUCKET"), (BUCKETS[1], 1), ("hoodie.metadata.enable", True)),
+        ),
+        (upsert(), CreateIndex(), upsert("b")),
     ),
     "a key of another partition is taken for one of the row's": by_partition(
         upsert(p="x"), upsert("b", p="y"), upsert(ts=2, p="y"), table_type="mor"
