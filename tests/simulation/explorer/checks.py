@@ -1,7 +1,7 @@
 """The invariants, each by its number: what must hold of every run, whatever was done and whatever befell it.
 
 `Watcher` looks at every write the moment it was applied, with one function an invariant; the functions of `ends` judge
-a table at rest. What cannot be meant before something is built stands in `UNBUILT`. Start at `judged`.
+a table at rest. What cannot be checked before something is built is listed in `UNBUILT`. Start at `judged`.
 """
 
 from collections.abc import Collection, Iterator
