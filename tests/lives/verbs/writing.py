@@ -317,7 +317,8 @@ def in_order(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
     """Let rows that fill each other in logs come in the order of their values: else it tells which meet first."""
     if not (world.setting.fills and world.setting.is_logged):
         return rows
-    newest = {"ts": 100 + world.model.number, "v": 100.0 + world.model.number}
+    number = 100 + world.model.number
+    newest = {"ts": number, "v": float(number), "s": f"x{number:06}"}
     return tuple({**row, **{name: newest[name] for name in world.setting.ordering}} for row in rows)
 
 
