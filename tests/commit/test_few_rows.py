@@ -22,11 +22,11 @@ def jobs_of(spark, write):
     return scheduler.numTotalJobs() - before
 
 
-def test_an_upsert_of_few_rows_is_two_jobs(builder, spark):
+def test_an_upsert_of_few_rows_is_one_job(builder, spark):
     table = builder.create(TRIPS)
     table.upsert([trip("a1", "a"), trip("b1", "b")], options=TINY_FILTERS)
     rows = builder.rows([trip("a1", "a", ts=2, fare=7.0), trip("b2", "b")])
-    assert jobs_of(spark, lambda: table.upsert(rows, options=TINY_FILTERS)) == 2
+    assert jobs_of(spark, lambda: table.upsert(rows, options=TINY_FILTERS)) == 1
     assert builder.rows_of(table, "uuid", "fare") == [("a1", 7.0), ("b1", 1.0), ("b2", 1.0)]
 
 
@@ -47,7 +47,7 @@ def test_a_merge_that_reaches_all_partitions_counts_the_files_of_all(builder, sp
     rows = builder.rows([trip("a1", "a", fare=7.0)])
     options = {**TINY_FILTERS, DRIVER_WRITE_BYTES.key: 2 * bytes_of_one}
     merging = table.merge(rows, "t.uuid = s.uuid and t.city = s.city", options=options).when_matched_update_all()
-    assert jobs_of(spark, merging.execute) == 2
+    assert jobs_of(spark, merging.execute) == 1
     assert jobs_of(spark, merging.when_not_matched_by_source_delete().execute) > 2
     assert builder.rows_of(table, "uuid") == [("a1",)]
 
