@@ -63,11 +63,19 @@ def test_a_key_of_two_partitions_is_computed_for_each_of_its_rows(trips):
 
 
 @pytest.mark.parametrize("value", ["f.fare = s.fare", "note = repeat(f.note, 1)"])
-def test_partitions_that_are_null_on_both_sides_are_equal_whether_it_is_computed_or_not(trips, value):
+@pytest.mark.parametrize(
+    "on",
+    [
+        "f.id = s.id and s.city = f.city",
+        "(f.id = s.id and (s.city = f.city)) and f.fare > 5",
+        "f.id = s.id and f.city = coalesce(s.city, s.city) and f.fare between 5 and 50",
+    ],
+)
+def test_partitions_that_are_null_on_both_sides_are_equal_whether_it_is_computed_or_not(trips, on, value):
     trips.sql("insert into trips values (4, 40, 'd', null)")
     told = trips.sql(
         f"""merge into trips f using (select 4 as id, cast(40 as double) as fare, cast(null as varchar) as city) s
-            on f.id = s.id and s.city = f.city when matched then update set {value}
+            on {on} when matched then update set {value}
             when not matched then insert (id, fare, city) values (s.id, s.fare, s.city)"""
     )
     assert told[0]["num_updated_rows"] == 1

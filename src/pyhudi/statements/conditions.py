@@ -36,7 +36,15 @@ from pyhudi.statements.cursor import is_name
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlKind, SqlToken
 
-__all__ = ["columns_named", "fitting_condition", "fitting_part", "indexed_condition", "is_alike", "pushed_condition"]
+__all__ = [
+    "columns_named",
+    "fitting_condition",
+    "fitting_part",
+    "indexed_condition",
+    "is_alike",
+    "pushed_condition",
+    "terms_of_and",
+]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _BEFORE_A_STAR = frozenset({"select", "distinct", "all"})
@@ -56,7 +64,7 @@ def pushed_condition(tokens: tuple[SqlToken, ...], reference: Reference) -> str 
         return None
     terms = [
         without_table
-        for part in _conjuncts(tokens[block.where.start : block.where.end])
+        for part in terms_of_and(tokens[block.where.start : block.where.end])
         if (without_table := _understood(part, reference)) is not None
     ]
     return to_sql(all_of(*terms)) if terms else None
@@ -78,7 +86,7 @@ def indexed_condition(
         return None
     terms = [
         term
-        for part in _conjuncts(tokens[block.where.start : block.where.end])
+        for part in terms_of_and(tokens[block.where.start : block.where.end])
         if (term := _bare(part, reference)) is not None and _compares_indexed(term, schema, defined)
     ]
     return all_of(*terms) if terms else None
@@ -149,7 +157,7 @@ def _may_be_any(tokens: tuple[SqlToken, ...], place: int, reference: Reference) 
 # --- terms of WHERE
 
 
-def _conjuncts(tokens: tuple[SqlToken, ...]) -> Iterator[tuple[SqlToken, ...]]:
+def terms_of_and(tokens: tuple[SqlToken, ...]) -> Iterator[tuple[SqlToken, ...]]:
     """Yield what AND joins; all of it, if OR does."""
     depth = min((token.depth for token in tokens), default=0)
     ends: list[int] = []

@@ -6,7 +6,7 @@ table's columns, by joining the table. A table whose keys are generated is alway
 that is stored, and the merge goes by that. Start at `merge`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +20,14 @@ from pyhudi.predicate import Case, Column, Expression, IsNull, Not, all_of, any_
 from pyhudi.predicate.model import Binary, Operator, literal, rewrite, walk
 from pyhudi.schema.meta_fields import RECORD_KEY
 from pyhudi.statements.api import Runner
+from pyhudi.statements.conditions import terms_of_and
+from pyhudi.statements.cursor import text_of
 from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
 from pyhudi.statements.outdated import begun_again, unchanged_if_read
 from pyhudi.statements.reader import TokenReader
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
 from pyhudi.statements.targets import Target, options_of_writes, require_distinct, target_of
+from pyhudi.statements.tokens import SqlToken, tokenize_statement
 
 if TYPE_CHECKING:
     from pyhudi.table import WriteResult
@@ -57,14 +60,13 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
     options.pop("hoodie.datasource.write.operation", None)
     on = plan.on()
     clauses = [plan.clause(clause, on) for clause in statement.clauses]
-    joined = plan.joined_on(on, alias)
     if not target.table.config.record_key:
         on = plan.on_found_key()
     elif plan.joins and target.table.config.drops_partition_columns:
         on = plan.on_found_path(on, clauses, options)
     elif plan.joins:
         on, clauses = plan.on_found_partition(on), [plan.where_none_is_found(one) for one in clauses]
-    rows = _read(statement, alias, plan.source_columns(alias), runner, joined if plan.joins else None)
+    rows = _read(statement, alias, plan.source_columns(alias), runner, plan.joined_on if plan.joins else None)
     reads = f"SELECT * FROM {statement.source.text}"  # noqa: S608 - the user's own
     table = target.unchanged if plan.joins else unchanged_if_read(target, reads, runner)
     builder: Any = table.merge(rows, on=on, options=options, isolation="serializable")
@@ -146,22 +148,33 @@ class _Plan:
             )
         return expression
 
-    def joined_on(self, on: Expression, alias: str) -> str:
+    @property
+    def joined_on(self) -> str:
         """Return the text of ON by which the surface joins: partition columns that are null on both sides are equal.
 
-        So they are to a merge of the table. A text that is more than equalities of columns stays as it is written.
+        So they are to a merge of a table that has record keys; where keys are generated, ON means what it says.
         """
-        found, name = equalities(on), self.statement.alias or self.statement.table.parts[-1]
-        sides = [(stored, value) for stored, value in found.pairs if isinstance(value, Column)]
-        is_plain = found.residual is None and len(sides) == len(found.pairs)
-        if not is_plain or not {stored.name for stored, _ in sides} & {*self.target.partition_columns}:
+        if not self.target.table.config.record_key:
             return self.statement.on.text
-        terms = []
-        for stored, value in sides:
-            operator = "IS NOT DISTINCT FROM" if stored.name in self.target.partition_columns else "="
-            left, right = self.runner.quoted(name, *stored.parts), self.runner.quoted(alias, *value.parts)
-            terms.append(f"{left} {operator} {right}")
-        return " AND ".join(terms)
+        tokens = tokenize_statement(self.statement.on.text, self.runner.dialect)[:-1]
+        return " AND ".join(self._joined_terms(tokens))
+
+    def _joined_terms(self, tokens: tuple[SqlToken, ...]) -> Iterator[str]:
+        for term in terms_of_and(tokens):
+            if term[0].is_mark("(") and all(token.depth > term[0].depth for token in term[1:-1]):
+                yield f"({' AND '.join(self._joined_terms(term[1:-1]))})"
+            else:
+                yield self._joined_term(term)
+
+    def _joined_term(self, term: tuple[SqlToken, ...]) -> str:
+        piece = text_of(term, 0, len(term))
+        equals = [at for at, token in enumerate(term) if token.is_mark("=", "==")]
+        expression = self._scope(self.table_side, self.source_side).resolve(piece)
+        pairs = () if expression is None else equalities(expression).pairs
+        if len(equals) != 1 or not any(stored.name in self.target.partition_columns for stored, _ in pairs):
+            return piece.text
+        left, right = text_of(term, 0, equals[0]), text_of(term, equals[0] + 1, len(term))
+        return f"{left.text} IS NOT DISTINCT FROM {right.text}"
 
     def on_found_key(self) -> Expression:
         """Return the join condition of a table whose keys are generated: the key of the row that ON finds."""
