@@ -33,6 +33,7 @@ __all__ = [
     "Place",
     "Question",
     "Which",
+    "index_options",
     "partition_path",
     "plain",
     "rows_of",
@@ -206,7 +207,7 @@ class Hudi:
 
         In 1.0.2 that of a table of its own, too, takes the newer row for the higher one unless it is told.
         """
-        told = _COMPACT_ALL | {name: text for name, text in self.options.items() if name.startswith(_OF_INDEXES)}
+        told = _COMPACT_ALL | index_options(self.options)
         if self.kind.heeds_order and self.peer.release != NEWEST:
             told |= {"hoodie.payload.ordering.field": ",".join(self.kind.ordering), **HEEDS_ORDER}
         for name, text in told.items():
@@ -343,3 +344,8 @@ def _newest_savepoint(table: Table) -> str:
 def _moment(commit: Instant, version: int) -> str:
     """Return the time that orders commits: when they completed, before version 8 when they were requested."""
     return str(commit.requested_time if version < 8 else commit.completion_time)
+
+
+def index_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return what Apache Hudi's procedures take of an index from the session or the call, and not from the table."""
+    return {name: text for name, text in options.items() if name.startswith(_OF_INDEXES)}

@@ -4,7 +4,7 @@ import pytest
 from tests.peers.histories import Expected, Step, alternating, history
 from tests.peers.kinds import COLUMNS, crossed
 from tests.peers.peer import PeerError
-from tests.peers.sides import BOTH_WAYS, Hudi, Ours, plain, rows_of
+from tests.peers.sides import BOTH_WAYS, Hudi, Ours, index_options, plain, rows_of
 from tests.peers.upkeep import CITIES
 
 from pyhudi.table import open_table
@@ -22,18 +22,12 @@ BUCKETS = {
 }
 
 
-def _is_of_index(option):
-    return option.startswith(("hoodie.index.", "hoodie.bucket.", "hoodie.datasource.write.recordkey."))
-
-
 class Turns:
     """One table with a metadata table, both sides, and what must be in it."""
 
     def __init__(self, peer, path, kind, version):
         self.path, self.peer, self.version, self.expected = path, peer, version, Expected(kind)
-        self.told = ",".join(
-            f"{name}={text}" for name, text in kind.hudi_options(version).items() if _is_of_index(name)
-        )
+        self.told = ",".join(f"{name}={text}" for name, text in index_options(kind.hudi_options(version)).items())
         apart = {"hoodie.parquet.small.file.limit": "0"}
         self.ours, self.hudi = Ours(path, kind, version, apart), Hudi(peer, path, kind, version, apart)
         for step in history(kind, alternating(kind, ["ours", "hudi"], 6), seed=5):
@@ -52,7 +46,6 @@ class Turns:
         """Call Apache Hudi's procedure."""
         said = f", order => '{order}'" if order else ""
         said += f", order_strategy => '{strategy}'" if strategy else ""
-        # The procedure takes neither the index nor its key fields from the table.
         said += f", options => '{self.told}'"
         self.peer.run(f"call run_clustering(path => '{self.path}', op => '{op}'{said})")
         if self.version == 6:  # the procedure raises the metadata table, not the table, to version 9

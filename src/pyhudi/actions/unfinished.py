@@ -62,7 +62,7 @@ def _advice(instant: Instant, judged: Liveness) -> str:
     if instant.action is Action.ROLLBACK:
         return "nothing: the next write finishes it" + ("" if judged is Liveness.DEAD else ", an hour after it began")
     if instant.action is Action.SAVEPOINT:
-        return "nothing: it keeps no files; table.savepoint(instant) makes it, table.delete_savepoint(instant) ends it"
+        return "its commit stays meanwhile: table.savepoint(instant) makes it, table.delete_savepoint(instant) ends it"
     if instant.action is Action.CLEAN:
         return "nothing: the next clean finishes it, and a write that makes one due; or table.clean()"
     if instant.action is Action.RESTORE:
