@@ -15,6 +15,7 @@ from tests.actions.test_write import (  # noqa: F401
 )
 from tests.spark.building import SparkTableBuilder
 
+import pyhudi
 from pyhudi.engine.api import KEY, ORDER, PARTITION
 from pyhudi.spark import engine as spark_engine
 from pyhudi.spark import few_rows
@@ -94,3 +95,19 @@ def test_rows_that_are_not_few_stay_where_they_are(spark, tmp_path, monkeypatch,
     monkeypatch.setattr(few_rows, "_WHOLE_ROWS", 100)
     working = SparkEngine(spark, LocalStorage(str(tmp_path)))
     assert working.bring_keyed(keyed(spark, 200), here_bytes) is None
+
+
+@pytest.mark.parametrize("here_bytes", [0, 1 << 20])
+def test_a_null_struct_whose_fields_are_never_null_is_a_value_like_others(spark, tmp_path, here_bytes):
+    rows = spark.sql(
+        "select 'a' uuid, 1L ts, array(struct(1 as x, 'u' as y), null) legs, map('k', struct(2 as x)) more"
+    )
+    pyhudi.write_table(
+        str(tmp_path / "t"),
+        rows,
+        record_key=["uuid"],
+        ordering=["ts"],
+        options={"pyhudi.spark.driver.write.bytes": here_bytes},
+    )
+    found = pyhudi.open_table(str(tmp_path / "t")).scan(columns=["legs", "more"]).to_arrow().to_pylist()
+    assert found == [{"legs": [{"x": 1, "y": "u"}, None], "more": [("k", {"x": 2})]}]

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType
 
 from pyhudi.engine.api import (
     BUCKET,
@@ -41,6 +42,7 @@ from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.predicate import Expression, fields_of, to_sql
 from pyhudi.predicate.model import Opaque, walk
+from pyhudi.schema.fields import nullable_all_through
 from pyhudi.spark.failures import spark_errors
 from pyhudi.spark.few_rows import all_rows, first_keys, first_rows, is_cut, may_be_small, rows_bytes
 from pyhudi.spark.keys import named, with_keys
@@ -200,10 +202,10 @@ class SparkEngine:
             return reduce(DataFrame.union, frames)
 
     def frame(self, rows: object, memory: RowsMemory | None = None) -> DataFrame:
-        """Take a DataFrame as it is, or send Arrow rows to Spark; `memory` is for this process alone."""
-        if is_frame(rows):
-            return rows
+        """Take a DataFrame, or send Arrow rows to Spark; `memory` is for this process alone."""
         with spark_errors():
+            if is_frame(rows):
+                return _with_nulls_inside(rows)
             return frame_of(self._spark, arrow_table(rows))
 
     def schema(self, frame: DataFrame | LocalFrame) -> pa.Schema:
@@ -393,7 +395,9 @@ class SparkEngine:
         if isinstance(frame, LocalFrame):
             return frame.table()
         with spark_errors():
-            return select_and_cast(collect_arrow(frame), nullable(from_spark(frame.schema)))
+            return select_and_cast(
+                collect_arrow(_with_nulls_inside(frame)), nullable_all_through(from_spark(frame.schema))
+            )
 
     def _brought(self, frame: DataFrame, most_bytes: int) -> pa.Table | None:
         """Bring all rows here in one job, if they are so few; None if they are not, or the job fails.
@@ -450,3 +454,11 @@ class SparkEngine:
 
 _NATIVE: weakref.WeakKeyDictionary[SparkSession, dict[str, bool]] = weakref.WeakKeyDictionary()
 _CHECKED: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
+
+
+def _with_nulls_inside(frame: DataFrame) -> DataFrame:
+    """Return rows whose nested fields may all be null: Spark sends no null struct whose fields may not be."""
+    nested = StructType([one for one in frame.schema if isinstance(one.dataType, StructType | ArrayType | MapType)])
+    loose = zip(nested, to_spark(nullable_all_through(from_spark(nested))), strict=True)
+    casts = {one.name: named(one.name).cast(free.dataType) for one, free in loose if one.dataType != free.dataType}
+    return frame.withColumns(casts) if casts else frame
