@@ -372,7 +372,6 @@ def _same_spark(title: str, contender: Callable[..., Contender], limit: float, *
         contenders={name: partial(contender, side=side, **work) for name, side in {"pyhudi": ours, **sides}.items()},
         targets=tuple(Target(name, "wall_s", limit) for name in sides),
         prepare=_prepare_same,
-        rows=1_000_000,
         lacks=_lacks,
     )
 

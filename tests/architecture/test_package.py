@@ -1,9 +1,12 @@
 """What is said about the package holds: its floors, its lock file, its description."""
 
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 from tests.architecture.source import ROOT
-from tools.run_lanes import floors
+from tools.run_lanes import floors, run_smoke
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -29,3 +32,11 @@ def test_every_dependency_of_the_core_has_a_floor():
 def test_every_extra_is_listed_in_the_readme():
     readme = (ROOT / "README.md").read_text()
     assert [name for name in PROJECT["optional-dependencies"] if f"| `{name}` |" not in readme] == []
+
+
+def test_a_lane_that_takes_too_long_has_failed_and_the_others_run(tmp_path, monkeypatch):
+    def late(command, **_):
+        raise subprocess.TimeoutExpired(command, 1)
+
+    monkeypatch.setattr("tools.run_lanes.subprocess.run", late)
+    assert run_smoke(Path(sys.executable), tmp_path, "local") is False

@@ -99,12 +99,21 @@ def run_sail(path: str) -> None:
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 
-    import pyhudi.spark
-
     server = SparkConnectServer(port=0)
     server.start(background=True)
     _, port = server.listening_address
     spark = SparkSession.builder.remote(f"sc://localhost:{port}").getOrCreate()
+    try:
+        statements_on_sail(spark, path)
+    finally:
+        spark.stop()  # or the client asks a server that is gone, for ten minutes, before Python ends
+        server.stop()
+
+
+def statements_on_sail(spark: Any, path: str) -> None:
+    """Read, write and run statements, and be refused what Sail has not."""
+    import pyhudi.spark
+
     run(path, lambda wanted: spark.createDataFrame([tuple(row.values()) for row in wanted], DDL))
     pyhudi.spark.install(spark)
     spark.sql(f"CREATE DATABASE lane LOCATION '{path}.db'")
