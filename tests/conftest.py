@@ -1,5 +1,7 @@
 """One Spark session for the whole run, started when the first test asks for it; and the tables of both engines."""
 
+import atexit
+import gc
 import os
 import shutil
 import sys
@@ -25,6 +27,15 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore:PySpark does not yet fully suppo
 # On a submission the same examples run every time; elsewhere new ones are drawn.
 settings.register_profile("pyhudi", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("pyhudi")
+
+# What is collected stays for the whole run: nothing looks through it for garbage, neither now nor later.
+gc.disable()
+atexit.register(gc.unfreeze)  # bindings call what is not freed in the end a leak
+
+# Tests write much that is soon removed again. What memory holds waits for no disk, and says of syncs what a disk says.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= 2 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -67,6 +78,11 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left]
     if IS_EVERYDAY:
         everyday.draw_few(items)
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

