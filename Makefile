@@ -7,6 +7,7 @@ JUDGED ?= tests/peers
 SIZE ?= M
 ONLY ?=
 REPEATS ?= 0
+OF ?=
 MINUTES ?= 2
 PROCESSES ?= 4
 PROCESSORS ?= 2
@@ -50,8 +51,8 @@ test-all: .venv/.ready ## All tests that need no other program but Java: those o
 test-rest: .venv/.ready ## What make test-all runs beyond make test, of tests with many dear cases some: for CI, which runs both
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=rest $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
-costs: .venv/.ready ## Measure what tests cost, on a quiet machine, for the choice of make test
-	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest --ignore tests/architecture --ignore tests/peers --junitxml build/costs.xml; $(PY) -m tests.costs build/costs.xml
+costs: .venv/.ready ## Measure what tests cost, on a quiet machine, for the choice of make test (OF=tests/spark)
+	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest $(OF) --ignore tests/architecture --ignore tests/peers --junitxml build/costs.xml; $(PY) -m tests.costs build/costs.xml
 
 test-spark: .venv/.ready ## The tests that both engines share, all of them on Spark, and a cluster that loses executors (a few minutes)
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TEST_ENGINE=spark $(PY) -m pytest tests/actions tests/commit tests/services tests/tasks tests/queries tests/index tests/lives/test_engines.py tests/spark/test_duplicates.py tests/spark/test_hostile_arguments.py

@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config, items):
     if IS_EVERYDAY or IS_REST:
         left = everyday.left_out(items) if IS_EVERYDAY else everyday.done(items)
         if IS_REST:
-            left |= everyday.too_long([item for item in items if item not in left])
+            left |= everyday.too_long([item for item in items if item not in left], everyday.turn())
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]
     if IS_EVERYDAY:
@@ -83,6 +83,12 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Write how CI's choice is repeated."""
+    if IS_REST:
+        terminalreporter.write_line(f"PYHUDI_TURN={everyday.turn()}")
 
 
 @pytest.hookimpl(optionalhook=True)

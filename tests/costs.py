@@ -1,6 +1,7 @@
-"""What tests cost, as it was measured: `make costs` runs all of them and writes `costs.txt`.
+"""What tests cost, as it was measured: `make costs` runs all of them, or those `OF` some files, and writes `costs.txt`.
 
-A line is the seconds of one case and the dotted name of its test; what costs little has no line. Start at `costs`.
+Tests that were not run keep their lines. A line is the seconds of one case and the dotted name of its test; what costs
+little has no line. Start at `costs`.
 """
 
 import sys
@@ -29,12 +30,14 @@ def name_of(nodeid: str) -> str:
     return f"{path.removesuffix('.py').replace('/', '.')}.{rest.replace('::', '.')}"
 
 
-def spelled(durations: Iterable[tuple[str, float]]) -> str:
-    """Spell the lines of the names and seconds of cases."""
+def spelled(durations: Iterable[tuple[str, float]], known: Mapping[str, float]) -> str:
+    """Spell the lines of the names and seconds of cases, and of the tests that were known and are not among them."""
     cases: dict[str, list[float]] = defaultdict(list)
     for name, seconds in durations:
         cases[name].append(seconds)
-    return "".join(f"{mean(found):.2f} {name}\n" for name, found in sorted(cases.items()) if sum(found) >= LEAST_S)
+    lines = {name: seconds for name, seconds in known.items() if name not in cases}
+    lines |= {name: mean(found) for name, found in cases.items() if sum(found) >= LEAST_S}
+    return "".join(f"{seconds:.2f} {name}\n" for name, seconds in sorted(lines.items()))
 
 
 def read(report: Path) -> Iterable[tuple[str, float]]:
@@ -44,4 +47,4 @@ def read(report: Path) -> Iterable[tuple[str, float]]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(spelled(read(Path(sys.argv[1]))), encoding="utf-8")
+    FILE.write_text(spelled(read(Path(sys.argv[1])), costs()), encoding="utf-8")

@@ -6,10 +6,13 @@ and of a test with many seeds the first are tried. What a test costs is in `cost
 left out, of one with many cases few are tried, and each module keeps one test at least.
 
 CI has of what is left as many cases of a test as `REST_S` allows, one at least, and each of a test marked `each`, as of
-planted faults that are to be found; `make test-all` has all.
+planted faults that are to be found. Tests of which one case takes longer than `DEAR_S` take turns: a commit has a third
+of them, by its hash, or by `PYHUDI_TURN`. `make test-all` has all.
 """
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -31,8 +34,12 @@ TOGETHER_S = 0.15
 """What the cases of a test may take together, where there is more than one."""
 CASES = 16
 """How many cases of a test there are at most, however little they take."""
-REST_S = 4.0
+REST_S = 1.5
 """What the cases of a test may take together in CI, which runs them beyond those of `make test`."""
+DEAR_S = 1.5
+"""What one case may take in CI each time; tests that take longer are run in turns."""
+TURNS = 3
+"""After how many turns each of these tests has been run."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
 BY_VERSION = frozenset({"golden", "kind", "name", "pair", "path", "state", "table", "version"})
@@ -79,17 +86,35 @@ def _some(cases: Sequence[pytest.Item], cost: float, together_s: float, most: in
     return {cases[number * len(cases) // count] for number in range(count)}
 
 
-def too_long(items: Sequence[pytest.Item]) -> set[pytest.Item]:
-    """Return what CI leaves to `make test-all`: cases of tests that take long together; one of each test stays."""
+def too_long(items: Sequence[pytest.Item], turn: int) -> set[pytest.Item]:
+    """Return what CI leaves to `make test-all`: cases of tests that take long together, and dear tests of other turns.
+
+    One case stays of each other test.
+    """
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     seconds = costs()
     out: set[pytest.Item] = set()
+    dear = 0
     for test, cases in tests.items():
-        if not cases[0].get_closest_marker("each"):
-            out.update(set(cases) - _some(cases, seconds.get(name_of(test), 0.0), REST_S))
+        if cases[0].get_closest_marker("each"):
+            continue
+        cost = seconds.get(name_of(test), 0.0)
+        out.update(set(cases) - _some(cases, cost, REST_S))
+        if cost > DEAR_S:
+            out.update(cases if dear % TURNS != turn else ())
+            dear += 1
     return out
+
+
+@cache
+def turn() -> int:
+    """Return which of the dear tests this commit has: CI says the same of it each time, wherever it runs."""
+    if named := os.environ.get("PYHUDI_TURN"):
+        return int(named) % TURNS
+    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent)
+    return int(found.stdout.strip() or "0", 16) % TURNS
 
 
 def done(items: Sequence[pytest.Item]) -> set[pytest.Item]:

@@ -11,16 +11,19 @@ from tests import amounts, everyday
 from tests.costs import LEAST_S, costs, name_of, read, spelled
 from tests.everyday import (
     CASES,
+    DEAR_S,
     EXAMPLES,
     EXAMPLES_OF_DEAR,
     LONGEST_S,
     REST_S,
     SEEDS,
     TOGETHER_S,
+    TURNS,
     done,
     draw_few,
     left_out,
     too_long,
+    turn,
 )
 
 
@@ -123,18 +126,33 @@ def test_a_module_keeps_one_case_whatever_it_costs(measured):
     assert kept(Item("test"), Item("other", kind="a"), Item("other", kind="b")) == [1]
 
 
-@pytest.mark.parametrize(("cost", "stay"), [(REST_S / 3, [0, 1, 2]), (REST_S / 2, [0, 1]), (9 * REST_S, [0])])
+@pytest.mark.parametrize(("cost", "stay"), [(REST_S / 3, [0, 1, 2]), (REST_S / 2, [0, 1]), (DEAR_S, [0])])
 def test_of_what_is_left_ci_has_as_many_cases_as_there_is_time_for(measured, cost, stay):
     measured["test"] = cost
     items = [Item("test", kind=f"case {number}") for number in range(3)]
     quick = [Item("other", kind=f"case {number}") for number in range(40)]
-    left = too_long([*items, *quick])
+    left = too_long([*items, *quick], 1)
     assert [number for number, item in enumerate([*items, *quick]) if item not in left] == [*stay, *range(3, 43)]
 
 
 def test_ci_has_each_case_of_a_test_that_says_so(measured):
-    measured["test"] = REST_S
-    assert too_long([Item("test", marks=["each"], kind=f"case {number}") for number in range(3)]) == set()
+    measured["test"] = 2 * DEAR_S
+    assert too_long([Item("test", marks=["each"], kind=f"case {number}") for number in range(3)], 0) == set()
+
+
+def test_dear_tests_take_turns_in_ci_until_each_was_run(measured):
+    items = [Item(f"test_{number}", kind=kind) for number in range(2 * TURNS) for kind in "ab"] + [Item("cheap")]
+    measured |= {f"test_{number}": DEAR_S + 0.01 for number in range(2 * TURNS)}
+    kept = [[item for item in items if item not in too_long(items, turn)] for turn in range(TURNS)]
+    assert [len(some) for some in kept] == [3] * TURNS
+    assert {item for some in kept for item in some} == {*items[::2]}
+
+
+def test_a_turn_is_that_of_the_commit_or_named(monkeypatch):
+    monkeypatch.delenv("PYHUDI_TURN", raising=False)
+    assert turn.__wrapped__() == turn.__wrapped__() < TURNS
+    monkeypatch.setenv("PYHUDI_TURN", str(TURNS + 1))
+    assert turn.__wrapped__() == 1
 
 
 def test_costs_are_those_of_a_report(tmp_path):
@@ -142,7 +160,9 @@ def test_costs_are_those_of_a_report(tmp_path):
     cases = [("test_one[a]", LEAST_S), ("test_one[b]", 2 * LEAST_S), ("test_two", LEAST_S / 2)]
     lines = [f'<testcase classname="tests.test_a.TestOf" name="{name}" time="{seconds}"/>' for name, seconds in cases]
     report.write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
-    assert spelled(read(report)) == f"{1.5 * LEAST_S:.2f} tests.test_a.TestOf.test_one\n"
+    known = {"tests.test_a.TestOf.test_two": 9.0, "tests.test_z.test_other": 0.25}
+    lines = f"{1.5 * LEAST_S:.2f} tests.test_a.TestOf.test_one\n0.25 tests.test_z.test_other\n"
+    assert spelled(read(report), known) == lines
     assert name_of("tests/test_a.py::TestOf::test_one[a::b]") == "tests.test_a.TestOf.test_one"
 
 
