@@ -16,6 +16,8 @@ from pyhudi.errors import (
 )
 from pyhudi.storage.api import PutMode, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.process import RecentlyUsed
+from pyhudi.timeline import active
 from pyhudi.timeline.active import (
     complete,
     load_timeline,
@@ -265,13 +267,16 @@ def test_a_rollback_publishes_its_own_metadata():
     )
 
 
-def test_a_completed_instant_is_read_once_a_process(stubborn):
+@pytest.mark.parametrize(("is_ours", "gets"), [(True, 0), (False, 1)])
+def test_a_completed_instant_is_read_once_a_process_and_not_by_its_writer(stubborn, monkeypatch, is_ours, gets):
     storage, state = stubborn
     storage.is_picklable = True
     done = complete(state, start(state, request(state, wanted())), encoded(state), C)
+    if not is_ours:
+        monkeypatch.setattr(active, "_completed_here", RecentlyUsed(100))
     storage.gets = 0
     assert read_commit_metadata(state, done) == read_commit_metadata(state, done) == DONE
-    assert storage.gets == 1
+    assert storage.gets == gets
 
 
 def test_reading_a_commit_takes_no_longer_after_many_others(stubborn, monkeypatch):

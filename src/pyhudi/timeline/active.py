@@ -79,30 +79,33 @@ _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _EMPTY_READS: Final = 3
 _EMPTY_WAIT_S: Final = 0.1
+_KEPT_BYTES: Final = 1 << 20
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 
 
 _decoded: Final = RecentlyUsed[tuple[str, str, str], CommitMetadata](_CACHED_STATS)
 """The commits that were read last."""
+_completed_here: Final = RecentlyUsed[tuple[str, str, str], bytes](_KEPT_BYTES)
+"""What this process completed last: its next write asks for the newest commit."""
 _SAID: Final = ("instantTime", "metadata")
 
 
-def load_timeline(state: TableState) -> Timeline:
+def load_timeline(state: TableState, *, is_locked: bool = False) -> Timeline:
     """Read the active timeline as it was at one moment, in either layout.
 
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
     calls a replacecommit, is known by its plan. A completed write that a rollback has taken off the timeline is
     left out: its put landed when it was rolled back already. What a restore is taking back is out of sight from its
-    request on, all at once.
+    request on, all at once. `is_locked` says that the caller holds the table lock.
 
-    Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
-            instants are; in layout 1 one read for each pending replacecommit. A read for each restore that is not over.
-            What `Past` costs where a completed write has no request beside it.
+    Cost:   one listing under the lock, or where the store lists so many names at once, else two or more; twice as many
+            where legacy instants are; in layout 1 one read for each pending replacecommit. A read for each restore that
+            is not over. What `Past` costs where a completed write has no request beside it.
     Spec:   format/timeline 2.1, 2.2.
     """
-    stored = list_instants(state)
+    stored = list_instants(state, is_locked=is_locked)
     instants = collapse(stored)
     if not state.layout.has_clustering_action:
         instants = [_told_apart(state, instant) for instant in instants]
@@ -134,7 +137,7 @@ def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
     key = (state.storage.url, path, instant.completion_time or "")
     known = _decoded.get(key)
     if known is None:
-        known = decode_commit(_read_completed(state, path), path)
+        known = decode_commit(_completed_here.get(key) or _read_completed(state, path), path)
         _decoded.add(key, known, _weight(known))
     return known
 
@@ -307,7 +310,11 @@ def complete(
         if claim is None:
             raise
         raise _unknown(done) from error  # decided already: another writer publishes it
-    return _as_stored(state, done)
+    stored = _as_stored(state, done)
+    if state.storage.traits.is_picklable:
+        key = (state.storage.url, _path(state, stored.file_name), stored.completion_time or "")
+        _completed_here.add(key, data, len(data))
+    return stored
 
 
 def remove_pending(state: TableState, instant: Instant) -> None:

@@ -134,10 +134,10 @@ def run_heartbeat(state: TableState, instant: InstantTime, settings: Settings) -
 
 
 def stop_heartbeat(state: TableState, instant: InstantTime) -> None:
-    """Remove the heartbeat of an instant that is settled."""
-    state.storage.delete(heartbeat_path(instant))
+    """Remove the heartbeat of an instant that is settled; last, because by it the next writer finds what is left."""
     if state.storage.traits.has_guard:
         state.storage.delete(guard_path(instant))
+    state.storage.delete(heartbeat_path(instant))
 
 
 def reserve_time(state: TableState, instant: InstantTime) -> None:
