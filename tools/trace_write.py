@@ -1,9 +1,10 @@
-"""Trace a one-row upsert: modules crossed, calls upward, readings of timelines, storage calls.
+"""Trace a one-row upsert: modules crossed, calls upward, doors, readings of timelines, storage calls.
 
 Run: python tools/trace_write.py. A test holds what it counts against docs/decisions/0003. Start at `traced`.
 
 A call is upward where the called function's room lies above its caller's in the layers of pyproject.toml; functions
-that pass through an engine or another library between the two count as the caller's.
+that pass through an engine or another library between the two count as the caller's. A door of a room is a public
+name, a class with its methods being one, by which rooms above enter it.
 """
 
 import inspect
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from types import FrameType
 from unittest.mock import patch
@@ -39,6 +40,8 @@ class Trace:
     def __init__(self) -> None:
         self.modules: Counter[str] = Counter()
         self.upward: Counter[tuple[str, str]] = Counter()
+        self.doors: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        """The public names by which each room is entered from above: module and name."""
         self.readings = 0
         """Of timelines: the table's and its metadata table's."""
         self.properties_reads = 0
@@ -65,9 +68,12 @@ class Trace:
         while back is not None and self._module(back) is None:
             back = back.f_back
         if back is not None and (source := self._module(back)) is not None:
-            above = self._ranks.get(source.split(".")[0], 0) < self._ranks.get(module.split(".")[0], 0)
-            if above and not frame.f_code.co_name.startswith("<"):
+            above, below = source.split(".")[0], module.split(".")[0]
+            rise = self._ranks.get(below, 0) - self._ranks.get(above, 0)
+            if rise > 0 and not name.startswith("<"):
                 self.upward[(_name(source, back), _name(module, frame))] += 1
+            elif above != below and not (door := frame.f_code.co_qualname.split(".")[0]).startswith(("_", "<")):
+                self.doors[below].add((module, door))
 
     def _is_inside(self, frame: FrameType) -> bool:
         """Return whether the store calls itself, or closes what it has opened."""
@@ -113,6 +119,7 @@ def main() -> None:
     print(f"upward calls: {len(trace.upward)}")
     for (source, target), count in sorted(trace.upward.items()):
         print(f"  {source} -> {target} ({count})")
+    print("doors: " + ", ".join(f"{room} {len(names)}" for room, names in sorted(trace.doors.items())))
     print(f"readings of timelines: {trace.readings}")
     print(f"readings of hoodie.properties: {trace.properties_reads}")
     print(f"storage calls: {trace.storage_calls.total()}")

@@ -21,6 +21,7 @@ def test_an_upsert_crosses_no_more_than_the_decision_says(trace):
     counted = {
         "modules crossed": len(trace.modules),
         "calls upward": len(trace.upward),
+        "doors of one room": max(map(len, trace.doors.values())),
         "readings of timelines": trace.readings,
         "readings of hoodie.properties": trace.properties_reads,
         "storage calls": trace.storage_calls.total(),
