@@ -14,6 +14,10 @@ from tests import everyday
 from tests.amounts import IS_EVERYDAY, IS_REST
 from tests.engines import engine, pytest_generate_tests, version
 
+from pyhudi.storage.process import RecentlyUsed
+from pyhudi.timeline import active
+from pyhudi.txn.recovery import orphans
+
 __all__ = ["engine", "pytest_generate_tests", "version"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,6 +117,13 @@ def pytest_xdist_make_scheduler(config, log):
 def _has_java() -> bool:
     home = os.environ.get("JAVA_HOME", "")
     return shutil.which("java") is not None or (bool(home) and (Path(home) / "bin" / "java").exists())
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    """Let this process remember nothing of what it wrote, as if each call were another process's."""
+    monkeypatch.setattr(active, "_completed_here", RecentlyUsed(0))
+    monkeypatch.setattr(orphans, "_looked_through", RecentlyUsed(0))
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,6 @@ from pyhudi.errors import (
 )
 from pyhudi.storage.api import PutMode, StorageTraits
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.storage.process import RecentlyUsed
-from pyhudi.timeline import active
 from pyhudi.timeline.active import (
     complete,
     load_timeline,
@@ -267,16 +265,20 @@ def test_a_rollback_publishes_its_own_metadata():
     )
 
 
-@pytest.mark.parametrize(("is_ours", "gets"), [(True, 0), (False, 1)])
-def test_a_completed_instant_is_read_once_a_process_and_not_by_its_writer(stubborn, monkeypatch, is_ours, gets):
-    storage, state = stubborn
+def test_a_completed_instant_is_not_read_by_its_writer(stubborn):
+    assert reads_of_a_completed_one(*stubborn) == 0
+
+
+def test_a_completed_instant_is_read_once_a_process(stubborn, forgetful):
+    assert reads_of_a_completed_one(*stubborn) == 1
+
+
+def reads_of_a_completed_one(storage, state):
     storage.is_picklable = True
     done = complete(state, start(state, request(state, wanted())), encoded(state), C)
-    if not is_ours:
-        monkeypatch.setattr(active, "_completed_here", RecentlyUsed(100))
     storage.gets = 0
     assert read_commit_metadata(state, done) == read_commit_metadata(state, done) == DONE
-    assert storage.gets == gets
+    return storage.gets
 
 
 def test_reading_a_commit_takes_no_longer_after_many_others(stubborn, monkeypatch):
