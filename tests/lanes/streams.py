@@ -12,6 +12,9 @@ import pyhudi.spark
 
 __all__ = ["run_streams"]
 
+_NO_WORKER = "Python worker failed to connect back"
+"""Spark gives a source in Python ten seconds to begin, which a busy machine may need: the query goes on from there."""
+_ATTEMPTS = 5
 DDL = "id string, n long"
 OPTIONS = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.ordering.fields": "n"}
 MOR = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "true"}
@@ -47,7 +50,13 @@ def carry(rows: Any, folder: str, name: str, options: dict[str, str]) -> None:
     """Write what is new by `writeStream.format("hudi")`."""
     writer = rows.writeStream.format("hudi").options(**options).trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint-{name}")
-    ended(writer.start(f"{folder}/{name}"))
+    for attempt in range(_ATTEMPTS):
+        try:
+            ended(writer.start(f"{folder}/{name}"))
+            break
+        except Exception as error:  # the class is another in a classic session than over Connect
+            if _NO_WORKER not in str(error) or attempt == _ATTEMPTS - 1:
+                raise
 
 
 def by_hand(rows: Any, folder: str, name: str) -> None:
