@@ -7,7 +7,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.architecture.source import ROOT, FunctionNode, Module, Violation, enclosing, functions, judge, modules
+from tests.architecture.source import (
+    ROOT,
+    FunctionNode,
+    Module,
+    Violation,
+    enclosing,
+    functions,
+    harness,
+    judge,
+    modules,
+)
 
 FUNCTION_LINES = 50
 MODULE_LINES = 500
@@ -419,9 +429,9 @@ def _imported_by_tests(room: str) -> set[str]:
     """Return the modules that the tests of a room import from, also through the package that shows their names."""
     homes = _homes()
     imported = set[str]()
-    for folder in (ROOT / "tests" / room, ROOT / "tests" / "conformance"):
-        for path in folder.rglob("*.py"):
-            for _, source, name in _imports(ast.parse(path.read_text())):
+    for module in harness():
+        if module.name.startswith((f"tests.{room}.", "tests.conformance.")):
+            for _, source, name in _imports(module.tree):
                 dotted = f"{source}.{name}"
                 imported |= {source, dotted, homes.get(dotted, "")}
     return imported
