@@ -16,7 +16,6 @@ from tests.engines import engine, pytest_generate_tests, version
 
 from pyhudi.storage.process import RecentlyUsed
 from pyhudi.timeline import active
-from pyhudi.txn.recovery import orphans
 
 __all__ = ["engine", "pytest_generate_tests", "version"]
 
@@ -121,9 +120,8 @@ def _has_java() -> bool:
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """Let this process remember nothing of what it wrote, as if each call were another process's."""
+    """Let this process remember no commit that it published, as if each call were another process's."""
     monkeypatch.setattr(active, "_completed_here", RecentlyUsed(0))
-    monkeypatch.setattr(orphans, "_looked_through", RecentlyUsed(0))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.new_states import new_state
 from tests.txn.clocks import World
 
-from pyhudi.errors import PreconditionFailed, StorageFull
+from pyhudi.errors import PreconditionFailed
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 from pyhudi.storage.local import LocalStorage
@@ -139,16 +139,6 @@ def test_no_guard_file_is_left(local, time):
     with pytest.raises(PreconditionFailed), run_heartbeat(local, time, SETTINGS):
         pass
     assert local.storage.list(".hoodie/.locks") == []
-
-
-def test_no_guard_is_left_of_a_writer_that_found_the_disk_full(local, time, monkeypatch):
-    def full(*_):
-        raise StorageFull("no space left on device")
-
-    monkeypatch.setattr(LocalStorage, "put", full)
-    with pytest.raises(StorageFull), run_heartbeat(local, time, Settings()):
-        pass
-    assert local.storage.list_names(".hoodie/.locks") == ()
 
 
 def test_who_died_stays_dead_when_somebody_else_is_given_the_same_time(local, time):

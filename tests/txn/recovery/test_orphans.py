@@ -4,10 +4,7 @@ from tests.txn.writing import begun, committed, data_files, leftovers, path_of, 
 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.options import Settings
-from pyhudi.storage.local import LocalStorage
-from pyhudi.storage.process import RecentlyUsed
 from pyhudi.timeline.active import load_timeline
-from pyhudi.txn.recovery import orphans
 from pyhudi.txn.recovery.orphans import clean_up_orphans
 
 HOUR_S = 3_600
@@ -116,22 +113,3 @@ def test_other_names_are_left_alone(state):
     state.storage.put(".hoodie/.temp/spark/x", b"")
     assert sweep(state) == []
     assert len(state.storage.list(".hoodie/.heartbeat")) == 1
-
-
-def test_what_is_left_without_a_heartbeat_is_looked_for_until_nothing_is(tmp_path, monkeypatch):
-    storage = LocalStorage(str(tmp_path))
-    state = new_state(storage=storage)
-    done = committed(state)
-    monkeypatch.setattr(orphans, "_looked_through", RecentlyUsed(10))  # another process comes
-    leave(state, done.requested_time, "g", has_heartbeat=False)
-    assert sweep(state) == [done.requested_time]
-    looked = []
-    listed = LocalStorage.list_directory
-    monkeypatch.setattr(
-        LocalStorage, "list_directory", lambda self, prefix: looked.append(prefix) or listed(self, prefix)
-    )
-    assert [sweep(state) for _ in range(3)] == [[], [], []]
-    assert looked == [".hoodie/.temp"]
-    leave(state, done.requested_time, "g")
-    assert sweep(state) == [done.requested_time]
-    assert not [one for one in leftovers(state) if ".temp" in one]

@@ -129,25 +129,23 @@ def run_heartbeat(state: TableState, instant: InstantTime, settings: Settings) -
         except PreconditionFailed:
             _leave(state, instant)
             raise
-        except HudiError:
-            with suppress(HudiError):
-                _remove_guard(state, instant)  # no heartbeat would tell of it
-            raise
         with state.env.every(settings.get(INTERVAL_MS) / 1000, beat):
             yield heartbeat
 
 
 def stop_heartbeat(state: TableState, instant: InstantTime) -> None:
-    """Remove the heartbeat of an instant that is settled; last, because by it the next writer finds what is left."""
-    _remove_guard(state, instant)
+    """Remove the heartbeat of an instant that is settled."""
     state.storage.delete(heartbeat_path(instant))
+    if state.storage.traits.has_guard:
+        state.storage.delete(guard_path(instant))
 
 
 def reserve_time(state: TableState, instant: InstantTime) -> None:
     """Leave a heartbeat without beats, so that no other writer is given this time; one that is there grows older."""
     with suppress(PreconditionFailed):
         state.storage.put(heartbeat_path(instant), b"", PutMode.CREATE)
-    _remove_guard(state, instant)
+    if state.storage.traits.has_guard:
+        state.storage.delete(guard_path(instant))
 
 
 def liveness(state: TableState, instant: InstantTime, settings: Settings) -> Liveness:
@@ -167,11 +165,6 @@ def is_abandoned(state: TableState, instant: InstantTime, settings: Settings) ->
     if judged is Liveness.FOREIGN and failed_writes(settings) is not FailedWrites.EAGER:
         return state.env.now_ms() - instant_ms(instant, timeline_zone(state)) > _GRACE_MS
     return judged is not Liveness.ALIVE
-
-
-def _remove_guard(state: TableState, instant: InstantTime) -> None:
-    if state.storage.traits.has_guard:
-        state.storage.delete(guard_path(instant))
 
 
 def _leave(state: TableState, instant: InstantTime) -> None:

@@ -11,7 +11,6 @@ from typing import Final
 
 from pyhudi.options import Settings
 from pyhudi.state.model import TableState
-from pyhudi.storage.process import RecentlyUsed
 from pyhudi.timeline.active import restore_plan, rollback_target
 from pyhudi.timeline.instant import Action, Instant, InstantTime, is_instant_time
 from pyhudi.timeline.view import Timeline, newest_time
@@ -31,10 +30,6 @@ __all__ = ["clean_up_orphans", "is_rolled_back", "release_heartbeat"]
 _TAKING_BACK: Final = frozenset({Action.ROLLBACK, Action.RESTORE})
 _LOCKS: Final = ".hoodie/.locks"
 _MARKERS: Final = ".hoodie/.temp"
-_TABLES: Final = 1_000
-
-_looked_through: Final = RecentlyUsed[str, bool](_TABLES)
-"""The tables in which this process has found no marker and guard that was left."""
 
 
 def clean_up_orphans(state: TableState, timeline: Timeline, settings: Settings) -> list[InstantTime]:
@@ -45,13 +40,13 @@ def clean_up_orphans(state: TableState, timeline: Timeline, settings: Settings) 
     rolled back and its writer lives, the heartbeat stays until that is over, and files without markers are looked for.
 
     Locks: the table lock is held.
-    Cost:  a listing, and two more where a heartbeat was left or this process has not found all tidy yet; nothing else
-           where nothing was left. A listing of every directory for an instant that was taken back.
+    Cost:  three listings; nothing else where nothing was left. A listing of every directory for an instant that was
+           taken back.
     """
     settled = {one.requested_time for one in timeline.instants if one.is_completed}
     underway = {one.requested_time for one in timeline.instants if not one.is_completed}
     swept = []
-    for time in sorted(_left(state, underway)):
+    for time in sorted(_left(state) - underway):
         is_settled = time in settled
         is_taken_back = not is_settled and is_rolled_back(state, timeline, time)
         if not (is_settled or is_taken_back or is_abandoned(state, time, settings)):
@@ -85,24 +80,15 @@ def _is_active(timeline: Timeline, time: InstantTime) -> bool:
     return timeline.first_write is not None and time > timeline.first_write
 
 
-def _left(state: TableState, underway: Collection[InstantTime]) -> set[InstantTime]:
-    """Name the instants that have a heartbeat, a guard or markers, without those that are underway.
-
-    A heartbeat is made first and removed last, so that what is left without one was left by other programs, or by a
-    writer that died between two calls: once nothing of that is there, this process does not look for it again.
-    """
+def _left(state: TableState) -> set[InstantTime]:
+    """Name the instants that have a heartbeat, a guard or markers."""
     storage = state.storage
     names = [*storage.list_names(HEARTBEATS)]
-    if {*names} <= {*underway} and _looked_through.get(storage.url):
-        return set()
     names += [path.rsplit("/", 1)[-1] for path in storage.list_directory(_MARKERS).directories]
     if storage.traits.has_guard:
         guards = [name for name in storage.list_names(_LOCKS) if name.startswith(GUARD_PREFIX)]
         names += [name.removeprefix(GUARD_PREFIX) for name in guards]
-    left = {InstantTime(name) for name in names if is_instant_time(name)} - {*underway}
-    if not left and storage.traits.is_picklable:
-        _looked_through.add(storage.url, True)
-    return left
+    return {InstantTime(name) for name in names if is_instant_time(name)}
 
 
 def is_rolled_back(state: TableState, timeline: Timeline, time: InstantTime, *, is_later: bool = False) -> bool:
