@@ -28,7 +28,7 @@ LOOK = [lambda table: table().inspect.commits()]
 
 
 @pytest.fixture(params=[6, 9])
-def path(request, tmp_path, forgetful) -> str:
+def path(request, tmp_path) -> str:
     path = str(tmp_path / "t")
     said = {"record_key": ["id"], "partition_by": ["city"], "ordering": ["n"], "table_version": request.param}
     pyhudi.create_table(path, COLUMNS, name="t", options={"pyhudi.fence": "on", **LISTED}, **said)

@@ -265,20 +265,13 @@ def test_a_rollback_publishes_its_own_metadata():
     )
 
 
-def test_a_completed_instant_is_not_read_by_its_writer(stubborn):
-    assert reads_of_a_completed_one(*stubborn) == 0
-
-
-def test_a_completed_instant_is_read_once_a_process(stubborn, forgetful):
-    assert reads_of_a_completed_one(*stubborn) == 1
-
-
-def reads_of_a_completed_one(storage, state):
+def test_a_completed_instant_is_read_once_a_process(stubborn):
+    storage, state = stubborn
     storage.is_picklable = True
     done = complete(state, start(state, request(state, wanted())), encoded(state), C)
     storage.gets = 0
     assert read_commit_metadata(state, done) == read_commit_metadata(state, done) == DONE
-    return storage.gets
+    assert storage.gets == 1
 
 
 def test_reading_a_commit_takes_no_longer_after_many_others(stubborn, monkeypatch):

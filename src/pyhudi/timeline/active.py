@@ -79,15 +79,12 @@ _SCHEMAS: Final = ".hoodie/.schema"
 _SCHEMA_COMMIT: Final = re.compile(r"\d+(_\d+)?\.schemacommit")
 _EMPTY_READS: Final = 3
 _EMPTY_WAIT_S: Final = 0.1
-_KEPT_BYTES: Final = 1 << 20
 _CACHED_STATS: Final = 50_000
 """How many write stats the cache of decoded commits holds at most, over all tables of this process."""
 
 
 _decoded: Final = RecentlyUsed[tuple[str, str, str], CommitMetadata](_CACHED_STATS)
 """The commits that were read last."""
-_completed_here: Final = RecentlyUsed[tuple[str, str, str], bytes](_KEPT_BYTES)
-"""What this process completed last: its next write asks for the newest commit."""
 _SAID: Final = ("instantTime", "metadata")
 
 
@@ -137,7 +134,7 @@ def read_commit_metadata(state: TableState, instant: Instant) -> CommitMetadata:
     key = (state.storage.url, path, instant.completion_time or "")
     known = _decoded.get(key)
     if known is None:
-        known = decode_commit(_completed_here.get(key) or _read_completed(state, path), path)
+        known = decode_commit(_read_completed(state, path), path)
         _decoded.add(key, known, _weight(known))
     return known
 
@@ -310,11 +307,7 @@ def complete(
         if claim is None:
             raise
         raise _unknown(done) from error  # decided already: another writer publishes it
-    stored = _as_stored(state, done)
-    if state.storage.traits.is_picklable:
-        key = (state.storage.url, _path(state, stored.file_name), stored.completion_time or "")
-        _completed_here.add(key, data, len(data))
-    return stored
+    return _as_stored(state, done)
 
 
 def remove_pending(state: TableState, instant: Instant) -> None:
