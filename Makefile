@@ -42,13 +42,13 @@ check: .venv/.ready ## Formatting, lint, types, import contracts, tidy
 	.venv/bin/lint-imports
 	$(PY) -m pytest tests/architecture
 
-test: .venv/.ready ## The everyday tests, each promise among them: some five minutes on two cores, with Java for those on Spark
+test: .venv/.ready ## The everyday tests, each promise among them: five to seven minutes on two cores, with Java for those on Spark
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=everyday $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 test-all: .venv/.ready ## All tests that need no other program but Java: those of make test at length, on versions 6 and 8, on an S3 emulator
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
-test-rest: .venv/.ready ## What make test-all runs beyond make test, of tests with many dear cases some: for CI, which runs both
+test-rest: .venv/.ready ## What make test-all runs beyond make test, of dear tests some, in turns: for CI, which runs both
 	@eval "$$($(JAVA_FINDER))"; PYHUDI_TESTS=rest $(PY) -m pytest -n $(PROCESSORS) --ignore tests/architecture
 
 costs: .venv/.ready ## Measure what tests cost, on a quiet machine, for the choice of make test (OF=tests/spark)

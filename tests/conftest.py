@@ -14,9 +14,6 @@ from tests import everyday
 from tests.amounts import IS_EVERYDAY, IS_REST
 from tests.engines import engine, pytest_generate_tests, version
 
-from pyhudi.storage.process import RecentlyUsed
-from pyhudi.timeline import active
-
 __all__ = ["engine", "pytest_generate_tests", "version"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,8 +28,6 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore:PySpark does not yet fully suppo
 settings.register_profile("pyhudi", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("pyhudi")
 
-# What is collected stays for the whole run: nothing looks through it for garbage, neither now nor later.
-gc.disable()
 atexit.register(gc.unfreeze)  # bindings call what is not freed in the end a leak
 
 # Tests write much that is soon removed again. What memory holds waits for no disk, and says of syncs what a disk says.
@@ -83,9 +78,15 @@ def pytest_collection_modifyitems(config, items):
         everyday.draw_few(items)
 
 
-def pytest_collection_finish():
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without a look for garbage: what is collected stays for the whole run, and is not looked at later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -116,12 +117,6 @@ def pytest_xdist_make_scheduler(config, log):
 def _has_java() -> bool:
     home = os.environ.get("JAVA_HOME", "")
     return shutil.which("java") is not None or (bool(home) and (Path(home) / "bin" / "java").exists())
-
-
-@pytest.fixture
-def forgetful(monkeypatch):
-    """Let this process remember no commit that it published, as if each call were another process's."""
-    monkeypatch.setattr(active, "_completed_here", RecentlyUsed(0))
 
 
 @pytest.fixture(scope="session")

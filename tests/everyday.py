@@ -39,7 +39,7 @@ REST_S = 1.5
 DEAR_S = 1.5
 """What one case may take in CI each time; tests that take longer are run in turns."""
 TURNS = 3
-"""After how many turns each of these tests has been run."""
+"""How many turns there are: each test that takes longer is run in one of them."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
 BY_VERSION = frozenset({"golden", "kind", "name", "pair", "path", "state", "table", "version"})

@@ -72,7 +72,7 @@ class Trace:
             rise = self._ranks.get(below, 0) - self._ranks.get(above, 0)
             if rise > 0 and not name.startswith("<"):
                 self.upward[(_name(source, back), _name(module, frame))] += 1
-            elif above != below and not (door := frame.f_code.co_qualname.split(".")[0]).startswith(("_", "<")):
+            elif rise < 0 and not (door := frame.f_code.co_qualname.split(".")[0]).startswith(("_", "<")):
                 self.doors[below].add((module, door))
 
     def _is_inside(self, frame: FrameType) -> bool:

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
+
 import pyhudi
 import pyhudi.spark
 
@@ -54,7 +56,7 @@ def carry(rows: Any, folder: str, name: str, options: dict[str, str]) -> None:
         try:
             ended(writer.start(f"{folder}/{name}"))
             break
-        except Exception as error:  # the class is another in a classic session than over Connect
+        except StreamingQueryException as error:
             if _NO_WORKER not in str(error) or attempt == _ATTEMPTS - 1:
                 raise
 
