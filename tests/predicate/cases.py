@@ -234,6 +234,7 @@ CASES: list[tuple[str, str, list[Any]]] = [
     ("i not in (7, 0)", "bool", [False, True, None, True, False]),
     ("i in (7, null)", "bool", [True, None, None, None, None]),
     ("i not in (7, null)", "bool", [False, None, None, None, None]),
+    ("i in (7, 5000000000)", "bool", [True, False, None, False, False]),
     ("i in (j, 0)", "bool", [False, False, None, None, True]),
     ("d in (1.5, 1e16)", "bool", [True, False, None, False, True]),
     ("e in (0, 1)", "bool", [False, False, False, False, True]),

@@ -15,8 +15,11 @@ from tests.predicate.trees import SCHEMA, conditions, rows, table_of
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate import (
     ColumnRanges,
+    InList,
     Statistics,
+    column,
     files_matching,
+    literal,
     mask,
     parse,
     partitions_matching,
@@ -117,6 +120,8 @@ NANS = {"has_nans_in_bounds": True}
         ("a in (0, 4, 6)", True),
         ("a in (6, null)", False),
         ("a not in (3, null)", False),
+        ("a in (0, 5000000000)", False),
+        ("a in (4, 5000000000)", True),
         ("9 in (a, 8)", False),
         ("5 in (a, 8)", True),
         ("a > 2 + 3", False),
@@ -143,6 +148,19 @@ NANS = {"has_nans_in_bounds": True}
 )
 def test_statistics_decide(text: str, wanted: bool) -> None:
     assert may_match(text, a=NUMBERS) is wanted
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
+def test_a_list_of_thousands_of_constants_is_not_read_one_by_one(kind: pa.DataType, monkeypatch: Any) -> None:
+    monkeypatch.setattr("pyhudi.predicate.pruning.beside", None)
+    low, high = (
+        pa.array(values, pa.int64()).cast(kind) for values in ([10_000, 30_000, 70_000], [20_000, 60_000, 90_000])
+    )
+    found = ColumnRanges(min=low, max=high, nulls_count=pa.array([0] * 3), rows_count=pa.array([9] * 3))
+    wanted = pa.array(range(40_000, 50_000)).cast(kind).to_pylist()
+    among = InList(value=column("a"), options=tuple(literal(one, kind) for one in wanted))
+    known = Statistics(schema=pa.schema({"a": kind}), ranges={"a": found})
+    assert files_matching(among, known, 3).to_pylist() == [False, True, False]
 
 
 @pytest.mark.parametrize(

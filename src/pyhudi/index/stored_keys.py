@@ -18,7 +18,7 @@ from pyhudi.engine.scanning import naming_file, read_columns
 from pyhudi.filegroup.model import BaseFile
 from pyhudi.formats.parquet import Footer, read_footer, row_group_stats
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.predicate import Between, Expression, InList, column, literal
+from pyhudi.predicate import Between, Expression, InList, Literal, column, literal
 from pyhudi.storage.api import Storage
 
 __all__ = [
@@ -167,7 +167,7 @@ def _parts_with_keys(source: pa.NativeFile, footer: Footer, keys: pa.Array) -> l
         return None
     among: Expression
     if len(keys) <= _FEW_KEYS:
-        among = InList(value=column(KEY), options=tuple(literal(key) for key in keys.to_pylist()))
+        among = InList(value=column(KEY), options=tuple(Literal(value=key, type=keys.type) for key in keys.to_pylist()))
     else:
         bounds = pc.min_max(keys)
         among = Between(value=column(KEY), lower=literal(str(bounds["min"])), upper=literal(str(bounds["max"])))

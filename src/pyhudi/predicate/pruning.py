@@ -6,7 +6,6 @@ compared as the evaluator compares values: cast to the same type first. Start at
 statistics (files, row groups, partitions), `partitions_matching` for partitions whose values are known.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.comparing import compare, like_parts
-from pyhudi.predicate.arrow.evaluate import mask
+from pyhudi.predicate.arrow.evaluate import literals_of, mask
 from pyhudi.predicate.arrow.rows import find
 from pyhudi.predicate.arrow.values import Value, common_type, is_float
 from pyhudi.predicate.model import (
@@ -200,21 +199,28 @@ def _is_same(one: Value, other: Value) -> Flags:
 
 def _among(node: InList, known: Statistics) -> _Answers:
     """Answer for a list, compared in the one type that all its values have in common, as the evaluator does."""
-    value, options = range_of(node.value, known), [range_of(option, known) for option in node.options]
-    found = [option for option in options if option is not None]
-    if value is None or len(found) < len(options):
-        return _UNKNOWN if options else _Answers(true=np.array(False), false=np.array(True))
+    if not node.options:
+        return _Answers(true=np.array(False), false=np.array(True))
+    value = range_of(node.value, known)
+    if value is None:
+        return _UNKNOWN
     try:
-        pairs = zip(node.options, found, strict=True)
-        found = [beside(option, one, value) for option, one in pairs]
+        constants = literals_of(node.options, value.low.type)
+        if constants is not None and not isinstance(value.low, pa.Scalar):
+            return _among_constants(value, constants)
+        options = [range_of(option, known) for option in node.options]
+        found = [option for option in options if option is not None]
+        if len(found) < len(options):
+            return _UNKNOWN
+        found = [beside(option, one, value) for option, one in zip(node.options, found, strict=True)]
         type_ = reduce(common_type, [one.low.type for one in found], value.low.type)
         value, *found = (_as_type(one, type_) for one in (value, *found))
         is_constant = [isinstance(one.low, pa.Scalar) and not isinstance(value.low, pa.Scalar) for one in found]
-        constants = [one.low for one, is_one in zip(found, is_constant, strict=True) if is_one]
+        scalars = [one.low for one, is_one in zip(found, is_constant, strict=True) if is_one]
         others = [one for one, is_one in zip(found, is_constant, strict=True) if not is_one]
         answers = [_compared(Operator.EQUAL, value, one) for one in others]
-        if constants:
-            answers.append(_among_constants(value, constants))
+        if scalars:
+            answers.append(_among_constants(value, pa.array([one.as_py() for one in scalars], type_)))
     except (ExpressionError, pa.ArrowException):
         return _UNKNOWN
     return _Answers(
@@ -223,13 +229,13 @@ def _among(node: InList, known: Statistics) -> _Answers:
     )
 
 
-def _among_constants(value: Range, constants: Sequence[pa.Scalar]) -> _Answers:
+def _among_constants(value: Range, constants: pa.Array) -> _Answers:
     """Find the least constant that is not below each lower bound: a range holds one if it holds that one.
 
     Cost: one sort of bounds and constants.
     """
     type_ = value.low.type
-    wanted = pa.array([one.as_py() for one in constants if one.is_valid], type_)
+    wanted = constants.drop_null()
     reaches = np.array(False)
     if is_float(type_):
         if pc.any(pc.is_nan(wanted), min_count=0).as_py():
@@ -244,7 +250,7 @@ def _among_constants(value: Range, constants: Sequence[pa.Scalar]) -> _Answers:
     nearest = wanted.take(pa.array(first, mask=first == len(wanted)))
     reaches = reaches | (flags(compare(Operator.LESS_EQUAL, nearest, value.high), unknown=True) & (first < len(wanted)))
     is_one = _is_same(value.low, value.high) & flags(pc.is_in(value.low, value_set=wanted), unknown=False)
-    has_no_null = np.array(all(one.is_valid for one in constants))
+    has_no_null = np.array(not constants.null_count)
     return _Answers(true=value.has_value & reaches, false=value.has_value & has_no_null & ~is_one)
 
 

@@ -15,7 +15,7 @@ from pyhudi.predicate.arrow.casting import cast
 from pyhudi.predicate.arrow.values import Value, common_type, is_float
 from pyhudi.predicate.model import Operator
 
-__all__ = ["compare", "is_among", "like_parts", "matches_pattern"]
+__all__ = ["compare", "is_among", "is_in", "like_parts", "matches_pattern"]
 
 _COMPARED = {
     Operator.EQUAL: pc.equal,
@@ -57,13 +57,20 @@ def is_among(value: Value, options: Sequence[Value]) -> Value:
         type_ = common_type(type_, option.type)
     if pt.is_nested(type_) or pt.is_null(type_):
         type_ = _BOOL if pt.is_null(type_) else common_type(type_, _BOOL)
-    value = cast(value, type_)
-    known = [cast(option, type_) for option in options if option.is_valid]
-    wanted = pa.array([option.as_py() for option in known], type_)
-    if is_float(type_):
-        value, wanted = pc.add(value, pa.scalar(0.0, type_)), pc.add(wanted, pa.scalar(0.0, type_))
+    known = [cast(option, type_).as_py() for option in options if option.is_valid]
+    return is_in(cast(value, type_), pa.array(known + [None] * (len(known) < len(options)), type_))
+
+
+def is_in(value: Value, wanted: pa.Array) -> Value:
+    """Return whether a value equals one of some constants of its type.
+
+    Nulls, Cost: as `is_among`.
+    """
+    has_null, wanted = wanted.null_count > 0, wanted.drop_null()
+    if is_float(wanted.type):
+        value, wanted = (pc.add(one, pa.scalar(0.0, wanted.type)) for one in (value, wanted))
     found = pc.is_in(value, value_set=wanted)
-    otherwise = pa.scalar(False if len(known) == len(options) else None, _BOOL)
+    otherwise = pa.scalar(None if has_null else False, _BOOL)
     return pc.if_else(pc.is_null(value), pa.scalar(None, _BOOL), pc.if_else(found, pa.scalar(True), otherwise))
 
 

@@ -15,7 +15,7 @@ import pyarrow.types as pt
 from pyhudi.errors import ExpressionError
 from pyhudi.predicate.arrow.arithmetic import arithmetic, negative
 from pyhudi.predicate.arrow.casting import cast
-from pyhudi.predicate.arrow.comparing import compare, is_among, matches_pattern
+from pyhudi.predicate.arrow.comparing import compare, is_among, is_in, matches_pattern
 from pyhudi.predicate.arrow.functions import apply
 from pyhudi.predicate.arrow.rows import Rows, back, fields_of
 from pyhudi.predicate.arrow.values import Value, common_type, is_integer, plain
@@ -40,7 +40,7 @@ from pyhudi.predicate.model import (
 )
 from pyhudi.predicate.temporal import date_of, timestamp_of
 
-__all__ = ["as_literal_of", "check", "evaluate", "mask"]
+__all__ = ["as_literal_of", "check", "evaluate", "literals_of", "mask"]
 
 _BOOL = pa.bool_()
 _SAFE_CALLS = frozenset({"coalesce", "concat", "if", "length", "lower", "ltrim", "nullif", "rtrim", "trim", "upper"})
@@ -104,6 +104,22 @@ def as_literal_of(node: Expression, value: Value, other: pa.DataType) -> Value:
     else:
         return value
     return constant if isinstance(value, pa.Scalar) else pa.repeat(constant, len(value))
+
+
+def literals_of(options: Sequence[Expression], type: pa.DataType) -> pa.Array | None:
+    """Return literals as one array of a type, where all are texts or all whole numbers as it is; else None.
+
+    Thousands of keys come in this way. None says that each has to be read as an expression.
+    """
+    if not (is_integer(type) or pt.is_string(type)):
+        return None
+    values = [one.value for one in options if isinstance(one, Literal) and _is_within(one.type, type)]
+    return pa.array(values, type) if len(values) == len(options) else None
+
+
+def _is_within(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    is_narrower = is_integer(narrow) and is_integer(wide) and narrow.bit_width <= wide.bit_width
+    return is_narrower or bool(narrow == wide)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
@@ -193,6 +209,9 @@ def _between(expression: Between, value: Value, rows: Rows) -> Value:
 def _in(expression: InList, value: Value, rows: Rows) -> Value:
     if not expression.options:
         return pa.scalar(False)
+    wanted = literals_of(expression.options, value.type)
+    if wanted is not None and isinstance(value, pa.Array):
+        return is_in(value, wanted)
     options = [as_literal_of(node, _value(node, rows), value.type) for node in expression.options]
     if all(isinstance(option, pa.Scalar) for option in options) and isinstance(value, pa.Array):
         return is_among(value, options)
