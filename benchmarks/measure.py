@@ -90,9 +90,9 @@ class _Peer:
 
     def measured(self) -> tuple[float, float, float, dict[str, Any]]:
         self.ask("reset")
-        children_s = _children_cpu_s(self._process.pid)
+        children_s = children_cpu_s(self._process.pid)
         wall_s, own_s, peak_mb, extra = self.ask("run")
-        return wall_s, own_s + _children_cpu_s(self._process.pid) - children_s, peak_mb, extra
+        return wall_s, own_s + children_cpu_s(self._process.pid) - children_s, peak_mb, extra
 
     def close(self) -> None:
         self._ours.close()
@@ -148,7 +148,7 @@ def _status_mb(name: str) -> float:
     raise KeyError(name)
 
 
-def _children_cpu_s(pid: int | None) -> float:
+def children_cpu_s(pid: int | None) -> float:
     """Add up all descendants, with their own children that are gone."""
     total = 0
     for process in psutil.Process(pid).children(recursive=True):

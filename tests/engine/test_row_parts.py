@@ -67,16 +67,22 @@ def test_no_row_is_lost_and_none_is_added(data, predicate, is_sorted, extra):
     assert found == table.filter(mask(parse(predicate), table))["row"].to_pylist()
 
 
-def _parts(predicate: str) -> list[Part]:
+def _parts(predicate: str, fewest_rows: int = 0) -> list[Part]:
     table = pa.table({"n": pa.array(range(400)), "back": pa.array(range(400, 0, -1))})
     data = _written(table, rows=10, row_group_size=200)
     source = pa.BufferReader(data)
-    return parts_matching(source, read_footer(source), parse(predicate), table.schema)
+    return parts_matching(source, read_footer(source), parse(predicate), table.schema, fewest_rows=fewest_rows)
 
 
 def test_pages_that_cannot_match_are_left_out():
     [part] = _parts("n = 215")
     assert (part.group, part.rows.tolist()) == (1, [[10, 20]])
+
+
+def test_pages_of_a_row_group_that_is_too_small_are_not_looked_at():
+    [part] = _parts("n = 215", fewest_rows=200)
+    assert part.rows.tolist() == [[10, 20]]
+    assert _parts("n = 215", fewest_rows=201) == [Part(1, None)]
 
 
 def test_pages_of_several_columns_leave_out_rows_together():

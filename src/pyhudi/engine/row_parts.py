@@ -62,13 +62,27 @@ def groups_matching(footer: Footer, predicate: Expression, schema: pa.Schema) ->
     return np.flatnonzero(kept.to_numpy(zero_copy_only=False)).tolist()
 
 
-def parts_matching(source: pa.NativeFile, footer: Footer, predicate: Expression, schema: pa.Schema) -> list[Part]:
+def parts_matching(
+    source: pa.NativeFile,
+    footer: Footer,
+    predicate: Expression,
+    schema: pa.Schema,
+    *,
+    fewest_rows: int = 0,
+) -> list[Part]:
     """Name the rows that may be some for which the predicate is true, by row groups and their pages.
+
+    Of a row group with fewer than `fewest_rows` all pages are named.
 
     Cost:   of each row group that is left the page index of the filter's columns.
     Raises: CorruptData for a footer that is none; what the source raises.
     """
-    parts = [_paged(source, footer, group, predicate, schema) for group in groups_matching(footer, predicate, schema)]
+    parts = [
+        _paged(source, footer, group, predicate, schema)
+        if footer.metadata.row_group(group).num_rows >= max(fewest_rows, _FEWEST_ROWS)
+        else Part(group, None)
+        for group in groups_matching(footer, predicate, schema)
+    ]
     return [part for part in parts if part.rows is None or len(part.rows)]
 
 
@@ -127,8 +141,6 @@ def _paged(source: pa.NativeFile, footer: Footer, group: int, predicate: Express
     Pages of two columns do not begin at the same rows. Each row where one of some column begins starts a segment,
     which lies in one page of each column.
     """
-    if footer.metadata.row_group(group).num_rows < _FEWEST_ROWS:
-        return Part(group, None)
     ends, bounds = {}, {}
     for name in _comparable(footer, predicate, schema):
         pages = read_pages(source, footer, group, name)

@@ -33,7 +33,11 @@ __all__ = [
 ]
 
 _FEW_KEYS: Final = 1000
-"""So many are looked for in each page's bounds; of more, only the least and the greatest."""
+"""So many are looked for in each row group's and page's bounds; of more, only the least and the greatest."""
+_KEYS_IN_ALL_PAGES: Final = 32
+"""Of more keys each page of a small row group has some, unless they lie together."""
+_FEWEST_ROWS_FOR_MANY_KEYS: Final = 131_072
+"""Keys of fewer rows are read and compared as fast as their page index is."""
 
 
 def base_scan(file: BaseFile) -> ScanFile:
@@ -165,13 +169,16 @@ def _parts_with_keys(source: pa.NativeFile, footer: Footer, keys: pa.Array) -> l
     """Name the rows among which a wanted key may be, by row groups and pages; all, if rows do not carry their keys."""
     if not _has_keys(footer) or not len(keys):
         return None
+    groups = range(footer.metadata.num_row_groups)
+    fewest_rows = 0 if len(keys) <= _KEYS_IN_ALL_PAGES else _FEWEST_ROWS_FOR_MANY_KEYS
+    has_pages = any(footer.metadata.row_group(group).num_rows >= fewest_rows for group in groups)
     among: Expression
-    if len(keys) <= _FEW_KEYS:
+    if len(keys) <= _FEW_KEYS and has_pages:
         among = InList(value=column(KEY), options=tuple(Literal(value=key, type=keys.type) for key in keys.to_pylist()))
     else:
         bounds = pc.min_max(keys)
         among = Between(value=column(KEY), lower=literal(str(bounds["min"])), upper=literal(str(bounds["max"])))
-    return parts_matching(source, footer, among, pa.schema([(KEY, pa.string())]))
+    return parts_matching(source, footer, among, pa.schema([(KEY, pa.string())]), fewest_rows=fewest_rows)
 
 
 def _has_keys(footer: Footer) -> bool:
