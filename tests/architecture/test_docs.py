@@ -6,12 +6,15 @@ import tomllib
 import pytest
 from tests.architecture.source import ROOT
 
-NAMES = ("README.md", "ETHOS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/golden/README.md")
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in NAMES)])
+NAMES = ("README.md", "ETHOS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("README.md"), *(ROOT / name for name in NAMES)])
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
 PLACE = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)#([^)]+)\)")
 TARGET = re.compile(r"`make ([a-z-]+)")
+FILE = re.compile(r"`((?:benchmarks|docs|src|tests|tools)/[\w/.-]+|[a-z_]+/[\w/]+\.py)`")
+"""A file of the repository, or of the package without `src/pyhudi`."""
 MAKE_TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+ROOTS = (ROOT, ROOT / "src" / "pyhudi", ROOT / "tests" / "simulation")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 BEGIN_OF_ITEM = re.compile(r"([-*]|\d+\.)\s")
 MOST_WORDS = 80
@@ -23,6 +26,12 @@ MOST_WORDS_OF_A_DIFFERENCE = 30
 def test_links_lead_somewhere(page):
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_exist(page):
+    named = FILE.findall(page.read_text())
+    assert [name for name in named if not any((root / name).exists() for root in ROOTS)] == []
 
 
 def headings(text):
