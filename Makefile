@@ -63,7 +63,7 @@ demo: .venv/.ready ## Load, update, read and follow a real table (ENGINE=spark|l
 lanes: .venv/.ready ## Try the built wheel with the lowest and newest versions it takes, on pyspark 3.5, 4.0, 4.1 and the newest, and on Sail
 	@eval "$$($(JAVA_FINDER))"; $(PY) tools/run_lanes.py
 
-bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=S|M REPEATS=5; see docs/benchmarks.md)
+bench: .venv/.ready ## Measure against peers (ONLY=upsert_local SIZE=XS|S|M|L|XL REPEATS=5; see docs/benchmarks.md)
 	@eval "$$($(JAVA_FINDER))"; $(PY) -m benchmarks --size $(SIZE) --only "$(ONLY)" --repeats $(REPEATS)
 
 peers: .venv/.ready ## Be judged by Apache Hudi: it reads what we write, and we what it writes (SLICE=short|full|everything, PYHUDI_SEED=1)
