@@ -9,6 +9,7 @@ from tests.simulation.test_crashes import CRASHES, died
 from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.services.indexing import Indexing
@@ -26,6 +27,12 @@ from pyhudi.timeline.codec import (
 STEPS = amount(15, 5, 1, everyday=40)
 """Of so many operations one is died at."""
 X = "expr_index_x"
+WITHOUT_STATISTICS = {
+    **OPTIONS,
+    "hoodie.metadata.index.column.stats.enable": False,
+    "hoodie.metadata.index.partition.stats.enable": False,
+}
+ONE_VERSION = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
 BEING_BUILT = METADATA_TABLE_KEYS[1]
 
 
@@ -130,6 +137,28 @@ def test_a_commit_that_began_before_the_index_is_in_it(world, monkeypatch):
     create(table)
     require_exact(table)
     assert table.scan(filter="upper(uuid) = 'K7'").count() == 1
+
+
+@pytest.mark.parametrize("name", ["column_stats", "partition_stats"])
+def test_statistics_that_are_being_built_are_told_of_commits_and_cleans(world, monkeypatch, name):
+    copied, ran = world.copy(), Indexing.run
+    copied.table().drop_index("column_stats")
+
+    def run(self, call, instant, plan):
+        done = ran(self, call, instant, plan)
+        copied.table().upsert([trip("k7", "a", ts=700)], options=WITHOUT_STATISTICS)
+        copied.table().clean(options=ONE_VERSION)
+        return done
+
+    monkeypatch.setattr(Indexing, "run", run)
+    copied.table().create_index(name)
+    table = copied.table()
+    assert table.scan(filter="ts = 700").count() == 1
+    assert "1 left out by" in str(table.scan(filter="ts = 700").explain()) or name == "partition_stats"
+    stored = file_index(table.state, table.timeline).stats(name, ["ts"])
+    told = {path.rsplit("/", 1)[-1] for path in table.inspect.files()["path"].to_pylist()}
+    assert set(stored["fileName"].to_pylist()) == (told if name == "column_stats" else {"a", "b"})
+    assert table.check().ok
 
 
 def test_a_metadata_table_that_is_gone_meanwhile_is_a_conflict(world, monkeypatch):

@@ -31,12 +31,12 @@ _FILES_A_TASK: Final = 64
 def records_of_commit(
     state: TableState, *, metadata: CommitMetadata, settings: Settings, run: TaskRunner, tell_rows: TellRows
 ) -> list[Records]:
-    """Return the records of a commit for the partitions that the table's metadata table has.
+    """Return the records of a commit for the partitions that the table's metadata table has, or that are being built.
 
     Cost: the footer of each file that was written, in tasks where there are many; of a log what `log_stats` costs.
           What records of rows cost is paid where they are written.
     """
-    kept = state.config.metadata_partitions
+    kept = state.config.partitions_kept_up
     written = [
         (PartitionPath(partition), (stat.path or "").rsplit("/", 1)[-1])
         for partition, stats in metadata.stats.items()
@@ -54,7 +54,7 @@ def records_of_commit(
         written=written,
         settings=settings,
         run=run,
-        rows=tell_rows() if need_rows(state.config.partitions_kept_up) else None,
+        rows=tell_rows() if need_rows(kept) else None,
     )
     return [kind.records_of_commit(commit) for kind in kinds_for(state)]
 
@@ -68,7 +68,7 @@ def records_of_clean(
     settings: Settings,
 ) -> list[MetadataRecords]:
     """Return the records of a clean: names that are gone, partitions that are gone, and statistics that are."""
-    kept = state.config.metadata_partitions
+    kept = state.config.partitions_kept_up
     columns = stats_columns(state, schema, settings) if schema and need_footers(kept) else ()
     version = state.config.table_version
     clean = Clean(deleted=deleted, dropped=dropped, columns=columns, table_version=version)
