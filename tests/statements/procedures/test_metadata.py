@@ -1,4 +1,6 @@
 import pytest
+from tests.building import trip
+from tests.statements.procedures.conftest import WITH_METADATA
 
 from pyhudi.errors import InvalidInput
 
@@ -67,3 +69,43 @@ def test_bounds_are_shown_of_the_newest_base_files(runner, cow):
     assert len(runner.call("show_metadata_table_column_stats", "cow")) == 10
     with pytest.raises(InvalidInput, match="no such columns"):
         runner.call("show_metadata_table_column_stats", "cow", targetColumns="nope")
+
+
+def test_the_overlap_of_files_is_counted_at_each_bound(runner, builder):
+    table = runner.tables["spread"] = builder.create()
+    for bounds in ((1, 5), (3, 8), (7, 8), (20, 21)):  # a file each
+        rows = [trip(f"{bounds[0]}-{at}", ts=at, rider=f"r{at:02}") for at in bounds]
+        table.insert(rows, options={**WITH_METADATA, "hoodie.parquet.small.file.limit": 0})
+    table.insert([trip("z", city="la", ts=4)])
+    rows = runner.call("show_metadata_column_stats_overlap", "spread", targetColumns="ts,rider")
+    assert [(row["Partition path"], row["Field name"]) for row in rows] == [
+        ("la", "rider"),
+        ("sf", "rider"),
+        ("la", "ts"),
+        ("sf", "ts"),
+    ]
+    # 1 is in one file, 3 and 5 in two, 7 and 8 in two, 20 and 21 in one
+    assert list(rows[3].values()) == ["sf", "ts", 11 / 7, 2, 4, 2, 2, 2, 2, 7]
+    assert list(rows[1].values())[2:] == list(rows[3].values())[2:]
+    assert list(rows[2].values()) == ["la", "ts", 1.0, 1, 1, 1, 1, 1, 1, 1]
+    named = runner.call("show_metadata_column_stats_overlap", "spread", partition="s,x", targetColumns="ts")
+    assert named == rows[3:]
+    assert (
+        runner.call("show_metadata_column_stats_overlap", "spread", targetColumns="ts", filter="`Field name` = 'x'")
+        == []
+    )
+    assert {row["Field name"] for row in runner.call("show_metadata_column_stats_overlap", "spread")} == set(
+        table.schema.names
+    )
+    with pytest.raises(InvalidInput, match="no such columns"):
+        runner.call("show_metadata_column_stats_overlap", "spread", targetColumns="nope")
+
+
+def test_files_of_logs_count_among_the_files_of_a_partition(runner, mor):
+    (row,) = runner.call("show_metadata_column_stats_overlap", "mor", partition="la", targetColumns="fare")
+    assert (row["Total file number"], row["Maximum file overlap"], row["Total value number"]) == (1, 1, 1)
+
+
+def test_a_table_without_a_metadata_table_has_no_overlap_to_show(runner, plain):
+    with pytest.raises(InvalidInput, match="create_metadata_table"):
+        runner.call("show_metadata_column_stats_overlap", "plain")

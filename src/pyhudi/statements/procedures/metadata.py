@@ -3,16 +3,18 @@
 Start at `METADATA`.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InvalidInput
 from pyhudi.filegroup.file_index import storage_index
-from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.file_listing import read_files_of
 from pyhudi.metadata.listing import file_index
@@ -27,6 +29,7 @@ from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.statements.procedures.model import (
     BOOLEAN,
+    DOUBLE,
     INT,
     LONG,
     PATH,
@@ -136,13 +139,10 @@ def _is_data_file(partition: str, name: str) -> bool:
 
 def _show_column_stats(call: ProcedureCall) -> Rows:
     """List the bounds of columns in the newest base files; without names of all columns."""
-    table = call.open()
-    chosen = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()] or table.schema.names
-    unknown = sorted(set(chosen) - set(table.schema.names))
-    if unknown:
-        raise InvalidInput("the table has no such columns", columns=unknown)
-    partition = call.text("partition").strip("/")
-    names, stats = _newest_base_files(table, partition), _stats(table, chosen)
+    table, partition = call.open(), call.text("partition").strip("/")
+    chosen = _chosen_columns(call, table)
+    slices, stats = _newest_slices(table), _stats(table, chosen)
+    names = {one.base.name for one in slices if one.base is not None and partition in {"", one.group.partition}}
     if stats is None:
         return
     for name in chosen:
@@ -150,10 +150,55 @@ def _show_column_stats(call: ProcedureCall) -> Rows:
         yield from (row for row in _bounds(table, name, of_column) if row[0] in names)
 
 
-def _newest_base_files(table: Table, partition: str) -> set[str]:
-    slices = slices_of_any_format(file_index(table.state, load_timeline(table.state)))
-    chosen = [one for one in slices if partition in {"", one.group.partition}]
-    return {one.base.path.rsplit("/", 1)[-1] for one in chosen if one.base is not None}
+def _show_overlap(call: ProcedureCall) -> Rows:
+    """Count the newest base files of a partition whose bounds of a column enclose each value that is such a bound.
+
+    `partition` names how paths begin, several between commas.
+    """
+    table, beginnings = call.open(), tuple(one for one in call.text("partition").split(",") if one)
+    chosen = _chosen_columns(call, table)
+    slices = [one for one in _newest_slices(table) if one.group.partition.startswith(beginnings or ("",))]
+    stats = _stats(table, chosen)
+    if stats is None:
+        return
+    counts = Counter(one.group.partition for one in slices)
+    owners = {one.base.name: one.group.partition for one in slices if one.base is not None}
+    rows = []
+    for name in chosen:
+        of_column = stats.filter(pc.equal(stats["columnName"], name)).combine_chunks()
+        bounds = pa.table(
+            [of_column["fileName"], *_decoded(table, name, of_column)], names=["file", "least", "greatest"]
+        )
+        for partition, count in counts.items():
+            files = pa.array([file for file, owner in owners.items() if owner == partition], pa.string())
+            known = bounds.filter(pc.is_in(bounds["file"], files)).drop_null().combine_chunks()
+            if known.num_rows:
+                rows.append((partition, name, *_overlap(known["least"], known["greatest"], count)))
+    yield from sorted(rows, key=lambda row: row[1:3])
+
+
+def _overlap(least: pa.ChunkedArray, greatest: pa.ChunkedArray, files_count: int) -> tuple[float | int, ...]:
+    """Return the average and the most of files at a bound, how many files there are, quantiles, and how many bounds."""
+    values = pc.unique(pa.chunked_array([*least.chunks, *greatest.chunks]))
+    values = values.take(pc.sort_indices(values))
+    begins, ends = (np.sort(pc.index_in(one, values).to_numpy()) for one in (least, greatest))
+    places = np.arange(len(values))
+    depths = np.sort(np.searchsorted(begins, places, "right") - np.searchsorted(ends, places, "left"))
+    quantiles = (int(depths[int(share * (len(depths) - 1))]) for share in _QUANTILES)
+    return float(depths.mean()), int(depths.max()), files_count, *quantiles, len(depths)
+
+
+def _chosen_columns(call: ProcedureCall, table: Table) -> list[str]:
+    """Return the columns that are named, or all.   Raises: InvalidInput for others than the table has."""
+    chosen = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()] or table.schema.names
+    unknown = sorted(set(chosen) - set(table.schema.names))
+    if unknown:
+        raise InvalidInput("the table has no such columns", columns=unknown)
+    return chosen
+
+
+def _newest_slices(table: Table) -> Sequence[FileSlice]:
+    return slices_of_any_format(file_index(table.state, load_timeline(table.state)))
 
 
 def _stats(table: Table, names: list[str]) -> pa.Table | None:
@@ -161,10 +206,15 @@ def _stats(table: Table, names: list[str]) -> pa.Table | None:
     return file_index(table.state, load_timeline(table.state)).stats(MetadataPartition.COLUMN_STATS, names)
 
 
-def _bounds(table: Table, name: str, stats: pa.Table) -> Rows:
+def _decoded(table: Table, name: str, stats: pa.Table) -> tuple[pa.Array, pa.Array]:
     kind, whole = table.schema.field(name).type, stats.combine_chunks()
     types = whole["valueType"].combine_chunks() if "valueType" in whole.column_names else None
-    least, greatest = decode_bounds(whole["minValue"].combine_chunks(), whole["maxValue"].combine_chunks(), types, kind)
+    return decode_bounds(whole["minValue"].combine_chunks(), whole["maxValue"].combine_chunks(), types, kind)
+
+
+def _bounds(table: Table, name: str, stats: pa.Table) -> Rows:
+    whole = stats.combine_chunks()
+    least, greatest = _decoded(table, name, whole)
     files, nulls = whole["fileName"].to_pylist(), whole["nullCount"].to_pylist()
     for file, low, high, count in zip(files, least.to_pylist(), greatest.to_pylist(), nulls, strict=True):
         yield file, name, _text(low), _text(high), count
@@ -175,6 +225,7 @@ def _text(value: object) -> str | None:
 
 
 _FILTER: Final = Parameter(name="filter", default="")
+_QUANTILES: Final = (0.5, 0.75, 0.95, 0.99)
 _RESULT: Final = columns(result=STRING)
 
 METADATA: Final[tuple[Procedure, ...]] = (
@@ -232,6 +283,26 @@ METADATA: Final[tuple[Procedure, ...]] = (
         "List least and greatest values of columns by file",
         _show_column_stats,
         columns(file_name=STRING, column_name=STRING, min_value=STRING, max_value=STRING, null_number=LONG),
+        PATH,
+        Parameter(name="partition"),
+        Parameter(name="targetColumns"),
+        _FILTER,
+    ),
+    about_table(
+        "show_metadata_column_stats_overlap",
+        "Show how many files of a partition have a value of a column between their least and greatest",
+        _show_overlap,
+        pa.schema(
+            [
+                ("Partition path", STRING),
+                ("Field name", STRING),
+                ("Average overlap", DOUBLE),
+                ("Maximum file overlap", INT),
+                ("Total file number", INT),
+                *((f"{share:.0%} overlap", INT) for share in _QUANTILES),
+                ("Total value number", INT),
+            ]
+        ),
         PATH,
         Parameter(name="partition"),
         Parameter(name="targetColumns"),

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.statements.procedures.model import BOOLEAN, DOUBLE, INT, PATH, STRING, TABLE, Parameter, Procedure, columns
+from pyhudi.statements.procedures.model import BOOLEAN, INT, PATH, STRING, TABLE, Parameter, Procedure, columns
 
 __all__ = ["UNBUILT"]
 
@@ -202,30 +202,6 @@ UNBUILT: Final[tuple[Procedure, ...]] = (
         Parameter(name="retain_days", type=INT),
         Parameter(name="options"),
         PATH,
-    ),
-    _unbuilt(
-        "show_metadata_column_stats_overlap",
-        "Show how far the ranges of files overlap",
-        "show_metadata_table_column_stats lists the ranges",
-        pa.schema(
-            [
-                ("Partition path", STRING),
-                ("Field name", STRING),
-                ("Average overlap", DOUBLE),
-                ("Maximum file overlap", INT),
-                ("Total file number", INT),
-                ("50% overlap", INT),
-                ("75% overlap", INT),
-                ("95% overlap", INT),
-                ("99% overlap", INT),
-                ("Total value number", INT),
-            ]
-        ),
-        TABLE,
-        PATH,
-        Parameter(name="partition"),
-        Parameter(name="targetColumns"),
-        Parameter(name="filter", default=""),
     ),
     _unbuilt(
         "repair_migrate_partition_meta",
