@@ -1,12 +1,9 @@
-"""Indexes are built beside writers, and a process that dies on the way leaves a table that goes on."""
-
-from functools import partial
+"""Indexes are built beside writers. Crashes on the way are those of `tests.simulation.test_index_crashes`."""
 
 import pytest
-from tests.amounts import amount
 from tests.building import trip
-from tests.simulation.test_crashes import CRASHES, died
-from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
+from tests.simulation.watching import watched
+from tests.simulation.world import DEAD_MS, OPTIONS, World
 
 from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.listing import file_index
@@ -15,7 +12,6 @@ from pyhudi.metadata.table.building import close_groups
 from pyhudi.services.indexing import Indexing
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import open_state, update_properties
-from pyhudi.table import Table
 from pyhudi.timeline.codec import (
     IndexedPartition,
     IndexingPlan,
@@ -24,8 +20,6 @@ from pyhudi.timeline.codec import (
     encode_indexing_plan,
 )
 
-STEPS = amount(15, 5, 1, everyday=40)
-"""Of so many operations one is died at."""
 X = "expr_index_x"
 WITHOUT_STATISTICS = {
     **OPTIONS,
@@ -74,48 +68,25 @@ def test_plans_are_written_and_read():
         assert decode_indexing_plan(encode(plan, bytes(16)), "x.indexing.requested") == plan
 
 
-def left_behind(world, make, step):
-    """Let a process die at each of some operations of making an index.
-
-    Yield the table after another writer went on with it, and as it is once the dead process is known to be dead.
-    """
-    count = 0
-    for kind in CRASHES:
-        for at in range(1, 400, step):
-            victim = died(world, make, at, kind)
-            if victim is None:
-                break
-            count += 1
-            table = victim.table()
-            table.upsert([trip("k5", "a", fare=5.0), trip("k9", "b", ts=9, fare=99.0)], options=OPTIONS)
-            yield table, victim.copy(DEAD_MS).table()
-    assert count > 20 // step
+def test_an_index_whose_files_are_complete_and_that_is_not_shown_yet_is_repaired(world):
+    storage, _ = watched(world, create)
+    found = [moment.world(DEAD_MS) for moment in storage.moments if is_all_but_shown(moment.world().table())]
+    assert found
+    for one in found:
+        assert one.table().repair(X).partitions == (X,)
+        require_exact(one.table())
+        one.table().index()
+        one.table().upsert([trip("k6", "c", fare=6.0)], options=OPTIONS)
+        require_exact(one.table())
+        assert one.table().check(all_keys=True).ok
 
 
-def test_a_process_that_dies_while_it_builds_an_index_leaves_it_to_the_next(world):
-    for table, later in left_behind(world, create, STEPS):
-        assert table.scan(filter="upper(uuid) = 'K5'").count() == 1
-        finish(later)
-        assert states(later)["x"] == "ready"
-        require_exact(later)
-        later.upsert([trip("k6", "c", fare=6.0)], options=OPTIONS)
-        require_exact(later)
-        require_clean(later)
-
-
-@pytest.mark.parametrize("form", ["global.", ""])
-def test_a_process_that_dies_while_it_builds_a_record_index_leaves_it_to_the_next(world, form):
-    options = {**OPTIONS, f"hoodie.metadata.{form}record.level.index.enable": True}
-    build = partial(Table.create_index, index="record_index", options=options)
-    for table, later in left_behind(world, build, 2 * STEPS):
-        assert table.lookup(["k5"]).num_rows == 1
-        finish(later, "record_index", build)
-        assert states(later)["record_index"] == "ready"
-        later.upsert([trip("k6", "c", fare=6.0)], options=OPTIONS)
-        found = later.lookup(["k0", "k5", "k6", "k9", "k7"])["uuid"]
-        assert sorted(found.to_pylist()) == ["k0", "k5", "k6", "k9"]
-        assert later.check(all_keys=True).ok
-        require_clean(later)
+def is_all_but_shown(table):
+    """Return whether the metadata table has the delta commit of an index that readers do not use yet."""
+    if X in table.config.metadata_partitions or not table.inspect.pending().num_rows:
+        return False
+    own = open_metadata(table.state, table.timeline)
+    return bool(own.hidden & own.timeline.completed.keys())
 
 
 def test_a_commit_that_began_before_the_index_is_in_it(world, monkeypatch):

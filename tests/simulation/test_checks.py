@@ -211,6 +211,14 @@ def test_a_service_that_changes_rows_is_called_so(name):
     assert "I16" in numbers_of(judged(moved))
 
 
+@pytest.mark.parametrize("kind", ["records", "columns"])
+def test_an_index_that_lacks_what_was_committed_beside_it_is_called_so(kind):
+    mutant = next(one for one in MUTANTS if one.name == f"an index that is being built is told of no commit: {kind}")
+    with mutant.at_work():
+        found = hunt(scenarios()[mutant.scenario], *ways(*mutant.ways, seed=mutant.seed, runs=50))
+    assert any(text.startswith("I16") for text in found.wrong)
+
+
 # while a run goes on
 
 

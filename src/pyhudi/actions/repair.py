@@ -31,7 +31,7 @@ from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.instant import Action
-from pyhudi.timeline.view import Timeline, newest_time
+from pyhudi.timeline.view import Timeline, newest_time, pending_instants
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import require_lease
 
@@ -114,13 +114,15 @@ def _wanted(state: TableState, partitions: tuple[str, ...]) -> tuple[str, ...]:
 def _require_nothing_told(state: TableState, timeline: Timeline) -> None:
     """Refuse where the metadata table has a delta commit of a write that may yet be completed.
 
-    What is built anew has not its files; its own retry, or the next write's rollback, settles it.
+    What is built anew has not its files; its own retry, or the next write's rollback, settles it. What a dead process
+    told when it built an index is of that index alone, and the next run of its plan takes it back.
     """
     if not state.config.metadata_partitions:
         return
     table = open_metadata(state, timeline)
     deltas = [one for one in table.timeline.completed.values() if one.action is Action.DELTACOMMIT]
-    told = [one.requested_time for one in deltas if one.requested_time in table.hidden]
+    building = {one.requested_time for one in pending_instants(timeline) if one.action is Action.INDEXING}
+    told = [one.requested_time for one in deltas if one.requested_time in table.hidden - building]
     if told:
         raise WriteConflict(
             "a write that is not completed has told the metadata table of its files; write once, or roll it back, "

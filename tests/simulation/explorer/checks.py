@@ -388,10 +388,4 @@ UNBUILT = (
         because="changes are read as latest state only, and tables with cdc are not written",
         signs=("queries.cdc", "actions.cdc", "filegroup.cdc"),
     ),
-    Unbuilt(
-        invariant="I16",
-        part="our own indexing",
-        because="its worlds build no index; tests/services/test_indexing.py dies at the steps of one, beside a writer",
-        signs=("services.index_table", "services.build_index"),
-    ),
 )

@@ -20,12 +20,16 @@ from tests.simulation.world import DEAD_MS, OPTIONS, World, require_clean
 
 from pyhudi.errors import HudiError, SnapshotExpired, WriteConflict
 from pyhudi.filegroup.file_index import storage_index
+from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.names import parse_file
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.log import BlockKind, read_blocks
 from pyhudi.formats.parquet import BaseFileFooter, base_file_footer
 from pyhudi.kernels.bucket import bucket_number, bucket_of
+from pyhudi.metadata.keys import file_keys
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
+from pyhudi.metadata.reader import Wanted, read_entries
 from pyhudi.metadata.record_places import read_places
 from pyhudi.metadata.state import open_metadata
 from pyhudi.options import Settings
@@ -34,6 +38,7 @@ from pyhudi.queries.slices import visible_slices
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
+from pyhudi.storage.api import FileStatus
 from pyhudi.table import Table
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.codec import decode_clean_plan, decode_commit, decode_restore_plan
@@ -51,6 +56,8 @@ WHATEVER = {"hoodie.metadata.enable": False, "hoodie.write.set.null.for.missing.
 LEASE_MS = 301_000
 """Longer than a storage lock is respected."""
 MOVES = frozenset({WriteOperation.CLUSTER, WriteOperation.COMPACT, WriteOperation.LOG_COMPACT})
+_OF_ROWS = (MetadataPartition.RECORD_INDEX.value, SECONDARY_PREFIX)
+"""Other indexes have an entry a file, whose key ends with the file's."""
 _COMMIT_TIME = "_hoodie_commit_time"
 _BUCKETS = "hoodie.bucket.index.num.buckets"
 
@@ -253,6 +260,7 @@ def i9_the_next_writer_puts_the_table_right(end: End) -> Iterator[str]:
         (Action.COMPACTION, Table.compact),
         (Action.LOGCOMPACTION, Table.log_compact),
         (Action.CLUSTERING, Table.cluster),
+        (Action.INDEXING, Table.index),
     )
     for action, run in services:
         if action in left:  # so is a plan whose process died
@@ -280,9 +288,10 @@ def i11_a_metadata_table_names_the_files_of_commits(end: End) -> Iterator[str]:
     told, stored = ({tuple(one.values()) for one in index.files(index.partitions()).to_pylist()} for index in indexes)
     if getattr(indexes[0], "is_listed", False):  # it is broken, and readers see that
         return
-    times = {file: file[1].removesuffix(".parquet").rpartition("_")[2] for file in stored if "parquet" in file[1]}
-    counting = {file for file, time in times.items() if is_committed(timeline, InstantTime(time))}
-    for file in told ^ counting:
+    has_logs = timeline.layout.logs_name_their_instant  # else they count as far as commits say
+    times = {file: _instant_of(*file) for file in stored if has_logs or file[1].endswith(".parquet")}
+    counting = {file for file, time in times.items() if time and is_committed(timeline, InstantTime(time))}
+    for file in {file for file in told if has_logs or file[1].endswith(".parquet")} ^ counting:
         yield f"{file} is {'not stored' if file in told else 'not in the metadata table'}"
 
 
@@ -349,6 +358,25 @@ def i16_services_change_no_row(end: End) -> Iterator[str]:
             found, wanted = _rows_as_of(end, one), _rows_as_of(end, before)
             if found != wanted:
                 yield f"after {token} rows are {difference(found, wanted)}"
+
+
+def i16_an_index_that_was_built_is_whole(end: End) -> Iterator[str]:
+    """What it says is true, and it says something of each row or file, whatever was committed beside its building."""
+    state = end.table.state
+    built = {*state.config.metadata_partitions} - {*end.play.world.world.table().config.metadata_partitions}
+    if not built:
+        return
+    for problem in end.table.check(all_keys=True).problems.to_pylist():
+        if problem["repair"]:
+            yield f"{problem['path']} has {problem['found']}, and not {problem['expected']}"
+    timeline = load_timeline(state)
+    table, slices = open_metadata(state, timeline), visible_slices(file_index(state, timeline))
+    bases = [(one.base.partition, one.base.name) for one in slices if one.base is not None]
+    keys = file_keys(*(pa.array(column, pa.string()) for column in zip(*bases, strict=True))).to_pylist()
+    for name in sorted(one for one in built if not one.startswith(_OF_ROWS)):
+        told = read_entries(table, name, Wanted()).newest(state.config.table_version)["key"].to_pylist()
+        known = {key.decode()[-len(keys[0]) :] for key in told}
+        yield from (f"{name} says nothing of {file}" for file, key in zip(bases, keys, strict=True) if key not in known)
 
 
 def i17_what_a_savepoint_keeps_can_be_read(end: End) -> Iterator[str]:
@@ -435,6 +463,7 @@ ENDS = (
     i13_the_past_stays,
     i14_changes_are_what_the_commits_between_have_changed,
     i16_services_change_no_row,
+    i16_an_index_that_was_built_is_whole,
     i17_what_a_savepoint_keeps_can_be_read,
     i17_a_restore_leaves_nothing_of_what_it_takes_back,
     i19_nobody_reaches_outside,
@@ -463,6 +492,12 @@ def difference(found: Rows, wanted: Rows) -> str:
         place: (found[place], wanted[place]) for place in found.keys() & wanted.keys() if found[place] != wanted[place]
     }
     return f"missing {missing}, extra {extra}, wrong {wrong} (found, expected)"
+
+
+def _instant_of(partition: str, name: str, size: int) -> str:
+    """Return which instant wrote a file; empty for one that is not the table's."""
+    file = parse_file(PartitionPath(partition), FileStatus(path=name, size_bytes=size, modified_ms=0))
+    return "" if file is None else file.instant
 
 
 def _rows_as_of(end: End, one: Instant) -> dict[tuple[str, str], float]:

@@ -185,6 +185,15 @@ def log_compact() -> Verb:
     return Verb(about="log compact", do=do, means=lambda rows: rows)
 
 
+def build_index(index: str, column: str | None = None, **named: Any) -> Verb:
+    """Build an index: `build_index("secondary", "fare")`."""
+
+    def do(seat: Seat) -> Any:
+        return seat.table().create_index(index, column, options=seat.options, **named)
+
+    return Verb(about=f"build {' '.join(filter(None, (index, column)))}", do=do, means=lambda rows: rows)
+
+
 def archive() -> Verb:
     """Archive all commits but the last two."""
     short = {"hoodie.keep.min.commits": 1, "hoodie.keep.max.commits": 1, "hoodie.clean.commits.retained": 1}

@@ -1,0 +1,66 @@
+"""Indexes that are built beside a writer and lack what it wrote, or that readers see too early."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.simulation.mutants.mutant import Mutant
+
+from pyhudi.services import indexing
+from pyhudi.state.model import TableState
+from pyhudi.timeline.view import Timeline
+
+SERVICE = "pyhudi.services.indexing"
+BUILDING = "pyhudi.metadata.table.building"
+KINDS = ("records", "values", "expression", "filters", "columns")
+"""Scenarios, an index each."""
+
+
+def ready_alone(kinds_for: Callable[[TableState], Any]) -> Callable[[TableState], Any]:
+    """Tell what a commit changes to indexes that are there, and to none that is being built."""
+    return lambda state: kinds_for(replace(state, config=replace(state.config, partitions_being_built=())))
+
+
+def as_begun(load: Callable[[TableState], Timeline]) -> Callable[[TableState], Timeline]:
+    """Take the table for what it was at the first look of a process."""
+    return lambda state: vars(state.storage).setdefault("as begun", load(state))
+
+
+def looking(count: Callable[..., Any]) -> Callable[..., Any]:
+    """Look at the table before the lock is taken."""
+
+    def counted(call: Any, state: TableState, names: Sequence[str]) -> Any:
+        indexing.load_timeline(state)
+        return count(call, state, names)
+
+    return counted
+
+
+def shown_at_once(update: Callable[..., TableState]) -> Callable[..., TableState]:
+    """Let readers use an index as soon as writers know of it."""
+
+    def shown(state: TableState, ready: Sequence[str], building: Iterable[str]) -> TableState:
+        return update(state, sorted({*ready, *building}), building)
+
+    return shown
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    *(
+        Mutant(
+            f"an index that is being built is told of no commit: {kind}",
+            f"index-{kind}",
+            (("pyhudi.metadata.partitions.changes.kinds_for", ready_alone),),
+        )
+        for kind in KINDS
+    ),
+    *(
+        Mutant(
+            f"an index is built of what there was before writers knew of it: {kind}",
+            f"index-{kind}",
+            ((f"{SERVICE}.load_timeline", as_begun), (f"{SERVICE}._rows_counts", looking)),
+        )
+        for kind in KINDS
+    ),
+    Mutant("readers use an index that is being built", "index-read", ((f"{BUILDING}._with", shown_at_once),)),
+)
