@@ -52,6 +52,24 @@ def test_an_older_row_does_not_move_a_newer_one(table_type):
 
 
 @TYPES
+@pytest.mark.parametrize("kind", ["GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX"])
+def test_an_index_that_is_ahead_of_what_a_write_has_seen_is_no_damage(table_type, kind, monkeypatch):
+    options = {**INDEX, "hoodie.index.type": kind, "hoodie.parquet.small.file.limit": 0}
+    table, places = TableBuilder(table_type).create(), tag.told_places
+    table.upsert(trips(trip("a"), trip("b", city="rio")), options=options)
+
+    def later(*given, **named):
+        monkeypatch.undo()
+        TableBuilder().reopen(table).upsert(trips(trip("d", ts=2)), options=options)
+        return places(*given, **named)
+
+    monkeypatch.setattr(tag, "told_places", later)
+    TableBuilder().reopen(table).upsert(trips(trip("a", ts=3), trip("d", ts=3)), options=options)
+    assert TableBuilder().rows_of(table, "uuid", "ts") == [("a", 3), ("b", 1), ("d", 3)]
+    assert TableBuilder().reopen(table).check(all_keys=True).ok
+
+
+@TYPES
 def test_a_key_that_was_deleted_is_new_again(table_type):
     table = new_table(table_type)
     table.delete(keys=["b"])

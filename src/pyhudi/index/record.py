@@ -22,6 +22,7 @@ from pyhudi.index.lookup import WantedKeys
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.record_places import PLACES, keys_by_shard, places_in_shard
 from pyhudi.metadata.state import MetadataTable, open_metadata
+from pyhudi.metadata.stats.reader import tells_newest
 from pyhudi.options import Settings, boolean, option
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
@@ -86,7 +87,10 @@ def told_places(
     *,
     by_partition: bool,
 ) -> tuple[LocalFrame, KeyedRows] | None:
-    """Find which of the slices holds which key, by the record index; None where the keys are too many to be here.
+    """Find which of the slices holds which key, by the record index.
+
+    None where base files have to be read: the keys are too many to be here, or others have committed since the slices
+    were listed, and have put one of the keys into a new file group.
 
     With `by_partition` a key is looked for in the partition of its row; the slices are all of the partitions that they
     are of.
@@ -99,10 +103,14 @@ def told_places(
     if rows.keys is None:
         return None
     wanted = WantedKeys.of(rows.keys, by_partition=by_partition)
-    places = find_places(engine, open_metadata(state, timeline), wanted, {one.group.partition for one in slices})
+    table = open_metadata(state, timeline)
+    places = find_places(engine, table, wanted, {one.group.partition for one in slices})
     groups = pa.array([f"{one.group.partition}/{one.group.file_id}" for one in slices], pa.string())
     told = pc.binary_join_element_wise(places.column("partition"), places.column("file_id"), "/")
     numbers = pc.index_in(told, value_set=groups)
+    if numbers.null_count and not tells_newest(table, timeline):
+        _log.info("the record index of %s is ahead of this write; keys are read from base files", state.config.name)
+        return None
     if numbers.null_count:
         wrong = places.filter(numbers.is_null()).slice(0, 1).to_pylist()[0]
         raise CorruptData(
