@@ -19,7 +19,8 @@ from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink, WriteStatus
 from pyhudi.metadata.listing import read_metadata
-from pyhudi.metadata.partitions.api import RowsTold
+from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.partitions.api import LookedUp, RowsTold
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.schema.evolution import hint_at
 from pyhudi.services.due import run_after_commit
@@ -112,8 +113,19 @@ def _rows_told(write: WriteContext, work: WriteWork, metadata: CommitMetadata) -
         call.engine,
         instant=write.time,
         metadata=metadata,
-        has_new_keys=work.find_keys is not None and write.index.is_global,
+        looked_up=LookedUp.NOWHERE if work.find_keys is None else _looked_up(write),
     )
+
+
+def _looked_up(write: WriteContext) -> LookedUp:
+    """Return where the keys of a write were looked for.
+
+    An index that looks for a key in its partition does not read all logs; the metadata table knows what is in them.
+    """
+    if write.index.is_global:
+        return LookedUp.TABLE
+    is_told = write.index.is_told and MetadataPartition.RECORD_INDEX in write.call.state.config.metadata_partitions
+    return LookedUp.PARTITION if is_told else LookedUp.NOWHERE
 
 
 def _result(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus], done: Instant) -> WriteResult:

@@ -18,7 +18,7 @@ from pyhudi.formats.parquet import read_footer
 from pyhudi.kernels.bucket import may_be_bucket
 from pyhudi.metadata.changed_keys import SliceChange
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.partitions.api import RowsTold
+from pyhudi.metadata.partitions.api import LookedUp, RowsTold
 from pyhudi.options import Settings
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.slice_rows import slice_spec
@@ -56,11 +56,11 @@ def rows_of_action(
     *,
     instant: InstantTime,
     metadata: CommitMetadata,
-    has_new_keys: bool = False,
+    looked_up: LookedUp = LookedUp.NOWHERE,
 ) -> RowsTold:
     """Return the slices that an action changes, before and after; `timeline` is the one that the action came upon.
 
-    `has_new_keys`: a look-up in the whole table has found no other rows of the keys that it brings.
+    `looked_up` says where its keys were; those of services have their rows already.
 
     Cost: the partitions that it touches, of the metadata table.
     """
@@ -84,7 +84,7 @@ def rows_of_action(
         reads=replace(reads, instants=_with(reads.instants, instant, changes)),
         engine=engine,
         operation=metadata.operation,
-        has_new_keys=has_new_keys or metadata.operation in SERVICES,
+        looked_up=LookedUp.TABLE if metadata.operation in SERVICES else looked_up,
     )
 
 

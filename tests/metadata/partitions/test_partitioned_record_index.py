@@ -7,11 +7,13 @@ from tests.metadata.checking import TYPES, VERSIONS, metadata_of, rows
 
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.metadata.definitions import is_partitioned, read_indexes
+from pyhudi.metadata.partitions import record_index
 from pyhudi.metadata.partitions.partitioned_record_index import PartitionedRecordIndexKind
 from pyhudi.metadata.record_places import keys_by_shard, read_places
 from pyhudi.metadata.shards import spans_of
 from pyhudi.options import Settings
 
+INDEX = "hoodie.index.type"
 ENABLE = "hoodie.metadata.record.level.index.enable"
 LEAST = "hoodie.metadata.record.level.index.min.filegroup.count"
 BUILT = {
@@ -151,6 +153,28 @@ def test_two_rows_of_a_key_in_one_partition_are_refused():
     with pytest.raises(DuplicateKeys, match="one place"):
         table.bulk_insert(trips(trip("a", ts=5)), options=TINY_FILTERS)
     assert told(table) == [("rio", "b"), ("sf", "a")]
+
+
+@pytest.mark.parametrize(
+    ("index", "verb", "times"),
+    [
+        ("RECORD_LEVEL_INDEX", "upsert", 0),
+        ("RECORD_LEVEL_INDEX", "insert", 1),
+        ("SIMPLE", "upsert", 1),
+    ],
+)
+def test_new_keys_are_not_looked_up_once_more_where_the_index_was_asked_for_them(monkeypatch, index, verb, times):
+    table, asked = TableBuilder().create(), []
+    table.upsert(rows("a", "b"), options={**BUILT, INDEX: index})
+
+    def require_new(content, stored, *, table_version):
+        asked.extend(content.keys.to_pylist())
+
+    monkeypatch.setattr(record_index, "_require_new", require_new)
+    getattr(TableBuilder().reopen(table), verb)(rows("c"), options=TINY_FILTERS)
+    assert asked == [b"c"] * times
+    monkeypatch.undo()
+    assert told(table) == [("rio", "b"), ("rio", "c"), ("sf", "a")]
 
 
 @VERSIONS

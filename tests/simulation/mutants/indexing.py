@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.mutants.mutant import Mutant
+from tests.simulation.mutants.mutant import COMMIT, Mutant, found_at, off
 
-from pyhudi.services import indexing
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
 
@@ -30,7 +29,7 @@ def looking(count: Callable[..., Any]) -> Callable[..., Any]:
     """Look at the table before the lock is taken."""
 
     def counted(call: Any, state: TableState, names: Sequence[str]) -> Any:
-        indexing.load_timeline(state)
+        found_at(f"{SERVICE}.load_timeline")(state)
         return count(call, state, names)
 
     return counted
@@ -61,6 +60,11 @@ MUTANTS: tuple[Mutant, ...] = (
             ((f"{SERVICE}.load_timeline", as_begun), (f"{SERVICE}._rows_counts", looking)),
         )
         for kind in KINDS
+    ),
+    Mutant(
+        "keys that an index had not are not looked for in what came meanwhile",
+        "index-same-new-key",
+        ((f"{COMMIT}.require_new_keys", off),),
     ),
     Mutant("readers use an index that is being built", "index-read", ((f"{BUILDING}._with", shown_at_once),)),
 )

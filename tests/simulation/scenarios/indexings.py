@@ -2,6 +2,7 @@
 
 from tests.simulation.explorer.scenario import Scenario, Verb
 from tests.simulation.explorer.verbs import build_index, delete, look_up, upsert
+from tests.simulation.scenarios.in_place import APART, ONCE
 from tests.simulation.scenarios.pairs import KEYS
 
 ALONE = {
@@ -51,6 +52,12 @@ SCENARIOS = {
         actors={"i1": (RECORDS,), "i2": (RECORDS,)},
         index=ALONE,
         events=("crash:i1", "stall:i1"),
+    ),
+    "index-same-new-key": Scenario(
+        about="two put one new key into files of their own, which the record index of its partition is asked for",
+        actors={"w1": (ONE,), "w2": (upsert(n1_b=2.0),)},
+        options={**APART, **ONCE},
+        index={**ALONE, "hoodie.index.type": "RECORD_LEVEL_INDEX"},
     ),
     "index-read": Scenario(
         about="one looks keys up, by the record index where it is there, while it is built",

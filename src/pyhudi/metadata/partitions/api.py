@@ -37,6 +37,7 @@ __all__ = [
     "Commit",
     "Comparison",
     "FilesTold",
+    "LookedUp",
     "Need",
     "PartitionKind",
     "Records",
@@ -69,6 +70,15 @@ class Need(StrEnum):
     """The rows of file groups before and after, which tasks read: see `RowsTold`."""
 
 
+class LookedUp(StrEnum):
+    """Where a look-up has found no other rows of the keys that an action brings, but for those that it moves."""
+
+    NOWHERE = "nowhere"
+    PARTITION = "partition"
+    """In the partition of each row."""
+    TABLE = "table"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsTold:
     """Which file groups an action changes, and how tasks read their rows."""
@@ -79,8 +89,8 @@ class RowsTold:
     engine: Engine
     operation: WriteOperation | None = None
     """None: all that is stored, for a partition to be built from."""
-    has_new_keys: bool = False
-    """No key that comes to a file group has a row elsewhere, but for those that the action moves."""
+    looked_up: LookedUp = LookedUp.NOWHERE
+    """Where the keys that come to a file group were looked for, in all others."""
 
     @property
     def keeps_rows(self) -> bool:

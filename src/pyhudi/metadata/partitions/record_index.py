@@ -27,6 +27,7 @@ from pyhudi.metadata.partitions.api import (
     Commit,
     Comparison,
     FilesTold,
+    LookedUp,
     Need,
     RowsTold,
     Stored,
@@ -133,7 +134,7 @@ class RecordIndexKind:
     def records_of_commit(self, commit: Commit) -> SpreadRecords:
         """Return the keys that came and went; of a clustering all keys of its new file groups."""
         assert commit.rows is not None, "this partition needs the rows"
-        return record_places(commit.state, commit.rows, _changes(commit.rows))
+        return record_places(commit.state, commit.rows, _changes(commit.rows), is_by_partition=self.is_by_partition)
 
     def records_of_clean(self, clean: Clean) -> None:
         """Return nothing: a clean takes no row."""
@@ -144,7 +145,7 @@ class RecordIndexKind:
     def build(self, stored: Stored) -> SpreadRecords:
         """Return the keys of all slices."""
         assert stored.rows is not None, "this partition needs the rows"
-        return record_places(stored.state, stored.rows, stored.rows.changes)
+        return record_places(stored.state, stored.rows, stored.rows.changes, is_by_partition=self.is_by_partition)
 
     def fold(self, table: MetadataTable, entries: Entries) -> pa.Table:
         """Keep the newest record of each key."""
@@ -155,8 +156,14 @@ class RecordIndexKind:
         return None
 
 
-def record_places(state: TableState, rows: RowsTold, changes: Sequence[SliceChange]) -> SpreadRecords:
-    """Return the records of what changes, of either form of the index."""
+def record_places(
+    state: TableState, rows: RowsTold, changes: Sequence[SliceChange], *, is_by_partition: bool = False
+) -> SpreadRecords:
+    """Return the records of what changes, of either form of the index.
+
+    Where keys were looked up already, wherever this form has them, they are not looked up in the index once more.
+    """
+    are_known = rows.looked_up is LookedUp.TABLE or (is_by_partition and rows.looked_up is LookedUp.PARTITION)
     return SpreadRecords(
         partition=MetadataPartition.RECORD_INDEX,
         engine=rows.engine,
@@ -166,7 +173,7 @@ def record_places(state: TableState, rows: RowsTold, changes: Sequence[SliceChan
         count=sum(keys_count(one) for one in changes),
         place=group_of_keys,
         refuses_two=True,
-        check=None if rows.has_new_keys else partial(_require_new, table_version=state.config.table_version),
+        check=None if are_known else partial(_require_new, table_version=state.config.table_version),
     )
 
 
