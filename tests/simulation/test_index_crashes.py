@@ -121,7 +121,7 @@ def write(table: Table) -> None:
 
 
 def require_exact(table: Table, index: Built, rows: Mapping[tuple[str, str], float]) -> None:
-    """Hold what readers find by a filter, and by keys, against the rows that there are."""
+    """Compare what readers find by a filter, and by keys, with the rows that there are."""
     keys = {key for key, _ in rows}
     found = table.scan(["uuid"], filter=index.where).to_arrow()["uuid"].to_pylist()
     assert sorted(found) == sorted(keys & index.finds)

@@ -16,7 +16,7 @@ KINDS = ("records", "values", "expression", "filters", "columns")
 
 
 def ready_alone(kinds_for: Callable[[TableState], Any]) -> Callable[[TableState], Any]:
-    """Tell what a commit changes to indexes that are there, and to none that is being built."""
+    """Pass what a commit changes to indexes that are there, and to none that is being built."""
     return lambda state: kinds_for(replace(state, config=replace(state.config, partitions_being_built=())))
 
 

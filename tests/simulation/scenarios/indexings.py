@@ -26,11 +26,11 @@ DEATHS = ("crash:i", "torn:i", "stall:i", "crash:w1")
 SCENARIOS = {
     "index-records": beside_a_writer("the record index is built while a writer commits", RECORDS),
     "index-records-dies": beside_a_writer(
-        "the same, and one of them dies, or who builds stands still", RECORDS, events=DEATHS
+        "the same, and one of them dies, or the one that builds stands still", RECORDS, events=DEATHS
     ),
     "index-values": beside_a_writer("a secondary index is built while a writer commits", VALUES, RECORDS),
     "index-values-dies": beside_a_writer(
-        "the same, and one of them dies, or who builds stands still", VALUES, RECORDS, events=DEATHS
+        "the same, and one of them dies, or the one that builds stands still", VALUES, RECORDS, events=DEATHS
     ),
     "index-expression": beside_a_writer(
         "an expression index is built while a writer commits",
