@@ -130,15 +130,18 @@ def with_cells(high, low, spec):
 def merged_row_by_row(parts, base, spec):
     """Let one change after the other meet those before it, and what is left meet the stored rows.
 
-    A stored row that a delete beats meets nothing that comes after it.
+    A stored row that a delete beats meets nothing that comes after it; a delete beats what rows beat that it deletes.
     """
-    log, graves = {}, {}
+    log, graves, covered = {}, {}, {}
     for new in (row for part in parts for row in part):
         old = log.get(new.key)
         if old is not None:
             high, low = (new, old) if later_wins(new, old, spec) else (old, new)
             if high is new and old.is_delete:
                 graves.setdefault(new.key, []).append(old)
+            if high is new:
+                rows = [old] if not old.is_delete else covered.get(new.key, [])
+                covered[new.key] = rows if new.is_delete else []
             new = with_cells(high, low, spec) if spec.fills_log else high
         log[new.key] = new
     rows = {
@@ -146,7 +149,8 @@ def merged_row_by_row(parts, base, spec):
     }
     for key, change in log.items():
         stored = rows.get(key)
-        if stored is None or any(change_wins(grave, stored, spec) for grave in graves.get(key, ())):
+        before = (*graves.get(key, ()), *covered.get(key, ()))
+        if stored is None or any(change_wins(one, stored, spec) for one in before):
             rows[key] = change
         else:
             high, low = (change, stored) if change_wins(change, stored, spec) else (stored, change)
@@ -225,6 +229,17 @@ def test_cells_of_a_row_that_was_deleted_fill_none_of_a_later_one():
     back = [changes([("a", 5, "delete", None)]), changes([("a", 7, "row", None)])]
     assert merged(back, [(5, "z")] * 4, spec)["a"] == (7, None, 0)
     assert merged(back, [(6, "z")] * 4, spec)["a"] == (7, "z", 0)
+
+
+def test_a_delete_that_deletes_a_row_of_a_log_deletes_what_that_replaced():
+    """In commit-time order a row replaces a stored one with a greater ordering value; the delete alone would not."""
+    spec = replace(COMMIT, log_rule=LogRule.ORDERED_DELETES)
+    later = [changes([("a", 5, "row", "x")]), changes([("a", 7, "delete", None)])]
+    assert merged(later[:1], [(10, "z")] * 4, spec)["a"] == (5, "x", 0)
+    assert "a" not in merged(later, [(10, "z")] * 4, spec)
+    assert "a" not in merged([*later, changes([("a", 8, "flagged", None)])], [(10, "z")] * 4, spec)
+    assert merged(later[1:], [(10, "z")] * 4, spec)["a"] == (10, "z", -1)
+    assert fold([*later, changes([("a", 9, "row", "y")])], spec).is_delete.tolist() == [False]
 
 
 def test_a_delete_that_the_reader_of_blocks_found_is_no_delete_by_key():

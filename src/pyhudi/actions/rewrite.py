@@ -25,13 +25,14 @@ from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.view import as_file_slices
 from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, unwritten
-from pyhudi.kernels.merge import replace_rows
+from pyhudi.kernels.merge import DELETE_COLUMNS, replace_rows
 from pyhudi.kernels.ordering import require_values
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask
 from pyhudi.queries.choosing import choose_slices
 from pyhudi.queries.path_values import values_in_paths, with_path_values
 from pyhudi.queries.pruning import prune_partitions
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, seqno, with_meta_fields
+from pyhudi.state.merging import merge_spec
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.assignment import in_type_of
 from pyhudi.tasks.sink import change_stored, slice_of
@@ -96,6 +97,9 @@ def _planned(write: WriteContext, work: WriteWork, change: _Change) -> PlannedWr
     counts = write.call.engine.run(count, work.files.files)
     hit = tuple(task for task, rows in zip(work.files.files, counts, strict=True) if rows)
     work = replace(work, files=replace(work.files, files=hit))
+    marks = {*DELETE_COLUMNS, merge_spec(write.call.state.config, write.call.settings).delete_field}
+    if not marks.isdisjoint(change.assignments or {}):
+        return planned(write, work, inserts=0)
     is_delete = change.assignments is None
     matched = sum(counts)
     return planned(write, work, inserts=0, updates=0 if is_delete else matched, deletes=matched if is_delete else 0)

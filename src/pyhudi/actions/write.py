@@ -19,7 +19,7 @@ from pyhudi.commit.begin import WriteContext, begin_write
 from pyhudi.commit.call import WriteCall, WriteResult
 from pyhudi.commit.few_rows import bring_few_rows
 from pyhudi.commit.finish import finish
-from pyhudi.commit.planned import PlannedWrite, planned, stored_keys_count
+from pyhudi.commit.planned import PlannedWrite, has_deletes, planned, stored_keys_count
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
@@ -69,6 +69,8 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
         write = _one_row_a_key(bring_few_rows(begun))
         tagged = tag(write)
         work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), RowsKind.UPSERT))
+        if call.is_dry_run and has_deletes(write):
+            return planned(write, work)
         if call.is_dry_run:
             found = stored_keys_count(write)
             return planned(write, work, inserts=max(0, _rows_count(write) - found), updates=found, deletes=0)
@@ -99,7 +101,8 @@ def insert(
         else:
             work = replace(_searched(write, rows), rejected_count=rejected_count)
         if call.is_dry_run:
-            return planned(write, work, inserts=_rows_count(write) - rejected_count, updates=0, deletes=0)
+            count = None if has_deletes(write) else _rows_count(write) - rejected_count
+            return planned(write, work, inserts=count, updates=0, deletes=0)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
 
@@ -146,7 +149,7 @@ def insert_overwrite(
         plan = plan_for(replace(write, slices=[]), untagged(write), placing=_placing_of(kind))
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))
         if call.is_dry_run:
-            return planned(write, work, inserts=_rows_count(write), updates=0)
+            return planned(write, work, inserts=None if has_deletes(write) else _rows_count(write), updates=0)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
 

@@ -9,16 +9,19 @@ from pyhudi.commit.tag import tag
 from pyhudi.commit.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.writer import Sink
+from pyhudi.kernels.merge import DELETE_COLUMNS, deleted_rows
 from pyhudi.queries.display import facts_html
+from pyhudi.state.merging import merge_spec
 
-__all__ = ["PlannedWrite", "planned", "stored_keys_count"]
+__all__ = ["PlannedWrite", "has_deletes", "planned", "stored_keys_count"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWrite:
     """What a write would do, as far as it is known before it is done. Units: rows, bytes.
 
-    Nulls: a count is None where only the write itself finds out, as what the clauses of a merge do.
+    Nulls: a count is None where only the write itself finds out, as what the clauses of a merge do, or which of rows
+           that say they are deletes meet a stored one.
     """
 
     operation: str
@@ -98,3 +101,15 @@ def _rows_count(work: WriteWork) -> int:
 def stored_keys_count(write: WriteContext) -> int:
     """Return how many of the rows' keys are stored.   Cost: a look-up, also where the write itself needs none."""
     return sum(tag(write, looks_in_all=True, finds_hidden=False).rows_by_slice.values())
+
+
+def has_deletes(write: WriteContext) -> bool:
+    """Return whether some of the rows say that they are deletes.
+
+    Cost: a count of the rows by the columns that say so; nothing where they have none.
+    """
+    call, frame = write.call, write.rows.frame
+    rules = merge_spec(call.state.config, call.settings)
+    names = () if frame is None else call.engine.schema(frame).names
+    flags = [name for name in dict.fromkeys((*DELETE_COLUMNS, rules.delete_field)) if name in names]
+    return bool(flags and frame is not None and deleted_rows(call.engine.count(frame, flags), rules).any())

@@ -37,7 +37,8 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
     In commit-time order the last change of a key counts, in event-time order the one with the greatest ordering value
     and of equal ones the last. A delete without ordering value beats every earlier change and loses to every later row;
     of the base file it beats any row. What a delete deletes stays so where a row follows it, of the base file too,
-    which in Apache Hudi the row meets by its own ordering value. Cells that a newer change does not set are those of
+    which in Apache Hudi the row meets by its own ordering value; and a delete that deletes a row of the log deletes
+    what that row would have replaced. Cells that a newer change does not set are those of
     the older one, or stay unset for the base file to fill.
 
     Shape:  at least one part, oldest first, with the same columns in `rows` -> rows in the order of the input.
@@ -61,7 +62,8 @@ def fold(parts: Sequence[RowChanges], spec: MergeSpec) -> Probe:
         return replace(found, positions=changes.positions, unset=cells)
     kept = folded.rows
     narrow = rows.select(spec.ordering).take(kept) if spec.orders_stored else rows.select([])
-    found = probe(narrow, keys.take(pa.array(kept)), changes.is_delete[kept], spec, unordered=unordered[kept])
+    wins = unordered[kept] | folded.covers
+    found = probe(narrow, keys.take(pa.array(kept)), changes.is_delete[kept], spec, unordered=wins)
     unset = {name: flags[folded.sources.get(name, kept)] for name, flags in cells.items()}
     return replace(
         found,
@@ -143,6 +145,8 @@ class _Folded:
     sources: Mapping[str, Indices]
     graves: Indices
     """The delete that each of them follows, the one that deletes most; less than 0 where there is none."""
+    covers: Bools
+    """Deletes that took the place of a row which beats whatever is stored."""
 
     def take(self, rows: pa.Table) -> pa.Table:
         """Gather each column once."""
@@ -170,6 +174,7 @@ def _folded(
     heads = order[starts].copy()
     sources = {name: heads.copy() for name in cells} if spec.fills_log else {}
     marks, graves = heads.copy(), np.full(len(heads), -1, dtype=np.int64)
+    covers, has_winners = np.zeros(len(heads), dtype=np.bool_), spec.orders_stored and not spec.is_event_time
     for number in range(1, int(counts.max())):
         met = np.flatnonzero(counts > number)
         new, old = order[starts[met] + number], heads[met]
@@ -181,6 +186,8 @@ def _folded(
             source[met] = np.where(takes_cell, new, current)
         buries = takes & changes.is_delete[old] & ~((graves[met] >= 0) & bury_all[graves[met]])
         graves[met] = np.where(buries, old, graves[met])
+        if has_winners:
+            covers[met] = np.where(takes, changes.is_delete[new] & (~changes.is_delete[old] | covers[met]), covers[met])
         heads[met] = np.where(takes, new, old)
         marks[met] = np.where(takes | both_rows, new, marks[met])
     if spec.marks_filled and spec.fills_log:
@@ -190,6 +197,7 @@ def _folded(
         rows=heads[ascending],
         sources={name: source[ascending] for name, source in sources.items()},
         graves=graves[ascending],
+        covers=covers[ascending],
     )
 
 

@@ -5,7 +5,7 @@ sink. Start at `write_changes` and `change_stored`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -31,7 +31,7 @@ from pyhudi.filegroup.writer import (
     unwritten,
 )
 from pyhudi.kernels.changes import RowChanges
-from pyhudi.kernels.merge import MergeSpec, merge_batch, probe
+from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, merge_batch, probe, replace_rows
 from pyhudi.kernels.rules import Fill, LogRule, empty_cells
 from pyhudi.storage.api import Storage
 
@@ -69,11 +69,13 @@ def change_stored(
     """Change the stored rows of a file group, and add some.
 
     Nothing is written when nothing changes: a status without a path says so. `begin` is asked for the change each time
-    that the rows are gone over. Where a change gives a row a smaller ordering value, or adds a row of a key that the
-    log deletes with a greater one, which readers of a log would leave out, the slice is written anew as a base file.
+    that the rows are gone over. Rows that say they are deletes after it go, and are not added. Where a change gives a
+    row a smaller ordering value, or adds a row of a key that the log deletes with a greater one, which readers of a log
+    would leave out, the slice is written anew as a base file.
 
     Cost: of a log, the rows that change in memory.
     """
+    begin = _erasing(begin, spec)
     change = begin()
     if file.sink is Sink.BASE and file.base is not None:
         return [rewrite_base_file(storage, spec, file, change, change.rest)]
@@ -94,6 +96,42 @@ def change_stored(
         parts.append(RowChanges.of_rows(rest.select(_columns(spec.layout)), rest.column(KEY)))
     statuses = append_changes(storage, spec, file, _together(parts)) if parts else [unwritten(file)]
     return with_inserts(statuses, rest.num_rows)
+
+
+def _erasing(begin: Callable[[], Change], spec: WriteSpec) -> Callable[[], Change]:
+    """Return what makes the change, so that it heeds what rows say of themselves where the table's columns may."""
+    marks = {*DELETE_COLUMNS, spec.merge.delete_field}
+    if marks.isdisjoint(spec.layout.schema.names):
+        return begin
+    return lambda: _Erasing(begin(), spec.merge)
+
+
+@dataclass(frozen=True, slots=True)
+class _Erasing:
+    """A change after which rows are gone that say they are deletes."""
+
+    change: Change
+    rules: MergeSpec
+
+    def __call__(self, batch: pa.RecordBatch) -> Rewritten:
+        rewritten = self.change(batch)
+        if rewritten.is_updated is None:
+            return rewritten
+        erased = rewritten.is_updated & deleted_rows(pa.Table.from_batches([rewritten.batch]), self.rules)
+        if not erased.any():
+            return rewritten
+        where = pa.array(erased)
+        # What is stored is deleted, so it goes by its own ordering value.
+        ordering = {name: batch.column(name).filter(where) for name in self.rules.ordering}
+        return Rewritten(
+            batch=replace_rows(rewritten.batch, where, ordering),
+            is_updated=rewritten.is_updated & ~erased,
+            is_deleted=erased if rewritten.is_deleted is None else rewritten.is_deleted | erased,
+        )
+
+    def rest(self) -> pa.Table:
+        rows = self.change.rest()
+        return rows.filter(pa.array(~deleted_rows(rows, self.rules)))
 
 
 def _written_anew(storage: Storage, spec: WriteSpec, reads: SliceSpec, file: FileTask, change: Change) -> WriteStatus:
@@ -135,8 +173,8 @@ def _stored(storage: Storage, reads: SliceSpec, file: FileTask) -> Iterator[pa.R
 def _is_undone(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) -> bool:
     """Return whether readers would keep what a log is to replace.
 
-    They do where a change gives a row a smaller ordering value, or empties a cell that the older row then fills; and
-    always where a merger of the user's would make both one.
+    They do where a change gives a row a smaller ordering value, or, as some payload classes have it, the same, or
+    empties a cell that the older row then fills; and always where a merger of the user's would make both one.
     """
     if rewritten.is_updated is not None and merge.merger is not None:
         return bool(rewritten.is_updated.any())
@@ -148,13 +186,20 @@ def _is_undone(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) ->
     were_empty = empty_cells(before, merge)
     if any((flags & ~were_empty.get(name, False)).any() for name, flags in empty_cells(after, merge).items()):
         return True
-    if not merge.orders_log or all(before[name].equals(after[name]) for name in merge.ordering):
+    is_same = all(before[name].equals(after[name]) for name in merge.ordering)
+    if not merge.orders_log or not len(rows) or (is_same and not merge.keeps_ties):
         return False
     by_time = replace(merge, is_event_time=True, log_rule=LogRule.AS_STORED, fill=Fill.NOTHING)
-    keys = pa.chunked_array([pa.array(np.arange(len(rows))).cast(pa.string())])
-    both = probe(after, keys, _none(len(rows)), by_time)
-    met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, by_time)
-    return met.updated_count < len(rows)
+    as_texts = [replace(by_time, is_binlog=False, keeps_ties=False)] if merge.precombines_as_text else []
+    return any(_loses(before, after, rules) for rules in (by_time, *as_texts))
+
+
+def _loses(before: pa.Table, after: pa.Table, rules: MergeSpec) -> bool:
+    """Return whether any row loses to what it was.   Shape: n rows each."""
+    keys = pa.chunked_array([pa.array(np.arange(after.num_rows)).cast(pa.string())])
+    both = probe(after, keys, _none(after.num_rows), rules)
+    met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, rules)
+    return met.updated_count < after.num_rows
 
 
 def _none(count: int) -> Bools:

@@ -13,7 +13,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline, read_plan, request
 from pyhudi.timeline.codec import decode_compaction_plan
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
-from pyhudi.timeline.view import newest_time
+from pyhudi.timeline.view import completion_of, newest_time
 from pyhudi.txn.times import times_for
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
@@ -130,6 +130,24 @@ def test_the_delta_commit_of_a_pending_action_is_not_folded_but_timed_by(version
     assert folded
     assert not {name for name in folded if waiting in name}
     assert table.count() == 2
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_log_of_an_archived_delta_commit_is_folded_also_where_no_history_tells_its_completion(version):
+    """As of a copy that was made without the history: the log counts, and readers no longer look for it once folded."""
+    table = busy(version)
+    own = metadata_of(table)
+    oldest = min(log.instant for group in own.file_groups("files") for log in group.logs)
+    timeline = own.state.layout.timeline_path
+    for name in own.state.storage.list_names(timeline):
+        if name[: len(oldest)] <= oldest:
+            own.state.storage.delete(f"{timeline}/{name}")
+    assert completion_of(metadata_of(table).timeline, oldest) is None
+    assert listed_as_stored(table)
+    assert compacted(table.state)
+    _, _, folded = planned(table)
+    assert any(oldest in name for name in folded)
+    assert listed_as_stored(table)
 
 
 @VERSIONS
