@@ -125,7 +125,7 @@ def require_limited(world: World, chance: Random) -> None:
 
 def require_projected(world: World, chance: Random) -> None:
     """Read some columns, and Hudi's own of each row."""
-    names = chance.sample(SCHEMA.names, 3)
+    names = chance.sample(world.setting.columns, 3)
     found = world.table.scan([*names, *_META]).to_arrow().to_pylist()
     by_number = {one.number: one.instant for one in reversed(world.model.moments)}
     wanted = []

@@ -10,7 +10,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.lives.rows import SCHEMA, Row, in_java
+from tests.lives.change_logs import PLACE, place_of
+from tests.lives.rows import Row, in_java
 from tests.lives.setting import Setting
 
 Key = tuple[object, ...]
@@ -49,7 +50,7 @@ class Moment:
     rows: dict[Place, Stored]
     graves: dict[Place, Order]
     hidden: dict[Place, Stored]
-    beaten: dict[Place, Stored]
+    beaten: dict[Place, Stored | None]
     columns: tuple[str, ...]
     may_be_expired: bool = False
     is_unknown: bool = False
@@ -66,10 +67,12 @@ class Model:
     """The ordering values of what deletes took that may still lie in logs."""
     hidden: dict[Place, Stored] = field(default_factory=dict)
     """Rows out of sight behind deletes with greater ordering values, until a compaction."""
-    beaten: dict[Place, Stored] = field(default_factory=dict)
-    """Rows out of sight behind older ones with greater ordering values, which a compaction may part them from."""
+    beaten: dict[Place, Stored | None] = field(default_factory=dict)
+    """Rows out of sight behind older ones with greater ordering values, which a compaction may part them from; None: a
+    delete.
+    """
     doubts: dict[Place, Answers] = field(default_factory=dict)
-    columns: tuple[str, ...] = tuple(SCHEMA.names)
+    columns: tuple[str, ...] = ()
     number: int = 0
     """Of the write that is under way."""
     lost: list[tuple[int, Place]] = field(default_factory=list)
@@ -80,6 +83,10 @@ class Model:
     savepoints: set[str] = field(default_factory=set)
     is_compact: bool = True
     """No logs are left: what base files hold is what there is."""
+
+    def __post_init__(self) -> None:
+        """Begin with the columns that the table is made with."""
+        self.columns = self.columns or self.setting.columns
 
     def copied(self) -> "Model":
         """Return the same apart from this one."""
@@ -96,15 +103,16 @@ class Model:
     def upsert(self, rows: Sequence[Row]) -> Counts:
         """Each key's newest row meets the stored one."""
         newest = self.one_a_place(rows)
-        is_new = [not self.found(row) for row in newest]
+        is_new = [not self.found(row) and not self.setting.erases(row) for row in newest]
         for row in newest:
             self._put(row)
         is_exact = not self.setting.is_logged
         return Counts(inserted=sum(is_new) if is_exact and not self.setting.is_global else None)
 
     def insert(self, rows: Sequence[Row], *, drops: bool = False) -> Counts:
-        """Rows of keys that are not stored; others are left out where duplicates are dropped."""
-        fresh = [row for row in (self.one_a_place(rows) if drops else rows) if not self.found(row)]
+        """Rows of keys that are not stored; others are left out where duplicates are dropped, and so are deletes."""
+        given = self.one_a_place(rows) if drops else rows
+        fresh = [row for row in given if not (self.found(row) or self.setting.erases(row))]
         for row in fresh:
             self._put(row)
         return Counts(inserted=len(fresh), updated=0, deleted=0)
@@ -119,17 +127,24 @@ class Model:
     def update(self, changes: Callable[[Row], Row], where: Callable[[Row], bool]) -> Counts:
         """Rows change, whatever their ordering value."""
         met = [place for place, stored in self.rows.items() if where(stored.row)]
-        for place in met:
-            self.rewrite(place, changes(self.rows[place].row))
-        return Counts(inserted=0, updated=len(met), deleted=0)
+        kept = [self.rewrite(place, changes(self.rows[place].row)) for place in met]
+        return Counts(inserted=0, updated=kept.count(True), deleted=kept.count(False))
 
-    def rewrite(self, place: Place, row: Row) -> None:
-        """A row becomes another, whatever their ordering values."""
-        self._set(place, row)
+    def rewrite(self, place: Place, row: Row) -> bool:
+        """A row becomes another, whatever their ordering values; or goes, where that says it is a delete."""
+        is_kept = not self.setting.erases(row)
+        if is_kept:
+            self._set(place, row)
+        else:
+            self._bury(place)
+        return is_kept
 
-    def force(self, row: Row) -> None:
-        """A row of a key that is not stored comes, whatever its ordering value."""
-        self._set(self.place(row), row)
+    def force(self, row: Row) -> bool:
+        """A row of a key that is not stored comes, whatever its ordering value; not where it says it is a delete."""
+        is_kept = not self.setting.erases(row)
+        if is_kept:
+            self._set(self.place(row), row)
+        return is_kept
 
     def replace_partitions(self, paths: Iterable[str], rows: Sequence[Row] = ()) -> Counts:
         """What is in these partitions goes, with its logs; the rows come."""
@@ -139,7 +154,8 @@ class Model:
         self.hidden = {place: stored for place, stored in self.hidden.items() if place[0] not in gone}
         self.beaten = {place: stored for place, stored in self.beaten.items() if place[0] not in gone}
         for row in rows:
-            self._set(self.place(row), row)
+            if not self.setting.erases(row):
+                self._set(self.place(row), row)
         return Counts()
 
     # --- what rows meet
@@ -171,24 +187,53 @@ class Model:
             if where not in newest:
                 newest[where] = row
             else:
-                newest[where] = self._merged(newest[where], row)
+                newest[where] = self._merged(newest[where], row, is_given=True)
         return list(newest.values())
 
-    def _merged(self, old: Row, new: Row) -> Row:
-        """Return what becomes of two rows of a key that meet by ordering value."""
+    def _merged(self, old: Row, new: Row, *, is_given: bool = False) -> Row:
+        """Return what becomes of two rows of a key that meet by ordering value; of one write, or not."""
         if self.setting.adds:
             return {**new, "v": old["v"] + new["v"]}
-        winner, loser = (new, old) if self.order(new) >= self.order(old) else (old, new)
-        if not self.setting.fills:
+        order = self._order_given if is_given else self.order
+        winner, loser = (new, old) if order(new) >= order(old) else (old, new)
+        fills = self.setting.fills_given if is_given else self.setting.fills
+        if not fills or self.setting.erases(new) or self.setting.erases(old):
             return winner
-        return {name: loser.get(name) if winner.get(name) is None else winner[name] for name in {**loser, **winner}}
+        return {
+            name: loser.get(name) if self.setting.is_unset(winner.get(name)) else winner.get(name)
+            for name in {**loser, **winner}
+        }
 
     def order(self, row: Row) -> Order:
         """Return by what rows of a key are ordered."""
+        return tuple(place_of(row[name]) if name == PLACE else in_java(row[name]) for name in self.setting.ordering)
+
+    def _order_given(self, row: Row) -> Order:
+        """Return the same of rows of one write, where places in a binary log compare as texts."""
         return tuple(in_java(row[name]) for name in self.setting.ordering)
+
+    def _erase(self, row: Row) -> None:
+        """Let a row that is a delete meet what is stored of its key; in a log those meet it that come later.
+
+        At version 6 it meets the rows of a log by ordering value, and deletes what is in a base file.
+        """
+        order, is_early = self.order(row), self.setting.is_logged and self.setting.version == 6
+        for stored in self.found(row):
+            old = self.rows[stored]
+            is_moved = self.setting.moves and stored != self.place(row) and not self.setting.is_event_time
+            if is_moved or order >= self.order(old.row) or not (is_early or self.setting.ranks_deletes):
+                self._bury(stored, order)
+            elif is_early:
+                self.doubts[stored] = (old, None)
+        if self.setting.is_logged:
+            place = self.place(row)
+            self.graves[place] = max(order, self.graves.get(place, ()))
 
     def _put(self, row: Row) -> None:
         """Let a row meet what is stored of its key."""
+        if self.setting.erases(row):
+            self._erase(row)
+            return
         place, found = self.place(row), self.found(row)
         if not found:
             self._put_new(place, row)
@@ -204,13 +249,18 @@ class Model:
         elif place != stored:
             self._bury(stored)
             self._put_new(place, row)
+        elif self.setting.keeps_ties and self.order(row) == self.order(old.row):
+            if self._is_open_in_logs():
+                self.doubts[place] = (old, self._stored(place, row))
+            else:
+                self._lose(place, row)
         elif self._is_open_in_logs() and self.order(row) < self.order(old.row):
             self.doubts[place] = (old, self._stored(place, row))
         else:
             self._set(place, row)
 
     def _put_new(self, place: Place, row: Row) -> None:
-        if self.setting.is_event_time and self.order(row) < self.graves.get(place, ()):
+        if self.setting.ranks_deletes and self.order(row) < self.graves.get(place, ()):
             self.doubts[place] = (None, self._stored(place, row))
         else:
             self._set(place, row)
@@ -241,14 +291,16 @@ class Model:
     def settle(self, place: Place, said: Stored | None) -> None:
         """Take what the table says where two answers were open."""
         answers = self.doubts.pop(place)
-        if said is None:
+        if said is None and answers[0] is not None:
+            self._bury(place)
+        elif said is None:
             self.rows.pop(place, None)
             [late] = [one for one in answers if one is not None]
             self._hide(place, late)
         else:
             self.rows[place] = said
             self.hidden.pop(place, None)
-            if said is answers[0] and self._is_open_in_logs() and answers[1] is not None:
+            if said is answers[0] and self._is_open_in_logs():
                 self.beaten[place] = answers[1]
         self.lost += [(one.number, place) for one in answers if one is not None and one is not said]
         for moment in self.moments:
@@ -312,7 +364,7 @@ class Model:
             before = self.moments[at - 1] if at else None
             moment.rows, moment.graves = (dict(before.rows), dict(before.graves)) if before else ({}, {})
             moment.number = before.number if before else 0
-            moment.columns = before.columns if before else tuple(SCHEMA.names)
+            moment.columns = before.columns if before else self.setting.columns
         elif later:
             moment.is_unknown = True
             for one in later:
@@ -325,7 +377,7 @@ class Model:
         self.graves = dict(moment.graves) if moment else {}
         self.hidden = dict(moment.hidden) if moment else {}
         self.beaten = dict(moment.beaten) if moment else {}
-        self.columns = moment.columns if moment else tuple(SCHEMA.names)
+        self.columns = moment.columns if moment else self.setting.columns
         self.moments = self.moments[:kept]
         self.is_compact = not self.setting.is_logged
 

@@ -7,8 +7,10 @@ from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from tests.lives.change_logs import DMS, MYSQL, POSTGRES
 from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.simulation.mutants.mutant import Change, always, found_at
 
@@ -112,6 +114,21 @@ def but_the_first(values: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: values(*given).slice(1)
 
 
+def without_ties(loses: Callable[..., bool]) -> Callable[..., bool]:
+    """Think that a row at the place of the stored one wins."""
+    return lambda before, after, rules: loses(before, after, replace(rules, keeps_ties=False))
+
+
+def uncovered(folded: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a delete meet what is stored as if it had deleted no row of a log."""
+
+    def found(*given: Any) -> Any:
+        one = folded(*given)
+        return one and replace(one, covers=np.zeros_like(one.covers))
+
+    return found
+
+
 def everywhere(find: Callable[..., Any]) -> Callable[..., Any]:
     """Look for each key in all partitions."""
 
@@ -130,6 +147,16 @@ def of_one_group(spans: Callable[..., Any]) -> Callable[..., Any]:
 def has_places_by_partition(setting: Setting) -> bool:
     """Return whether keys are found by the record index of their partition."""
     return setting.index == BY_PARTITION
+
+
+def by_bytes(setting: Setting) -> bool:
+    """Return whether bytes order the rows of a table."""
+    return "b" in setting.ordering
+
+
+def merges_by(*payloads: str) -> Callable[[Setting], bool]:
+    """Return what tells whether a table merges by one of these payload classes."""
+    return lambda setting: setting.payload in payloads
 
 
 def is_indexed(setting: Setting) -> bool:
@@ -236,5 +263,33 @@ MUTANTS: tuple[Mutant, ...] = (
         "the bounds of an expression leave a value out",
         (("pyhudi.metadata.stats.expression_stats.values_of", but_the_first),),
         is_indexed,
+    ),
+    Mutant(
+        "bytes compare without sign", (("pyhudi.kernels.ordering._bytes", lambda _: lambda values: values),), by_bytes
+    ),
+    Mutant(
+        "an update keeps a row that says it is a delete",
+        (("pyhudi.tasks.sink._erasing", lambda _: lambda begin, spec: begin),),
+        merges_by(DMS, POSTGRES, MYSQL),
+    ),
+    Mutant(
+        "an update at the place of the stored row is lost",
+        (("pyhudi.tasks.sink._loses", without_ties),),
+        lambda setting: setting.keeps_ties and setting.is_logged,
+    ),
+    Mutant(
+        "a stored row comes back behind the row that replaced it",
+        (("pyhudi.kernels.fold._folded", uncovered),),
+        lambda setting: setting.payload == DMS and setting.version == 8 and setting.is_logged,
+    ),
+    Mutant(
+        "places in a binary log compare as texts",
+        (("pyhudi.kernels.rules._binlog_places", lambda _: lambda texts: texts),),
+        lambda setting: setting.keeps_ties,
+    ),
+    Mutant(
+        "a text that a change log does not know is stored",
+        (("pyhudi.kernels.rules._is_text", always(False)),),
+        merges_by(POSTGRES),
     ),
 )

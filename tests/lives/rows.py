@@ -4,6 +4,7 @@ Few keys, few partitions and few ordering values, so that everything meets every
 """
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,12 +30,30 @@ SCHEMA: Final = pa.schema(
 """`k` and `n` can be keys, `p` and `q` partitions, `ts` orders; `v`, `s` and `d` are what is kept."""
 ADDED: Final = pa.field("x", pa.int64())
 """A column that a life may add."""
-COLUMNS: Final = (*SCHEMA.names, ADDED.name)
+_EVERY: Final = pa.schema(
+    [
+        *SCHEMA,
+        ("b", pa.binary()),
+        ("Op", pa.string()),
+        ("_change_operation_type", pa.string()),
+        ("_event_lsn", pa.int64()),
+        ("_event_seq", pa.string()),
+        ("_event_bin_file", pa.string()),
+        ("_event_pos", pa.int64()),
+        ADDED,
+    ]
+)
+"""All columns that tables of lives may have."""
+COLUMNS: Final = tuple(_EVERY.names)
+UNAVAILABLE: Final = "__debezium_unavailable_value"
+"""What a change log says of a text that it does not know."""
 KEYS: Final = "abcdefgh"
 FLOATS: Final = (math.nan, -0.0, 0.0, 1.0, 2.5, math.inf, -math.inf)
 """What orders rows where `v` does."""
 TEXTS: Final = ("", "a", "u", "\u00e9", "\uff5e", "\U0001f600")
 """What orders rows where `s` does."""
+BYTES: Final = (b"", b"\x00", b"a", b"a\x80", b"a\x7f", b"\x7f", b"\x80", b"\xff")
+"""What orders rows where `b` does: of signed bytes 0x80 is the smallest."""
 DECIMALS: Final = (Decimal("12345678901234567890.123456789012345678"), Decimal("-0.000000000000000001"), Decimal(7))
 """The first has more digits than Python rounds to, by default."""
 
@@ -47,6 +66,10 @@ class Fields:
     partition: tuple[str, ...]
     has_null_partitions: bool
     ordering: tuple[str, ...] = ()
+    texts: tuple[str | None, ...] = ()
+    """What may be in `s`, where that is not what is in other tables."""
+    more: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    """Columns that other tables do not have, and what may be in them."""
 
 
 def draw_rows(chance: Random, fields: Fields, count: int, *, is_one_a_key: bool = True) -> tuple[Row, ...]:
@@ -63,16 +86,18 @@ def draw_row(chance: Random, fields: Fields) -> Row:
     places: list[str | None] = ["x", "y", "z"]
     if fields.has_null_partitions:
         places.append(None)
-    return {
+    texts = fields.texts or (TEXTS if "s" in fields.ordering else (None, "", "u", "w"))
+    row = {
         "k": chance.choice(KEYS),
         "n": chance.choice((1, 2)) if "n" in fields.key else 1,
         "p": chance.choice(places),
         "q": chance.choice((1, 2)),
         "ts": chance.randrange(30),
         "v": chance.choice(FLOATS) if "v" in fields.ordering else float(chance.randrange(6)),
-        "s": chance.choice(TEXTS if "s" in fields.ordering else (None, "", "u", "w")),
+        "s": chance.choice(texts),
         "d": chance.choice((*DECIMALS, None)),
     }
+    return row | {name: chance.choice(values) for name, values in fields.more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +124,9 @@ def in_sql(value: Any) -> Any:
 
 
 def in_java(value: Any) -> Any:
-    """Return a value as ordering values compare: -0.0 is below 0.0, NaN above all others."""
+    """Return a value as ordering values compare: -0.0 is below 0.0, NaN above all others, and bytes have signs."""
+    if isinstance(value, bytes):
+        return struct.unpack(f"{len(value)}b", value)
     return (*in_sql(value), math.copysign(1.0, value)) if isinstance(value, float) else value
 
 
@@ -202,5 +229,9 @@ def literal(value: object) -> str:
 
 def table_of(rows: Sequence[Row], names: Sequence[str] = SCHEMA.names) -> pa.Table:
     """Make an Arrow table of rows, with these columns of all that there may be."""
-    schema = SCHEMA if ADDED.name not in names else SCHEMA.append(ADDED)
-    return pa.Table.from_pylist(list(rows), schema=schema)
+    return pa.Table.from_pylist(list(rows), schema=schema_of(names))
+
+
+def schema_of(names: Sequence[str]) -> pa.Schema:
+    """Return these columns with their types."""
+    return pa.schema([_EVERY.field(name) for name in names])

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tests.lives.rows import SCHEMA, Fields, Row
+from tests.lives.change_logs import CHANGE_LOGS, DMS, MYSQL, POSTGRES, ChangeLog, ordering_of, texts_of, values_of
+from tests.lives.rows import BYTES, SCHEMA, UNAVAILABLE, Fields, Row, schema_of
 
 from pyhudi.env import Env
 from pyhudi.kernels.mergers import register_merger
@@ -46,6 +47,11 @@ INDEXED = 0.4
 """How many of the tables may have indexes."""
 TEXTS = 0.15
 """How many of the tables that one number orders are ordered by text."""
+SIGNED = 0.1
+"""How many of them are ordered by bytes."""
+LOGGED_CHANGES = 0.12
+"""How many of the tables merge by a payload class that reads a change log."""
+PAYLOAD = "hoodie.datasource.write.payload.class"
 OWN_SHARDS = "hoodie.metadata.record.level.index.min.filegroup.count"
 SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
 DROPS = "hoodie.datasource.write.drop.partition.columns"
@@ -77,7 +83,7 @@ class Setting:
     adds: bool = False
     """By its merger a row has the sum of its `v` and the other row's."""
     payload: str = ""
-    """The payload class that a table is made with, where that means a merge mode."""
+    """The payload class that a table is made with, where that means a merge mode, or reads a change log."""
     generator: str = ""
     """The type of the key generator; empty: the one that the fields choose."""
     creation: Options = ()
@@ -108,6 +114,48 @@ class Setting:
         return self.fills or self.adds
 
     @property
+    def change_log(self) -> ChangeLog | None:
+        """Return what the payload class looks at, where it reads a change log."""
+        return CHANGE_LOGS.get(self.payload)
+
+    @property
+    def ranks_deletes(self) -> bool:
+        """Return whether a row that is a delete meets what is stored by its ordering value.
+
+        At version 8 a payload class lets it, in commit-time order too.
+        """
+        return self.is_event_time or (self.change_log is not None and self.version == 8)
+
+    @property
+    def keeps_ties(self) -> bool:
+        """Return whether a row at the place of the stored one loses to it."""
+        return self.payload == MYSQL and self.version < 9
+
+    @property
+    def fills_given(self) -> bool:
+        """Return whether rows of one write are filled from each other."""
+        return self.fills and not (self.payload == POSTGRES and self.version == 6)
+
+    def erases(self, row: Row) -> bool:
+        """Return whether a row says of itself that it is a delete."""
+        return self.change_log is not None and self.change_log.erases(row, self.version)
+
+    def is_unset(self, value: object) -> bool:
+        """Return whether a row that fills takes this value from the other row of its key."""
+        return value == UNAVAILABLE if self.payload == POSTGRES else value is None
+
+    @property
+    def _more(self) -> dict[str, tuple[Any, ...]]:
+        """Return the columns that other tables do not have, and what may be in them."""
+        found: dict[str, tuple[Any, ...]] = {"b": BYTES} if "b" in self.ordering else {}
+        return found | (values_of(self.payload, self.version, is_logged=self.is_logged) if self.change_log else {})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that the table is made with."""
+        return (*SCHEMA.names, *self._more)
+
+    @property
     def is_told(self) -> bool:
         """Return whether writes find keys by the record index."""
         return self.index in TOLD
@@ -115,7 +163,9 @@ class Setting:
     @property
     def fields(self) -> Fields:
         """Return what rows are drawn by."""
-        return Fields(self.key, self.partition, self.has_null_partitions, self.ordering)
+        texts = texts_of(self.payload, self.version, is_logged=self.is_logged)
+        more = tuple(self._more.items())
+        return Fields(self.key, self.partition, self.has_null_partitions, self.ordering, texts, more)
 
     @property
     def options(self) -> dict[str, object]:
@@ -149,10 +199,10 @@ class Setting:
         options = self._kept()
         if self.adds:
             register_merger(_SUM, add_up)
-        avro = arrow_to_avro(SCHEMA, "lives_record", "hoodie.lives", null_first=False)
+        avro = arrow_to_avro(schema_of(self.columns), "lives_record", "hoodie.lives", null_first=False)
         new = new_table(
             Settings.of(options),
-            columns=SCHEMA.names,
+            columns=self.columns,
             create_schema=json.dumps(avro),
             name="lives",
             record_key=self.key,
@@ -173,7 +223,7 @@ class Setting:
     @property
     def payload_class(self) -> str:
         """Return the payload class that stands for the merge mode; empty: none does."""
-        if self.fills:
+        if self.fills and not self.payload:
             return "PartialUpdateAvroPayload" if self.is_event_time else "OverwriteNonDefaultsWithLatestAvroPayload"
         return self.payload
 
@@ -185,7 +235,7 @@ class Setting:
     def _kept(self) -> dict[str, object]:
         kept: dict[str, object] = {**dict(self.creation), "hoodie.index.type": self.index}
         if self.payload_class:
-            kept["hoodie.datasource.write.payload.class"] = _PAYLOADS + self.payload_class
+            kept[PAYLOAD] = _PAYLOADS + self.payload_class
         else:
             kept["hoodie.write.record.merge.mode"] = self.merge_mode
         if self.adds:
@@ -230,7 +280,7 @@ class Setting:
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         drawn = with_indexes(own, drawn) if own.random() < INDEXED else drawn
-        return by_text(own, drawn)
+        return by_change_log(own, by_bytes(own, by_text(own, drawn)))
 
 
 def with_indexes(chance: Random, setting: Setting) -> Setting:
@@ -258,6 +308,31 @@ def by_text(chance: Random, setting: Setting) -> Setting:
     if "s" in setting.ordering or setting.ordering not in {("ts",), ("v",)} or chance.random() > TEXTS:
         return setting
     return replace(setting, ordering=chance.choice((("s",), (*setting.ordering, "s"))))
+
+
+def by_bytes(chance: Random, setting: Setting) -> Setting:
+    """Let bytes order the rows of some tables, alone or beside a number; those of logs are older tables."""
+    if setting.ordering not in {("ts",), ("v",)} or chance.random() > SIGNED:
+        return setting
+    return replace(setting, ordering=chance.choice((("b",), ("b", *setting.ordering), (*setting.ordering, "b"))))
+
+
+def by_change_log(chance: Random, setting: Setting) -> Setting:
+    """Let some tables merge by a payload class that reads a change log, which writes may name too."""
+    if chance.random() > LOGGED_CHANGES:
+        return setting
+    has_one_partition = setting.index.startswith("GLOBAL") or setting.is_told
+    name = chance.choice((DMS, MYSQL) if has_one_partition else (DMS, MYSQL, POSTGRES))
+    said = ((PAYLOAD, _PAYLOADS + name),) if chance.random() < 0.3 else ()
+    return replace(
+        setting,
+        payload=name,
+        ordering=ordering_of(name, setting.version) or setting.ordering,
+        is_event_time=name != DMS,
+        fills=name == POSTGRES,
+        adds=False,
+        writes=setting.writes + said,
+    )
 
 
 def add_up(older: pa.Table, newer: pa.Table) -> pa.Table:

@@ -6,13 +6,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tests.lives.change_logs import DMS, MYSQL, POSTGRES, ordering_of
 from tests.lives.life import Life
-from tests.lives.rows import ADDED, DECIMALS, Row, Where
+from tests.lives.rows import ADDED, DECIMALS, UNAVAILABLE, Row, Where
 from tests.lives.setting import BY_PARTITION, OWN_SHARDS, Setting
 from tests.lives.verbs import Clause, Step
 from tests.lives.verbs.indexing import CreateIndex
 from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
-from tests.lives.verbs.rewriting import Merge
+from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive
 from tests.lives.verbs.statements import SqlInsert, SqlUpdate
 from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, Insert, Upsert
@@ -51,6 +52,25 @@ def by_partition(*steps: Step, table_type: str = "cow") -> Life:
     """Return a life of a table that finds keys by the record index of each partition."""
     writes = (("hoodie.index.type", BY_PARTITION), ("hoodie.metadata.enable", True), (OWN_SHARDS, 2))
     return Life(0, Setting(table_type=table_type, version=9, index=BY_PARTITION, is_indexed=True, writes=writes), steps)
+
+
+def captured(payload: str, *steps: Step, version: int = 9, table_type: str = "cow") -> Life:
+    """Return a life of a table that merges by a payload class which reads a change log."""
+    setting = Setting(
+        table_type=table_type,
+        version=version,
+        ordering=ordering_of(payload, version) or ("ts",),
+        is_event_time=payload != DMS,
+        fills=payload == POSTGRES,
+        payload=payload,
+        writes=(("hoodie.index.type", "SIMPLE"),),
+    )
+    return Life(0, setting, steps)
+
+
+def event(operation: str = "u", **others: object) -> Step:
+    """Return the upsert of a row of a change log."""
+    return upsert(_change_operation_type=operation, **others)  # type: ignore[arg-type]
 
 
 BUCKETS: Final = ("hoodie.index.type", "hoodie.bucket.index.num.buckets")
@@ -136,5 +156,32 @@ STORED: Final[Mapping[str, Life]] = {
     "the bounds of an expression leave a value out": indexed(
         Upsert(rows=(row(s="w"), row("b", p="y", s="w"))),
         index=CreateIndex("expression", "lower(s)", "column_stats"),
+    ),
+    "bytes compare without sign": Life(
+        0, Setting(table_type="cow", version=9, ordering=("b",)), (upsert(b=b"\x7f"), upsert(b=b"\x80", v=2.0))
+    ),
+    "an update keeps a row that says it is a delete": captured(
+        DMS, upsert(Op="I"), Update(set=(("Op", "D"),), where=Where("k", "=", "a"))
+    ),
+    "an update at the place of the stored row is lost": captured(
+        MYSQL,
+        event(_event_seq="1.9"),
+        Update(set=(("v", 5.0),), where=Where("k", "=", "a")),
+        version=8,
+        table_type="mor",
+    ),
+    "a stored row comes back behind the row that replaced it": captured(
+        DMS,
+        upsert(ts=9, Op="I"),
+        upsert(ts=3, v=2.0, Op="U"),
+        upsert(ts=5, Op="D"),
+        version=8,
+        table_type="mor",
+    ),
+    "places in a binary log compare as texts": captured(
+        MYSQL, event(_event_seq="1.9"), event(_event_seq="1.10", v=2.0), version=8
+    ),
+    "a text that a change log does not know is stored": captured(
+        POSTGRES, event(_event_lsn=1), event(_event_lsn=2, s=UNAVAILABLE)
     ),
 }

@@ -21,7 +21,7 @@ from tests.lives.life import live
 from tests.lives.model import Model
 from tests.lives.printing import snippet
 from tests.lives.rows import draw_rows, table_of
-from tests.lives.setting import Setting
+from tests.lives.setting import PAYLOAD, Setting
 from tests.lives.verbs import VERBS
 from tests.lives.verbs.meeting import Beside, ByOldHandle, Dying
 from tests.lives.verbs.services import Wait
@@ -124,7 +124,10 @@ def drawn(number: int) -> Setting:
     """Draw a setting that both sides take."""
     setting = Setting.draw(Random(number))
     creation = tuple(one for one in setting.creation if one[0] not in {"pyhudi.fence", "hoodie.populate.meta.fields"})
-    return replace(setting, fills=False, creation=creation)
+    writes = tuple(one for one in setting.writes if one[0] != PAYLOAD)
+    is_other = setting.change_log is not None or (setting.is_logged and "b" in setting.ordering)
+    plain = replace(setting, payload="", ordering=("ts",)) if is_other else setting
+    return replace(plain, fills=False, creation=creation, writes=writes)
 
 
 def place(folder: Path, env: FixedEnv) -> LocalStorage:

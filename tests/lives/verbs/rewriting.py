@@ -157,13 +157,12 @@ class Merge(Write):
                 continue
             fixed = {name: stored.row[name] for name in (*model.setting.key, *model.setting.partition)}
             taken = {**source, **fixed} if clause.kind == "update all" and source is not None else stored.row
-            model.rewrite(place, {**taken, **dict(clause.set)})
-            counts["updated"] += 1
+            is_kept = model.rewrite(place, {**taken, **dict(clause.set)})
+            counts["updated" if is_kept else "deleted"] += 1
         for number, row in enumerate(self.rows):
             inserts = [one for one in self.clauses if one.kind == "insert all" and holds(one.where, row)]
             if number not in matched.values() and inserts:
-                model.force(row)
-                counts["inserted"] += 1
+                counts["inserted"] += model.force(row)
         return Counts(**counts)
 
     def _clause(self, row: Row, *, is_matched: bool) -> Clause | None:
@@ -184,6 +183,10 @@ def draw_set(chance: Random, world: World) -> Assignments:
     if chance.random() < 0.4:
         text = chance.choice((None, "m"))
         found["s"] = "" if text is None and "s" in world.setting.ordering else text
+    if "_event_lsn" in world.setting.ordering and chance.random() < 0.5:
+        found["_event_lsn"] = chance.randrange(30)
+    if world.setting.change_log is not None and chance.random() < 0.3:
+        found[world.setting.change_log.mark] = chance.choice(world.setting.change_log.operations)
     return tuple(found.items())
 
 
@@ -213,8 +216,8 @@ def holds(where: Where | None, row: Row) -> bool:
 
 def spelled(assignments: Assignments) -> dict[str, str]:
     """Spell values as expressions, of the columns' types."""
-    kinds = {"v": "double", "ts": "bigint", "s": "string"}
-    return {name: f"cast({literal(value)} as {kinds[name]})" for name, value in assignments}
+    kinds = {"v": "double", "ts": "bigint", "_event_lsn": "bigint"}
+    return {name: f"cast({literal(value)} as {kinds.get(name, 'string')})" for name, value in assignments}
 
 
 def with_clause(builder: Any, clause: Clause) -> Any:

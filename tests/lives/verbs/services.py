@@ -148,6 +148,10 @@ class RunDueServices(Step):
             return world.open().run_due_services(options=world.setting.options)
         return None
 
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """A log compaction that is due may be refused, as when it is called."""
+        return LogCompact().refusals(world)
+
     def do(self, world: World, table: Table | None = None) -> Any:
         result = Step.do(self, world, table)
         world.expire(is_cleaned=True)

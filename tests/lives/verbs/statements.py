@@ -19,7 +19,7 @@ from pyhudi.statements.parse import read_statement
 from pyhudi.statements.row_changes import delete, update
 from pyhudi.table import Table
 
-_KINDS: Final = {"v": "double", "ts": "bigint", "s": "varchar"}
+_KINDS: Final = {"v": "double", "ts": "bigint", "_event_lsn": "bigint"}
 _RUN: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     model.Insert: insert_rows,
     model.Update: update,
@@ -162,7 +162,10 @@ class SqlMerge(Merge):
 
 def set_text(assignments: Assignments, *, is_computed: bool) -> str:
     """Spell assignments; computed ones are beyond the grammar of conditions."""
-    computed = ((name, f"list_extract([CAST({literal(value)} AS {_KINDS[name]})], 1)") for name, value in assignments)
+    computed = (
+        (name, f"list_extract([CAST({literal(value)} AS {_KINDS.get(name, 'varchar')})], 1)")
+        for name, value in assignments
+    )
     plain = ((name, literal(value)) for name, value in assignments)
     return ", ".join(f"{name} = {value}" for name, value in (computed if is_computed else plain))
 

@@ -75,7 +75,7 @@ class Write(Step):
         if plan is None or result is None:
             return result
         for name, done in self.planned:
-            if getattr(plan, name) != getattr(result, done):
+            if getattr(plan, name) not in {None, getattr(result, done)}:
                 raise Wrong(f"the dry run says {getattr(plan, name)} {name}, and {getattr(result, done)} were {done}")
         paths = {path.rpartition("/")[0] for path in result.files}
         if not paths <= {*plan.partitions}:

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from tests.lives.model import Counts, Key, Model
-from tests.lives.rows import ADDED, COLUMNS, NOWHERE, Row, Where, draw_rows, draw_where, table_of
+from tests.lives.rows import ADDED, NOWHERE, Row, Where, draw_rows, draw_where, table_of
 from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
@@ -57,10 +57,10 @@ class AddColumn(RowsWrite):
         return None if ADDED.name in world.model.columns else cls(more, in_order(rows, world))
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.upsert(table_of(self.rows, COLUMNS), options=self.options(world))
+        return table.upsert(table_of(self.rows, (*world.model.columns, ADDED.name)), options=self.options(world))
 
     def change(self, model: Model) -> Counts:
-        model.columns = COLUMNS
+        model.columns = (*model.columns, ADDED.name)
         return model.upsert(self.rows)
 
     def call(self) -> str:
@@ -86,7 +86,7 @@ class DeclareColumn(Write):
         return table.add_columns({ADDED.name: ADDED.type}, options=self.options(world), dry_run=True)
 
     def change(self, model: Model) -> Counts:
-        model.columns = COLUMNS
+        model.columns = (*model.columns, ADDED.name)
         return Counts(inserted=0, updated=0, deleted=0)
 
     def call(self) -> str:
@@ -318,7 +318,13 @@ def in_order(rows: tuple[Row, ...], world: World) -> tuple[Row, ...]:
     if not (world.setting.fills and world.setting.is_logged):
         return rows
     number = 100 + world.model.number
-    newest = {"ts": number, "v": float(number), "s": f"x{number:06}"}
+    newest = {
+        "ts": number,
+        "v": float(number),
+        "s": f"x{number:06}",
+        "b": b"\x7f\x7f%06d" % number,
+        "_event_lsn": number,
+    }
     return tuple({**row, **{name: newest[name] for name in world.setting.ordering}} for row in rows)
 
 
