@@ -66,8 +66,9 @@ def test_a_dry_run_does_not_count_rows_that_say_they_are_deletes(engine):
         table.upsert(marked, dry_run=True),
         table.insert(marked, duplicates="drop", dry_run=True),
         table.insert_overwrite(marked, dry_run=True),
+        table.bulk_insert(marked, dry_run=True),
     ]
-    assert [(one.inserts, one.updates) for one in planned] == [(None, None), (None, 0), (None, 0)]
+    assert [(one.inserts, one.updates) for one in planned] == [(None, None), (None, 0), (None, 0), (None, 0)]
     assert table.insert(marked, duplicates="drop").inserted == 1
 
 

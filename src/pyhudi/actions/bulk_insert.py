@@ -17,7 +17,7 @@ from pyhudi.commit.begin import WriteContext, begin_write
 from pyhudi.commit.call import WriteCall, WriteResult
 from pyhudi.commit.finish import finish
 from pyhudi.commit.kept_index import unkept_index, with_index
-from pyhudi.commit.planned import PlannedWrite, planned
+from pyhudi.commit.planned import PlannedWrite, planned, rows_to_store
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sizing import known_row_bytes, sizing_of
 from pyhudi.commit.tag import untagged
@@ -117,7 +117,7 @@ def _new_files(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
 def _planned(write: WriteContext) -> PlannedWrite:
     tagged = untagged(write)
     rows = RowsWork(tagged=tagged, plan=_plan(write), task=partial(write_buckets), recheck=Recheck.NOTHING)
-    return planned(write, WriteWork(rows=rows), inserts=sum(write.rows_by_partition.values()), updates=0, deletes=0)
+    return planned(write, WriteWork(rows=rows), inserts=rows_to_store(write), updates=0, deletes=0)
 
 
 def _plan(write: WriteContext) -> WritePlan:

@@ -19,7 +19,7 @@ from pyhudi.commit.begin import WriteContext, begin_write
 from pyhudi.commit.call import WriteCall, WriteResult
 from pyhudi.commit.few_rows import bring_few_rows
 from pyhudi.commit.finish import finish
-from pyhudi.commit.planned import PlannedWrite, has_deletes, planned, stored_keys_count
+from pyhudi.commit.planned import PlannedWrite, planned, rows_to_store, stored_keys_count
 from pyhudi.commit.restart import restarting
 from pyhudi.commit.sinks import appends_of, stored_slices
 from pyhudi.commit.sizing import sizing_of
@@ -69,11 +69,12 @@ def upsert(call: WriteCall, records: Frame) -> WriteResult | PlannedWrite:
         write = _one_row_a_key(bring_few_rows(begun))
         tagged = tag(write)
         work = _searched(write, _rows_work(write, tagged, plan_for(write, tagged), RowsKind.UPSERT))
-        if call.is_dry_run and has_deletes(write):
-            return planned(write, work)
         if call.is_dry_run:
+            given = rows_to_store(write)
+            if given is None:
+                return planned(write, work)
             found = stored_keys_count(write)
-            return planned(write, work, inserts=max(0, _rows_count(write) - found), updates=found, deletes=0)
+            return planned(write, work, inserts=max(0, given - found), updates=found, deletes=0)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
 
@@ -101,7 +102,8 @@ def insert(
         else:
             work = replace(_searched(write, rows), rejected_count=rejected_count)
         if call.is_dry_run:
-            count = None if has_deletes(write) else _rows_count(write) - rejected_count
+            given = rows_to_store(write)
+            count = None if given is None else given - rejected_count
             return planned(write, work, inserts=count, updates=0, deletes=0)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
@@ -149,7 +151,7 @@ def insert_overwrite(
         plan = plan_for(replace(write, slices=[]), untagged(write), placing=_placing_of(kind))
         work = WriteWork(rows=_rows_work(write, untagged(write), plan, kind), replaced=tuple(stored))
         if call.is_dry_run:
-            return planned(write, work, inserts=None if has_deletes(write) else _rows_count(write), updates=0)
+            return planned(write, work, inserts=rows_to_store(write), updates=0)
         start_write(write, work)
         return finish(write, work, run_work(write, work))
 

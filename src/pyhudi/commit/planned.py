@@ -13,7 +13,7 @@ from pyhudi.kernels.merge import DELETE_COLUMNS, deleted_rows
 from pyhudi.queries.display import facts_html
 from pyhudi.state.merging import merge_spec
 
-__all__ = ["PlannedWrite", "has_deletes", "planned", "stored_keys_count"]
+__all__ = ["PlannedWrite", "planned", "rows_to_store", "stored_keys_count"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +103,8 @@ def stored_keys_count(write: WriteContext) -> int:
     return sum(tag(write, looks_in_all=True, finds_hidden=False).rows_by_slice.values())
 
 
-def has_deletes(write: WriteContext) -> bool:
-    """Return whether some of the rows say that they are deletes.
+def rows_to_store(write: WriteContext) -> int | None:
+    """Return how many rows a write is given; None where some of them say that they are deletes.
 
     Cost: a count of the rows by the columns that say so; nothing where they have none.
     """
@@ -112,4 +112,6 @@ def has_deletes(write: WriteContext) -> bool:
     rules = merge_spec(call.state.config, call.settings)
     names = () if frame is None else call.engine.schema(frame).names
     flags = [name for name in dict.fromkeys((*DELETE_COLUMNS, rules.delete_field)) if name in names]
-    return bool(flags and frame is not None and deleted_rows(call.engine.count(frame, flags), rules).any())
+    if flags and frame is not None and deleted_rows(call.engine.count(frame, flags), rules).any():
+        return None
+    return sum(write.rows_by_partition.values())
