@@ -322,9 +322,9 @@ class Model:
         for place, stored in self.hidden.items():
             if place not in self.rows:
                 self.doubts.setdefault(place, (None, stored))
-        for place, stored in self.beaten.items():
+        for place, beaten in self.beaten.items():
             if place in self.rows:
-                self.doubts.setdefault(place, (self.rows[place], stored))
+                self.doubts.setdefault(place, (self.rows[place], beaten))
 
     def compact_all(self) -> None:
         """No logs are left, and no deletes in them."""

@@ -199,7 +199,7 @@ def _loses(before: pa.Table, after: pa.Table, rules: MergeSpec) -> bool:
     keys = pa.chunked_array([pa.array(np.arange(after.num_rows)).cast(pa.string())])
     both = probe(after, keys, _none(after.num_rows), rules)
     met = merge_batch(before.combine_chunks().to_batches()[0], both.keys, both, rules)
-    return met.updated_count < after.num_rows
+    return met.updated_count < len(both.keys)
 
 
 def _none(count: int) -> Bools:
