@@ -6,7 +6,7 @@ read. Start at `repair_table`.
 Spec: format/metadata-table 3.5.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -140,7 +140,9 @@ def _records(
     engine: Engine,
     known: pa.Table | None,
 ) -> list[Records]:
-    tell_rows = partial(rows_of_table, state, timeline, settings, engine)
+    # where the list of files is built anew, the one that is there says no more which rows there are
+    listed = replace(state, config=replace(state.config, metadata_partitions=())) if lists_files(wanted) else state
+    tell_rows = partial(rows_of_table, listed, timeline, settings, engine)
     found = records_to_build(
         state, timeline, settings=settings, run=engine.run, tell_rows=tell_rows, known=known, wanted=wanted
     )

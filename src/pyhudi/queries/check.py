@@ -18,6 +18,7 @@ from pyhudi.filegroup.names import parse_file
 from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import ALL_PARTITIONS, partition_path
 from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.reader import slice_entries
 from pyhudi.metadata.state import MetadataTable, has_other_layout, open_metadata
 from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.queries.check_filters import find_wrong_filters
@@ -180,14 +181,31 @@ def _wrong_files(state: TableState, timeline: Timeline, *, all_rows: bool) -> It
                 what_to_do="nothing in the metadata table is wrong; read and write this table with Apache Hudi",
             )
         except (CorruptData, FileMissing, Unsupported) as error:
-            yield rebuilt(
-                ProblemKind.METADATA_TABLE,
-                METADATA_TABLE_PATH,
-                "a metadata table that can be read",
-                str(error),
-                part,
-            )
+            for name, text in (_unreadable(state, timeline) or {part: str(error)}).items():
+                expected = "a metadata table that can be read"
+                yield rebuilt(ProblemKind.METADATA_TABLE, METADATA_TABLE_PATH, expected, text, name)
     yield from _unnamed(state, timeline, stored, told)
+
+
+def _unreadable(state: TableState, timeline: Timeline) -> dict[str, str]:
+    """Return what is wrong with each partition of the metadata table whose entries cannot be read.
+
+    Cost: all of the metadata table; asked for where some of it was found to be damaged.
+    """
+    found: dict[str, str] = {}
+    with suppress(CorruptData, FileMissing):
+        table = open_metadata(state, timeline)
+        found = {name: text for name in table.partitions if (text := _wrong_entries(table, name))}
+    return found
+
+
+def _wrong_entries(table: MetadataTable, partition: str) -> str:
+    try:
+        for group in table.file_groups(partition):
+            slice_entries(table, group)
+    except (CorruptData, FileMissing, Unsupported) as error:
+        return str(error)
+    return ""
 
 
 def _told(table: MetadataTable) -> tuple[_Files, set[str]]:
