@@ -72,6 +72,14 @@ def test_a_dry_run_does_not_count_rows_that_say_they_are_deletes(engine):
     assert table.insert(marked, duplicates="drop").inserted == 1
 
 
+@pytest.mark.parametrize("mode", ["NONE", "GLOBAL_SORT", "PARTITION_SORT"])
+def test_a_bulk_insert_leaves_out_rows_that_say_they_are_deletes(engine, mode):
+    table = captured(engine, 9, trip("z", Op="I"))
+    marked = engine.rows(trips(trip("a", Op="D"), trip("b", Op="I"), schema=DMS))
+    assert counts(table.bulk_insert(marked, options={"hoodie.bulkinsert.sort.mode": mode})) == (1, 0, 0)
+    assert engine.rows_of(table, "uuid") == [("b",), ("z",)]
+
+
 MYSQL = pa.schema([*TRIPS, ("_event_seq", pa.string()), ("_change_operation_type", pa.string())])
 
 

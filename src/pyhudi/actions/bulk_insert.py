@@ -32,7 +32,7 @@ from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.new_files import MAX_FILE_SIZE, new_file_id
 from pyhudi.tasks.row_size import stored_row_bytes
-from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_buckets
+from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, without_deletes, write_buckets
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
 
@@ -182,10 +182,13 @@ def write_as_they_come(
 ) -> Iterator[pa.RecordBatch]:
     """Write one task's rows to new file groups of their partitions; a file is closed when it is full.
 
+    Rows that say they are deletes are left out.
+
     Cost: the rows that are not yet in a closed file, in memory.
     """
     spec = spec.with_threads(attempt.threads)
-    for number, (partition, rows) in enumerate(_files(batches, partial(filling.max_rows, spec=spec))):
+    stored = (batch for rows in without_deletes(batches, spec.merge) for batch in rows.to_batches())
+    for number, (partition, rows) in enumerate(_files(stored, partial(filling.max_rows, spec=spec))):
         unique = attempt.task * _FILES_A_TASK + number
         file = FileTask(
             partition=PartitionPath(partition),

@@ -37,7 +37,7 @@ from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 
-__all__ = ["RowsKind", "status_batch", "to_statuses", "write_bucket", "write_buckets"]
+__all__ = ["RowsKind", "status_batch", "to_statuses", "without_deletes", "write_bucket", "write_buckets"]
 
 
 class RowsKind(StrEnum):
@@ -76,18 +76,20 @@ def write_buckets(
             continue
         file, parts = files[bucket], (rows for _, rows in run)
         if kind is RowsKind.INSERT and file.base is None and file.sink is Sink.BASE and not sort_columns:
-            yield status_batch(create_base_file(storage, spec, file, _without_deletes(parts, spec.merge)))
+            yield status_batch(create_base_file(storage, spec, file, without_deletes(parts, spec.merge)))
             continue
         rows = pa.Table.from_batches(parts)
         rows = sort_rows(rows, sort_columns) if sort_columns else rows
         yield status_batch(*write_bucket(storage, spec, file, rows, kind, reads=reads))
 
 
-def _without_deletes(parts: Iterator[pa.RecordBatch], merge: MergeSpec) -> Iterator[pa.Table]:
-    """Leave out rows that delete: there is nothing stored."""
+def without_deletes(parts: Iterator[pa.RecordBatch], merge: MergeSpec) -> Iterator[pa.Table]:
+    """Leave out rows that delete, as there is nothing stored: those that say so, and those that are moved from here."""
     for part in parts:
         rows = pa.Table.from_batches([part])
-        deletes = deleted_rows(rows, merge) | rows.column(IS_MOVED).to_numpy().astype(np.bool_)
+        deletes = deleted_rows(rows, merge)
+        if IS_MOVED in part.schema.names:
+            deletes |= part.column(IS_MOVED).to_numpy(zero_copy_only=False).astype(np.bool_)
         yield rows.filter(pa.array(~deletes)) if deletes.any() else rows
 
 
