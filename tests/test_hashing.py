@@ -81,6 +81,13 @@ def test_murmur_chain_equals_hadoop() -> None:
     assert hash_chain(keys, 4).tolist() == [hashes for _, hashes, _ in JAVA]
 
 
+@pytest.mark.parametrize("count", [1, 12, 13])
+def test_a_chain_of_few_keys_is_that_of_many(count: int) -> None:
+    keys = pa.array(["" if at == 3 else f"é{'x' * at}" for at in range(count)])
+    [block] = murmur_blocks(keys)
+    assert np.array(list(block.chain(5))).T.view(np.int32).tolist() == hash_chain(keys, 5)[block.rows].tolist()
+
+
 def test_string_hash_equals_java() -> None:
     assert java_hash(pa.array([text for text, _, _ in JAVA])).tolist() == [value for _, _, value in JAVA]
 

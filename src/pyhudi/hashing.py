@@ -34,7 +34,9 @@ Index: TypeAlias = npt.NDArray[np.int64]
 
 _BLOCK_ROWS = 8192
 _BLOCK_BYTES = 1 << 20
+_FEW_KEYS = 12
 _M = np.uint32(0x5BD1E995)
+_U32_BITS = 0xFFFFFFFF
 _NAME_SEED = 0xFFFFFFFFDABADABA  # an int of Java, widened with its sign
 
 
@@ -67,6 +69,36 @@ class MurmurBlock:
         state *= _M
         state ^= state >> np.uint32(15)
         return state
+
+    def chain(self, count: int) -> Iterator[U32]:
+        """Hash every key `count` times, each hash the seed of the next, the first seed 0.
+
+        Shape: `count` arrays of n hashes, in the order of `rows`.
+        Cost:  of few keys, plain arithmetic: an operation of numpy takes as long as it does for dozens of keys.
+        """
+        if len(self.rows) <= _FEW_KEYS:
+            chains = [self._chain_of(place, count) for place in range(len(self.rows))]
+            yield from np.array(chains, np.uint32).reshape(len(chains), count).T
+            return
+        hashes = np.zeros(len(self.rows), np.uint32)
+        for _ in range(count):
+            hashes = self.hash(hashes)
+            yield hashes
+
+    def _chain_of(self, place: int, count: int) -> list[int]:
+        """Hash one key `count` times, as `hash` does."""
+        length, tail, factor = (int(one[place]) for one in (self.lengths, self.tail, self.tail_factor))
+        words, multiplier = [int(word[place]) for word in self.words if place < len(word)], int(_M)
+        state, found = 0, []
+        for _ in range(count):
+            state ^= length
+            for word in words:
+                state = state * multiplier & _U32_BITS ^ word
+            state = (state ^ tail) * factor & _U32_BITS
+            state = (state ^ state >> 13) * multiplier & _U32_BITS
+            state ^= state >> 15
+            found.append(state)
+        return found
 
     def take(self, index: Index) -> "MurmurBlock":
         """Keep the keys at these places of the block; the index must rise."""

@@ -7,7 +7,7 @@ reports the stored one. Start at `merge_base_file` and `create_base_file`.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final
 
@@ -132,6 +132,10 @@ class WriteStatus:
     deletes_count: int = 0
     size_bytes: int = 0
     write_ms: int = 0
+
+    def values(self) -> dict[str, object]:
+        """Return the fields by their names."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
 _COLUMN_TYPES: Final[dict[object, pa.DataType]] = {
@@ -442,7 +446,7 @@ def publish_base_file(
 
     def footer() -> dict[str, str]:
         status = _status(spec, task, file.path, tally)
-        ours = {_STATUS_KEY: json.dumps(asdict(status), separators=(",", ":"))}
+        ours = {_STATUS_KEY: json.dumps(status.values(), separators=(",", ":"))}
         if spec.bloom is None:
             return ours
         return ours | base_file_key_values(bloom=bloom(), min_key=tally.smallest, max_key=tally.largest)

@@ -244,9 +244,7 @@ def _spread(bloom: BloomFilter, rows: list[Bits], keys: pa.Array | pa.ChunkedArr
 def _key_positions(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Index, U32]]:
     """Return the bit of every hash of every key: (places of the keys, their bits), one hash of a block at a time."""
     for block in murmur_blocks(keys):
-        hashes = np.zeros(len(block.rows), np.uint32)
-        for _ in range(bloom.hash_count):
-            hashes = block.hash(hashes)
+        for hashes in block.chain(bloom.hash_count):
             yield block.rows, _positions(hashes, bloom.bits_count)
 
 

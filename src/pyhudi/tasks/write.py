@@ -5,7 +5,7 @@ rows at a time. Start at `write_buckets`.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import groupby
 
@@ -205,7 +205,7 @@ def _widen(rows: pa.Table, spec: WriteSpec) -> pa.Table:
 
 def status_batch(*statuses: WriteStatus) -> pa.RecordBatch:
     """Make the rows that a task returns for a bucket: one a file."""
-    return pa.RecordBatch.from_pylist([asdict(one) for one in statuses], schema=WRITE_STATUS)
+    return pa.RecordBatch.from_pylist([one.values() for one in statuses], schema=WRITE_STATUS)
 
 
 def to_statuses(table: pa.Table) -> list[WriteStatus]:

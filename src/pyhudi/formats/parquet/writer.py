@@ -39,6 +39,7 @@ _SAMPLE_ROWS = 5_000
 _LOW_CARDINALITY = 0.25
 _LEAST_ASSEMBLED_BYTES = 32 << 20
 """Smaller row groups are encoded as fast in one piece."""
+_BUFFER_BYTES = 64 << 10
 _FEWEST_STEP_ROWS, _MOST_STEP_ROWS = 1024, 8192
 _MOST_STEP_BYTES = 16 << 20
 """So large a page gets, where a few values fill it."""
@@ -144,6 +145,7 @@ class _Stream:
         self.held_rows = self.held_bytes = self.rows_count = 0
         self.form = schema
         self.file: pq.ParquetWriter | AssemblingWriter | None = None
+        self.buffered: pa.NativeFile | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Buffer a batch, in pieces no larger than a row group; write what fills one."""
@@ -167,6 +169,8 @@ class _Stream:
         file = self.file or self._open(self.schema.empty_table())
         file.add_key_value_metadata(dict(footer()))
         file.close()
+        if self.buffered is not None:
+            self.buffered.flush()
 
     def _flush(self) -> None:
         if not self.held:
@@ -193,7 +197,9 @@ class _Stream:
         if first.nbytes >= _LEAST_ASSEMBLED_BYTES:
             self.file = AssemblingWriter(self.gate, first.schema, threads=self.options.threads, **layout)
         else:
-            self.file = pq.ParquetWriter(pa.PythonFile(self.gate, mode="w"), first.schema, **layout)
+            # The parquet writer writes some hundred pieces of a few bytes, each a call of Python otherwise.
+            self.buffered = pa.BufferedOutputStream(pa.PythonFile(self.gate, mode="w"), _BUFFER_BYTES)
+            self.file = pq.ParquetWriter(self.buffered, first.schema, **layout)
         return self.file
 
 
@@ -260,6 +266,8 @@ def _repeats(column: pa.ChunkedArray) -> bool:
         return True
     if t.is_nested(column.type) or t.is_boolean(column.type) or not len(column):
         return False
+    if len(column) * _LOW_CARDINALITY < 1:
+        return bool(column.null_count == len(column))  # one value is too many for so few rows
     sample = pa.chunked_array([_sample(chunk, len(column)) for chunk in column.chunks], column.type)
     return len(sample.unique()) <= _LOW_CARDINALITY * len(sample)
 

@@ -7,7 +7,7 @@ reading and no listing. Start at `TemporaryFiles.open`.
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import pyhudi.storage.local.posix as posix
 from pyhudi.env import Env
@@ -42,14 +42,16 @@ class TemporaryFiles:
         if not self._is_swept:
             self._is_swept = True
             self.sweep()
-        with storage_errors(path, is_write=True, table=f"file://{self.root}"):
-            temporary = TemporaryFile(self, path, *self._created())
-        try:
-            yield temporary
-        finally:
-            with suppress(OSError), posix.enter(self.root, DIRECTORY) as fd:
-                os.unlink(temporary.name, dir_fd=fd)  # renamed away already, or of no use any more
-            os.close(temporary.fd)
+        with ExitStack() as held:
+            with storage_errors(path, is_write=True, table=f"file://{self.root}"):
+                directory_fd = held.enter_context(posix.enter(self.root, DIRECTORY, is_created=True))
+                temporary = TemporaryFile(self, path, directory_fd, *self._created(directory_fd))
+            try:
+                yield temporary
+            finally:
+                with suppress(OSError):
+                    os.unlink(temporary.name, dir_fd=directory_fd)  # renamed away already, or of no use any more
+                os.close(temporary.fd)
 
     def sweep(self, older_than_ms: int = ABANDONED_MS) -> int:
         """Remove those whose writer is gone; give how many.
@@ -76,15 +78,14 @@ class TemporaryFiles:
         finally:
             os.close(fd)
 
-    def _created(self) -> tuple[str, int]:
+    def _created(self, directory_fd: int) -> tuple[str, int]:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with posix.enter(self.root, DIRECTORY, is_created=True) as parent_fd:
-            while True:
-                name = self._env.uuid().hex
-                with suppress(FileExistsError):  # an env with a fixed seed draws what a killed run drew
-                    fd = os.open(name, flags, 0o666, dir_fd=parent_fd)
-                    fcntl.flock(fd, fcntl.LOCK_EX)
-                    return name, fd
+        while True:
+            name = self._env.uuid().hex
+            with suppress(FileExistsError):  # an env with a fixed seed draws what a killed run drew
+                fd = os.open(name, flags, 0o666, dir_fd=directory_fd)
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                return name, fd
 
     def _sweep_one(self, parent_fd: int, name: str, older_than_ms: int) -> bool:
         with suppress(OSError, InvalidInput):  # gone, or its writer lives: not ours to remove
@@ -102,10 +103,11 @@ class TemporaryFiles:
 class TemporaryFile:
     """One file on its way to `path`, locked while it is written."""
 
-    def __init__(self, files: TemporaryFiles, path: str, name: str, fd: int) -> None:
-        """Take an open descriptor; `TemporaryFiles.open` closes it."""
+    def __init__(self, files: TemporaryFiles, path: str, directory_fd: int, name: str, fd: int) -> None:
+        """Take open descriptors, of its directory and its own; `TemporaryFiles.open` closes them."""
         self._files = files
         self._path = path
+        self._directory_fd = directory_fd
         self.name = name
         self.fd = fd
 
@@ -141,11 +143,9 @@ class TemporaryFile:
     def _name(self, move: Callable[[str, int, str, int], None]) -> None:
         *parents, name = self._path.split("/")
         files, written_ns = self._files, os.fstat(self.fd).st_ctime_ns
-        with (
-            posix.enter(files.root, DIRECTORY) as from_fd,
-            posix.enter(files.root, parents, is_created=True, synced=files.synced, before_ns=written_ns) as to_fd,
-        ):
-            move(self.name, from_fd, name, to_fd)
+        way = posix.enter(files.root, parents, is_created=True, synced=files.synced, before_ns=written_ns)
+        with way as to_fd:
+            move(self.name, self._directory_fd, name, to_fd)
             os.fsync(to_fd)
 
 
