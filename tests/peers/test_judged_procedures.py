@@ -67,7 +67,6 @@ ALIKE = {
     "show_metadata_table_files": {"partition": "city=oslo"},
     "validate_metadata_table_files": {"verbose": True},
     "show_metadata_table_column_stats": {"targetColumns": "fare"},
-    "show_metadata_column_stats_overlap": {"targetColumns": "fare,id,ts"},
     "show_table_properties": {"limit": 100},
     "stats_file_sizes": {},
     "stats_wa": {},

@@ -105,6 +105,17 @@ class MetadataTable:
         )
         return max(found, default=0)
 
+    def is_named_by_its_commit(self, log: LogFile) -> bool:
+        """Return whether the instant in a log's name has completed, and says that it wrote the log.
+
+        Cost: a read of that commit; asked for what may be damaged only.
+        """
+        done = self.timeline.completed.get(log.instant)
+        if done is None or log.instant in self.hidden or not self.timeline.layout.logs_name_their_instant:
+            return False
+        stats = read_commit_metadata(self.state, done).stats.get(log.partition, ())
+        return any((stat.path or "").rsplit("/", 1)[-1] == log.name for stat in stats)
+
     def file_groups(self, partition: str) -> Sequence[FileSlice]:
         """Return the newest slice of each file group, by number.
 

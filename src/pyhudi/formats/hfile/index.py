@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,7 @@ _FORM_BYTES = frozenset(len(form.value) for form in KeyForm)
 BlockEntry: TypeAlias = tuple[bytes, int, int]
 """First row of a block, where it begins, its bytes with header and checksums."""
 
+_MIDDLE_KEY_BYTES: Final = 16
 _PLACE = struct.Struct(">qi")
 _ROW_LENGTH = struct.Struct(">h")
 _COUNT = struct.Struct(">i")
@@ -87,13 +88,14 @@ class BlockIndex:
         return cls(keys=keys, offsets=places, sizes=lengths)
 
 
-def decode_root_index(payload: bytes, count: int) -> list[BlockEntry]:
-    """Read the root of the data index, which has `count` entries.
+def decode_root_index(payload: bytes, count: int, levels: int) -> list[BlockEntry]:
+    """Read the root of the data index, which has `count` entries, and of several levels the middle key behind these.
 
-    Raises: CorruptData where the bytes are none.
+    Raises: CorruptData where the bytes are none, or have more than that.
     Spec:   format/files 5.4.
     """
-    return [(_row(key), offset, size) for key, offset, size in _root_entries(payload, count)]
+    behind = _MIDDLE_KEY_BYTES if levels > 1 else 0
+    return [(_row(key), offset, size) for key, offset, size in _root_entries(payload, count, behind)]
 
 
 def decode_meta_index(payload: bytes, count: int) -> dict[str, tuple[int, int]]:
@@ -102,7 +104,7 @@ def decode_meta_index(payload: bytes, count: int) -> dict[str, tuple[int, int]]:
     Raises: CorruptData where the bytes are none.
     Spec:   format/files 5.4.
     """
-    return {key.decode(errors="replace"): (offset, size) for key, offset, size in _root_entries(payload, count)}
+    return {key.decode(errors="replace"): (offset, size) for key, offset, size in _root_entries(payload, count, 0)}
 
 
 def decode_leaf_index(payload: bytes) -> list[BlockEntry]:
@@ -173,8 +175,11 @@ def _root(entries: Iterable[BlockEntry]) -> bytes:
     return b"".join(_PLACE.pack(offset, size) + _vint(len(key)) + key for key, offset, size in entries)
 
 
-def _root_entries(payload: bytes, count: int) -> Iterator[BlockEntry]:
-    """Yield key, offset and size of each entry; of keys that all have one length, as UUIDs have, sooner."""
+def _root_entries(payload: bytes, count: int, behind: int) -> Iterator[BlockEntry]:
+    """Yield key, offset and size of each entry; of keys that all have one length, as UUIDs have, sooner.
+
+    So many bytes may be `behind` them: the count is that of the trailer, which has no checksum.
+    """
     width, first = divmod(len(payload), count) if count else (0, 0)
     if not first and width > _PLACE.size and (found := _even_entries(payload, width)):
         yield from found
@@ -187,6 +192,8 @@ def _root_entries(payload: bytes, count: int) -> Iterator[BlockEntry]:
         length, begin = _key_length(payload, at + _PLACE.size)
         at = begin + length
         yield payload[begin:at], offset, size
+    if len(payload) - at not in {0, behind}:
+        raise CorruptData("HFile's index has other entries than it says", entries=count, size_bytes=len(payload))
 
 
 def _even_entries(payload: bytes, width: int) -> list[BlockEntry] | None:

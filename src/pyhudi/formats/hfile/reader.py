@@ -55,7 +55,7 @@ def open_hfile(read_at: ReadAt, size: int) -> "HFile":
         file_info=MappingProxyType(file_info),
         _source=source,
         _trailer=trailer,
-        _root=BlockIndex.of(decode_root_index(root, trailer.data_index_count), trailer.load_on_open),
+        _root=BlockIndex.of(decode_root_index(root, trailer.data_index_count, trailer.levels), trailer.load_on_open),
         _meta_blocks=decode_meta_index(places, trailer.meta_index_count),
     )
 
