@@ -132,6 +132,31 @@ def test_statistics_that_are_being_built_are_told_of_commits_and_cleans(world, m
     assert table.check().ok
 
 
+@pytest.mark.parametrize("kind", ["record_index", "expression"])
+def test_an_index_that_a_living_process_builds_is_not_built_twice(world, monkeypatch, kind):
+    copied, ran, tried = world.copy(), Indexing.run, []
+
+    def build(table, expr="upper"):
+        table.create_index(kind, **({"column": "uuid", "expr": expr, "name": "x"} if kind == "expression" else {}))
+
+    def run(self, call, instant, plan):
+        done = ran(self, call, instant, plan)
+        if not tried:
+            tried.append(True)
+            with pytest.raises(WriteConflict, match="another process"):
+                build(copied.table(), "lower")
+        return done
+
+    monkeypatch.setattr(Indexing, "run", run)
+    build(copied.table())
+    table = copied.table()
+    assert tried
+    assert table.lookup(["k9"]).num_rows == 1
+    if kind == "expression":
+        require_exact(table)
+    assert table.check(all_keys=True).ok
+
+
 def test_a_metadata_table_that_is_gone_meanwhile_is_a_conflict(world, monkeypatch):
     table = world.copy().table()
     ran = Indexing.run

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyhudi.errors import InvalidInput, NotBuilt
+from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.definitions import define_index, drop_definitions, read_definitions, record_index_definition
 from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
@@ -97,8 +97,8 @@ def create_index(
     Locks:  takes the table lock for short moments.
     Cost:   what the index is of, of every file or of the newest rows.
     Raises: InvalidInput for an index that there is already, or that this table cannot have; NotBuilt for a table
-            without a metadata table; LockNotAcquired; StorageUnavailable where it could not be finished: `run_indexing`
-            goes on with it.
+            without a metadata table; WriteConflict where another process builds it; LockNotAcquired;
+            StorageUnavailable where it could not be finished: `run_indexing` goes on with it.
     """
     state = open_state(call.state.storage, call.state.env)
     definition = _definition(state, request, call.settings)
@@ -253,6 +253,9 @@ def _define(call: ServiceCall, definition: IndexDefinition) -> None:
         require_lease(lease)
         require_unchanged(call)
         state = open_state(call.state.storage, call.state.env)
+        planned = _planned(state, (definition.partition,))
+        if any(liveness(state, one.requested_time, call.settings) is Liveness.ALIVE for one in planned):
+            raise WriteConflict("another process builds this index", index=definition.partition)
         stored = read_definitions(state).get(definition.partition)
         if stored is not None and definition.partition in state.config.partitions_kept_up:
             raise InvalidInput("the table has this index already", index=definition.partition)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pyhudi.errors import NotBuilt
+from pyhudi.errors import NotBuilt, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.metadata.definitions import define_record_index, definitions_for
 from pyhudi.metadata.listing import file_index
@@ -22,14 +22,14 @@ from pyhudi.metadata.partitions.api import Need, first_groups
 from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
 from pyhudi.metadata.table.initialise import again_where_cleaned
-from pyhudi.metadata.table.upkeep import define_statistics, known_schema, records_to_build
+from pyhudi.metadata.table.upkeep import define_statistics, known_schema, planned_partitions, records_to_build
 from pyhudi.options import Settings
 from pyhudi.services.rows_told import rows_of_table
 from pyhudi.services.service import ServiceCall
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
-from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.active import load_timeline, return_to_requested
 from pyhudi.timeline.codec import (
     IndexedPartition,
     IndexingPlan,
@@ -72,11 +72,15 @@ class Indexing:
     def plan(self, call: ServiceCall, timeline: Timeline) -> IndexingPlan | None:
         """Plan the partitions that are not there yet; None where all are.
 
-        Raises: NotBuilt for a table without a metadata table.
+        Raises: NotBuilt for a table without a metadata table; WriteConflict for a partition that a plan has already:
+                two that build it would take each other's files away.
         """
         state = open_state(call.state.storage, call.state.env)
         _require_metadata_table(state)
         wanted = [one for one in self.partitions if one not in state.config.metadata_partitions]
+        planned = sorted(planned_partitions(state, timeline).intersection(wanted)) if wanted else []
+        if planned:
+            raise WriteConflict("another process builds this index, or has planned it", partitions=planned)
         up_to = _up_to(timeline)
         made = tuple(IndexedPartition(partition=one, up_to=up_to) for one in wanted)
         return IndexingPlan(partitions=made) if made else None
@@ -107,6 +111,8 @@ class Indexing:
         with call.hold() as lease:
             require_lease(lease)
             state, timeline = open_state(state.storage, state.env), load_timeline(state)
+            if set(names) <= set(state.config.metadata_partitions):  # since it was looked at, by a repair
+                return Indexed(filled=(), up_to=_up_to(timeline))
             _require_metadata_table(state)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
             groups = _groups(call, state, timeline, names, counts)
@@ -126,7 +132,11 @@ class Indexing:
             issued = call.times.issue(newest_time(timeline))
             names, schema = [one.partition for one in done.filled], known_schema(state, timeline)
             define_statistics(state, names, schema, enabling(names).over(call.settings))
-            show_groups(state, done.filled, instant.requested_time, issued)
+            try:
+                show_groups(state, done.filled, instant.requested_time, issued)
+            except WriteConflict:
+                return_to_requested(state, instant)  # so that any process may begin anew
+                raise
         built = tuple(replace(one, up_to=done.up_to) for one in plan.partitions)
         return lambda nonce: encode_indexing_metadata(IndexingPlan(partitions=built), nonce)
 
