@@ -291,6 +291,8 @@ class Model:
     def settle(self, place: Place, said: Stored | None) -> None:
         """Take what the table says where two answers were open."""
         answers = self.doubts.pop(place)
+        if place in self.beaten and self.beaten[place] is answers[1] and said is not answers[0]:
+            self._part_in_the_past(place, answers[0], said)
         if said is None and answers[0] is not None:
             self._bury(place)
         elif said is None:
@@ -307,6 +309,16 @@ class Model:
             if moment.number == self.number:
                 moment.rows, moment.graves = dict(self.rows), dict(self.graves)
                 moment.hidden, moment.beaten = dict(self.hidden), dict(self.beaten)
+
+    def _part_in_the_past(self, place: Place, old: Stored | None, said: Stored | None) -> None:
+        """A compaction of version 6 comes where it was planned, also before moments that were seen already."""
+        for moment in self.moments:
+            if moment.rows.get(place) is not old or (said is not None and moment.number < said.number):
+                continue
+            if said is None:
+                moment.is_unknown = True
+            else:
+                moment.rows = {**moment.rows, place: said}
 
     def _hide(self, place: Place, late: Stored) -> None:
         """Of the rows behind a delete a compaction that takes the delete shows the newest."""

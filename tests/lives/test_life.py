@@ -1,10 +1,11 @@
 """A life is a seed: drawn twice it is the same, and played from its steps it ends alike."""
 
 import pytest
-from tests.lives.life import Life, live, lived
+from tests.lives.life import Life, live, lived, play
 from tests.lives.model import Counts
 from tests.lives.rows import Row
 from tests.lives.setting import Setting
+from tests.lives.verbs.services import Compact, RunDueServices
 from tests.lives.verbs.step import Step
 from tests.lives.verbs.writing import DeleteKeys, Insert, Upsert
 from tests.lives.world import World
@@ -58,6 +59,14 @@ def test_what_promises_leave_open_is_settled_by_what_the_table_says_first() -> N
         for step in Life(0, setting, steps).steps:
             step.do(world)
         assert [one and one.row["ts"] for one in world.model.doubts["x", ("a",)]] == [None, 3]
+
+
+def test_a_compaction_of_version_6_goes_before_what_was_seen_since_it_was_planned() -> None:
+    writes = (("hoodie.index.type", "SIMPLE"), ("hoodie.compact.inline.max.delta.commits", 9))
+    setting = Setting(table_type="mor", version=6, is_event_time=False, writes=writes)
+    rows = [Upsert(rows=(row("a", ts=ts),)) for ts in (1, 9, 3)]
+    steps = (*rows[:2], Compact(is_scheduled=True), rows[2], RunDueServices())
+    assert play(Life(0, setting, steps), is_whole=True) is None
 
 
 def test_a_dry_run_that_says_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
