@@ -93,6 +93,14 @@ def test_commits_later_than_all_that_were_seen_need_no_further_listing(torn):
     assert storage.listings == 2
 
 
+def test_under_the_table_lock_one_listing_is_enough(torn):
+    storage, state = torn
+    begin(state, FIRST, A, B)
+    finish(state, (FIRST, "20260101000000002"), (A, "20260101000000004"))
+    assert list(load_timeline(state, is_locked=True).completed) == [FIRST, A]
+    assert storage.listings == 1
+
+
 def test_a_writer_that_never_stops_does_not_keep_a_reader_from_its_listing(torn):
     storage, state = torn
     times = count(1)

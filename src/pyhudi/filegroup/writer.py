@@ -454,11 +454,12 @@ def publish_base_file(
     try:
         with storage.open_output(file.path, PutMode.CREATE) as sink:
             write(sink, footer)
+            size_bytes = sink.tell()
     except _NothingChangedError:
         return _status(spec, task, "", Tally())
     except PreconditionFailed:
         return _stored_status(storage, file)
-    return replace(_status(spec, task, file.path, tally), size_bytes=storage.head(file.path).size_bytes)
+    return replace(_status(spec, task, file.path, tally), size_bytes=size_bytes)
 
 
 def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:

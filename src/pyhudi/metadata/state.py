@@ -163,8 +163,8 @@ def metadata_state(state: TableState) -> TableState:
     return TableState(storage=rooted(state.storage, METADATA_TABLE_PATH), env=state.env, config=config, layout=layout)
 
 
-def open_metadata(state: TableState, timeline: Timeline) -> MetadataTable:
-    """Read the metadata table's timeline, after the table's own was read.
+def open_metadata(state: TableState, timeline: Timeline, *, is_locked: bool = False) -> MetadataTable:
+    """Read the metadata table's timeline, after the table's own was read; `is_locked`: under the table lock.
 
     What is completed on the table's timeline is in the metadata table then.
     """
@@ -172,7 +172,7 @@ def open_metadata(state: TableState, timeline: Timeline) -> MetadataTable:
     hidden = frozenset(one.requested_time for one in pending_instants(timeline))
     has, order = state.config.metadata_partitions, [*MetadataPartition]
     known = (*(one for one in order if one in has), *(one for one in has if is_by_definition(one)))
-    return MetadataTable(own, load_timeline(own), hidden, known, state, timeline)
+    return MetadataTable(own, load_timeline(own, is_locked=is_locked), hidden, known, state, timeline)
 
 
 def has_other_layout(state: TableState) -> bool:

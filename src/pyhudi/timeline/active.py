@@ -88,21 +88,21 @@ _decoded: Final = RecentlyUsed[tuple[str, str, str], CommitMetadata](_CACHED_STA
 _SAID: Final = ("instantTime", "metadata")
 
 
-def load_timeline(state: TableState) -> Timeline:
+def load_timeline(state: TableState, *, is_locked: bool = False) -> Timeline:
     """Read the active timeline as it was at one moment, in either layout.
 
     Names that are no instant are ignored. A completed instant without a completion time in its name, in layout 1 or
     as a legacy instant in layout 2, has the file's modification time as one. A pending clustering, which layout 1
     calls a replacecommit, is known by its plan. A completed write that a rollback has taken off the timeline is
     left out: its put landed when it was rolled back already. What a restore is taking back is out of sight from its
-    request on, all at once.
+    request on, all at once. `is_locked` says that the caller holds the table lock.
 
-    Cost:   one listing where the store lists so many names at once, else two or more; twice as many where legacy
-            instants are; in layout 1 one read for each pending replacecommit. A read for each restore that is not over.
-            What `Past` costs where a completed write has no request beside it.
+    Cost:   one listing under the lock, or where the store lists so many names at once, else two or more; twice as many
+            where legacy instants are; in layout 1 one read for each pending replacecommit. A read for each restore that
+            is not over. What `Past` costs where a completed write has no request beside it.
     Spec:   format/timeline 2.1, 2.2.
     """
-    stored = list_instants(state)
+    stored = list_instants(state, is_locked=is_locked)
     instants = collapse(stored)
     if not state.layout.has_clustering_action:
         instants = [_told_apart(state, instant) for instant in instants]

@@ -28,16 +28,18 @@ class _Listing:
     instants: list[Instant]
 
 
-def list_instants(state: TableState) -> list[Instant]:
+def list_instants(state: TableState, *, is_locked: bool = False) -> list[Instant]:
     """Read the instant files of the active timeline, one an instant and state, as they were at one moment.
 
     A listing that may be of several moments is followed by others, until one shows that its predecessor missed nothing.
+    Under the table lock (`is_locked`) one is enough: what is requested and completed stands still, and only inflight
+    files of others come meanwhile, which their requests announce.
 
-    Cost:   one listing where the store lists so many names at once, else at least two.
+    Cost:   one listing under the lock, or where the store lists so many names at once, else at least two.
     Raises: StorageUnavailable if the timeline never stands still.
     """
     seen = _list(state)
-    if len(seen.names) <= state.storage.traits.listed_at_once:
+    if is_locked or len(seen.names) <= state.storage.traits.listed_at_once:
         return seen.instants
     for _ in range(_LISTINGS_AT_MOST):
         later = _list(state, seen)

@@ -219,7 +219,7 @@ class Txn:
         while True:
             with lock_for(self.state, self.settings).hold() as lease:
                 fence = fence_of(self.state)
-                now = load_timeline(self.state)
+                now = load_timeline(self.state, is_locked=True)
                 require_alive(self.state, self.time, self.snapshot, now)
                 table = require_same_table(self.state, self.time)
                 is_prepared = changes.fits(table, now)

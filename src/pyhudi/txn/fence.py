@@ -139,7 +139,7 @@ def decided_timeline(state: TableState) -> Timeline:
     Raises: as `fence_of`.
     """
     fence_of(state)
-    return load_timeline(state)
+    return load_timeline(state, is_locked=True)
 
 
 def decide_rollback(

@@ -96,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "count-count",
         (("tests.simulation.explorer.kernel.Run.is_free", always(True)),),
     ),
-    Mutant("rollback without the lock", "roll-back-live", ((f"{BY_NAME}.lock_for", lock_off_in()),)),
+    Mutant("rollback without the lock", "roll-back-live", ((f"{BY_NAME}.lock_for", lock_off_in()),), seed=7),
     Mutant(
         "a storage lock is taken from its holder",
         "count-count-store",

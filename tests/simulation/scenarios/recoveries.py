@@ -7,6 +7,8 @@ from tests.simulation.explorer.verbs import overwrite, raise_fare, read_changes,
 FENCED = {"pyhudi.fence": "on"}
 LEASE_MS = 301_000
 """After it the lock of a holder that died is free for all."""
+FILE_IS_WRITTEN = "list .hoodie/.temp/20260101000001029"
+"""What the first writer does next: it compares its files with their markers."""
 ONE, OTHER = upsert(k1_b=5.0, n1_b=1.0), upsert(k3_b=7.0, n2_b=1.0)
 
 
@@ -198,7 +200,7 @@ SCENARIOS = {
         about="a writer stands still for longer than its lease, maybe while it recovers from a dead one; with a fence",
         actors={"w1": (ONE,), "w2": (OTHER,)},
         before=(upsert(k0_a=9.0, n0_a=9.0),),
-        dies_at="head .parquet",
+        dies_at=FILE_IS_WRITTEN,
         events=("expire:w1",),
         is_object_store=True,
         options=FENCED,
@@ -207,7 +209,7 @@ SCENARIOS = {
         about="two roll back a dead writer by name, and one stands still for longer than its lease, with a fence",
         actors={"r1": (roll_back_pending(),), "r2": (roll_back_pending(),)},
         before=(upsert(k0_a=9.0, n0_a=9.0),),
-        dies_at="head .parquet",
+        dies_at=FILE_IS_WRITTEN,
         events=("expire:r1",),
         is_object_store=True,
         options=FENCED,
@@ -232,7 +234,7 @@ SCENARIOS = {
         about="a writer stands still for longer than its lease, maybe while it recovers a dead one",
         actors={"w1": (ONE,), "w2": (OTHER,)},
         before=(upsert(k0_a=9.0, n0_a=9.0),),
-        dies_at="head .parquet",
+        dies_at=FILE_IS_WRITTEN,
         events=("doze:w1",),
         is_object_store=True,
     ),

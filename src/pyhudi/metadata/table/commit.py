@@ -147,7 +147,7 @@ class MetadataCommit:
 
     def read_locked(self, state: TableState, timeline: Timeline) -> None:
         """Read the metadata table for an action that holds the table lock from here to its end."""
-        self._locked = open_metadata(state, timeline)
+        self._locked = open_metadata(state, timeline, is_locked=True)
 
     def fits(self, state: TableState, timeline: Timeline) -> bool:
         """Return whether the table still has the metadata table that was prepared for.
@@ -164,7 +164,7 @@ class MetadataCommit:
         prepared = self._prepared
         if prepared is None or state.config.partitions_kept_up != prepared.partitions:
             return prepared is None and not state.config.metadata_partitions
-        self._locked = table = open_metadata(state, timeline)
+        self._locked = table = open_metadata(state, timeline, is_locked=True)
         if prepared.written is not None and table.timeline.completed != prepared.completed:
             paths = [str(stat.path) for stats in prepared.written.values() for stat in stats]
             try:
@@ -188,11 +188,11 @@ class MetadataCommit:
             return
         table, self._locked = self._locked, None
         if table is None or table.owner_timeline is not timeline:
-            table = open_metadata(state, timeline)
+            table = open_metadata(state, timeline, is_locked=True)
         written, slices = self._prepared.written, self._prepared.slices
         if written is None:
             if finish_compaction(table, self.settings, lambda: completion_time):
-                table = open_metadata(state, timeline)
+                table = open_metadata(state, timeline, is_locked=True)
             make_groups(table, self._prepared.made)
             logs = self._renumbered(table)
             slices = _slices(table, logs)
@@ -258,7 +258,7 @@ def publish_changes(
     Locks:  the table lock is held.
     """
     fresh = open_state(state.storage, state.env)
-    timeline = load_timeline(fresh)
+    timeline = load_timeline(fresh, is_locked=True)
     changes = MetadataCommit(time, records, settings)
     if fresh.config.metadata_partitions:
         remove_logs(fresh, time)
