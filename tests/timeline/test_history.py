@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from pyhudi.timeline.active import complete, load_timeline, request, start
 from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.codec import encode_commit, encode_rollback_metadata
 from pyhudi.timeline.instant import Action, Instant, State
+from pyhudi.timeline.metadata import WriteOperation
 from pyhudi.timeline.rollback import RollbackMetadata
 from pyhudi.timeline.view import completion_of, find_instant, is_committed
 
@@ -117,6 +119,23 @@ def test_a_plan_that_was_rolled_back_and_run_again_is_committed_once_the_history
     done = row(UNDONE, "replacecommit" if action == "clustering" else "commit")
     archive(state, row(OLD, "commit"), done, undoing(UNDONE, action), version=2)
     assert is_committed(load_timeline(state), UNDONE)
+
+
+@pytest.mark.parametrize(
+    ("action", "operation", "counts"),
+    [
+        ("commit", WriteOperation.COMPACT, True),
+        ("deltacommit", WriteOperation.LOG_COMPACT, True),
+        ("replacecommit", WriteOperation.CLUSTER, True),
+        ("commit", WriteOperation.UPSERT, False),  # which landed when it was rolled back already
+        ("replacecommit", WriteOperation.INSERT_OVERWRITE, False),
+    ],
+)
+def test_a_service_that_was_completed_and_taken_back_and_run_again_is_committed(state, action, operation, counts):
+    committed(state)
+    said = encode_commit(replace(metadata_of(), operation=operation), 2, NONCE)
+    archive(state, row(OLD, "commit"), row(UNDONE, action, said), undoing(UNDONE, action))
+    assert is_committed(load_timeline(state), UNDONE) is counts
 
 
 @VERSIONS

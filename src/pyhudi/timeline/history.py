@@ -24,7 +24,7 @@ from pyhudi.timeline.clock import format_instant, instant_ms
 from pyhudi.timeline.codec import decode_commit, decode_plan, decode_rollback_metadata, decode_rollback_plan
 from pyhudi.timeline.instant import FILE_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime, State, file_name
 from pyhudi.timeline.lsm import HistoryFile, read_history_columns, read_manifest
-from pyhudi.timeline.metadata import CommitMetadata
+from pyhudi.timeline.metadata import SERVICES, CommitMetadata
 
 __all__ = ["Past", "find_archived", "said_once"]
 
@@ -52,15 +52,17 @@ class Past:
     """Rollbacks, and completed restores, of the active timeline."""
     _undone: dict[InstantTime, set[str]] | None = field(default=None, init=False)
     _files: tuple[HistoryFile, ...] | None = field(default=None, init=False)
+    _run_again: dict[InstantTime, bool] = field(default_factory=dict, init=False)
 
     def was_committed(self, time: InstantTime) -> bool:
         """Return whether an instant that has nothing pending on the timeline was committed, and not taken back.
 
         No rollback or restore names it, or only rollbacks of a compaction or clustering whose plan was run again: these
-        are in the history. A rollback that is not completed yet has gone too far to be given up.
+        are in the history, also where what a rollback took back was completed. A rollback that is not completed yet has
+        gone too far to be given up.
 
         Cost: for the first question, two small reads, and once a process one of each active rollback and each file of
-              the history.
+              the history; at version 6, where a rollback took back what was completed, the archive.
         """
         if self._undone is None:
             self._undone = {}
@@ -69,9 +71,19 @@ class Past:
                 for undone, action in said:
                     self._undone.setdefault(undone, set()).add(action)
         actions = self._undone.get(time, set())
-        if not actions <= FILE_SERVICES:  # of these a rollback leaves the plan, which is run again
-            return False
-        return not actions or self._is_logged or self.completion_of(time) is not None
+        if actions <= FILE_SERVICES:  # of these a rollback leaves the plan, which is run again
+            return not actions or self._is_logged or self.completion_of(time) is not None
+        return "" not in actions and self._was_run_again(time)
+
+    def _was_run_again(self, time: InstantTime) -> bool:
+        """Return whether a write that was completed and rolled back was of a plan, and completed once more.
+
+        A rollback calls it what it is called once it is completed: commit, deltacommit or replacecommit.
+        """
+        if time not in self._run_again:
+            said = self.commit(time)
+            self._run_again[time] = said is not None and said.operation in SERVICES
+        return self._run_again[time]
 
     def was_taken_back(self, time: InstantTime) -> bool:
         """Return whether a rollback or restore names an instant, also an archived one, and it was not committed since.
