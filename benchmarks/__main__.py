@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Runs, compare
-from benchmarks.model import Place, Target, Workload
+from benchmarks.model import SIZES, Place, Target, Workload
 from benchmarks.registry import WORKLOADS
 
-_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000, "XL": 20_000_000}
 _PACKAGES = ("pyhudi", "pyarrow", "numpy", "deltalake", "hudi", "pyspark")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--only", default="", help="names of workloads, by comma")
-    parser.add_argument("--size", default="M", choices=_SIZES)
+    parser.add_argument("--size", default="M", choices=SIZES)
     parser.add_argument("--repeats", type=int, default=0)
     parser.add_argument("--directory", default=".bench")
     given = parser.parse_args()
@@ -49,7 +48,7 @@ def _one(name: str, size: str, repeats: int, directory: Path) -> tuple[dict[str,
     workload = WORKLOADS[name]
     if repeats:
         object.__setattr__(workload, "repeats", repeats)
-    rows_count = min(workload.rows or _SIZES[size], _SIZES[size])
+    rows_count = min(workload.rows or SIZES[size], SIZES[size])
     root = directory / f"data-{rows_count}"
     print(f"{name}: {workload.title}; {rows_count} rows, load {_load()}", flush=True)
     workload.prepare(root, rows_count)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import children_cpu_s
+from benchmarks.model import SIZES
 
 _HERE = Path(__file__).parent.parent
-_SIZES = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000}
 _MEASURES = ("cpu_s", "wall_s")
 _SERVE = """
 import sys
@@ -61,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.commits", description=__doc__)
     parser.add_argument("commit")
     parser.add_argument("--only", required=True, help="names of workloads that both sides have, by comma")
-    parser.add_argument("--size", default="S", choices=_SIZES)
+    parser.add_argument("--size", default="S", choices=SIZES)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--directory", default=".bench", type=Path)
     given = parser.parse_args()
@@ -71,7 +71,7 @@ def main() -> None:
     with checked_out(given.commit) as then:
         for name in given.only.split(","):
             sides = [Side("then", then, directory / given.commit), Side("now", _HERE, directory / "now")]
-            measure(name, sides, _SIZES[given.size], given.repeats)
+            measure(name, sides, SIZES[given.size], given.repeats)
             for line in lines(name, *sides):
                 print(line, flush=True)
             report[name] = {side.name: {one: getattr(side, one) for one in _MEASURES} for side in sides}

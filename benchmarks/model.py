@@ -3,8 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
+
+SIZES: Final = {"XS": 100_000, "S": 1_000_000, "M": 5_000_000, "L": 10_000_000, "XL": 20_000_000}
+"""Rows of a workload that has no size of its own."""
 
 
 @dataclass(frozen=True)
