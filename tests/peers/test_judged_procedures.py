@@ -1,5 +1,6 @@
 """CALL on Apache Hudi and here, over a table that Apache Hudi wrote and kept in order: the same columns and rows."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,7 +122,11 @@ def _rows(table):
 def _plain(value):
     if value == LARGEST:  # the average record of a commit without records, which is null here
         return None
-    return value.replace("file:///", "file:/") if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    if value.startswith("{"):  # headers of a block, which Apache Hudi keeps in another order in each process
+        return json.dumps(json.loads(value), sort_keys=True)
+    return value.replace("file:///", "file:/")
 
 
 def _sql(value):
