@@ -161,8 +161,8 @@ def delta(time, done=None):
     )
 
 
-def seen_by(timeline, *times, log_instant="100"):
-    visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline, {})))
+def seen_by(timeline, *times, log_instant="100", records=None):
+    visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline, {}, records)))
     log = [[block(time) for time in times]]
     return instants(*log, counts=lambda file, one: visible.counts(replace(file, instant=InstantTime(log_instant)), one))
 
@@ -177,6 +177,19 @@ def test_in_layout_2_a_log_that_was_chosen_by_its_name_counts():
     timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], TIMELINE_LAYOUTS[2])
     assert seen_by(timeline, "350", log_instant="350") == ["350"]
     assert seen_by(timeline, "400", log_instant="300") == []
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_in_layout_2_a_block_of_no_instant_is_damage_where_its_commit_says_it_wrote_the_log(layout):
+    timeline = timeline_of([delta("300", "310"), delta("500", "510")], TIMELINE_LAYOUTS[layout])
+    records = {("p/.f-0_300.log.1_0-0-0", "300"): 7}
+    assert seen_by(timeline, "200", "300", log_instant="300", records=records) == ["200", "300"]
+    assert seen_by(timeline, "301", log_instant="500", records=records) == []
+    if layout == 1:
+        assert seen_by(timeline, "301", log_instant="300", records=records) == []
+        return
+    with pytest.raises(CorruptData, match="of another instant than the commit that wrote it"):
+        seen_by(timeline, "300", "301", log_instant="300", records=records)
 
 
 def test_in_layout_1_the_name_says_nothing_of_a_block():

@@ -66,11 +66,24 @@ class VisibleInstants:
         )
 
     def counts(self, log: LogFile, block: LogBlock) -> bool:
-        """Return whether a block was written by such an instant."""
+        """Return whether a block was written by such an instant.
+
+        Raises: CorruptData for one of an instant that there is not, in a log into which its own commit says it wrote:
+                nothing but the block's header says that its rows do not count, and that has no checksum.
+        """
         time = block.instant
         if time in self.completed or (self.is_named and time == log.instant):
             return True
-        return time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
+        is_archived = time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
+        if not is_archived and self.is_named and (log.path, log.instant) in self.records:
+            raise CorruptData(
+                "a block of a log is of another instant than the commit that wrote it; restore the file, or roll the"
+                " commit back",
+                path=log.path,
+                instant=time,
+                commit=log.instant,
+            )
+        return is_archived
 
     def committed_bytes(self, log: LogFile) -> int:
         """Return how many bytes of a log commits say they wrote: in layout 2 all of it, as one commit wrote it."""
