@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import children_cpu_s
+from benchmarks.measure import ask, children_cpu_s
 from benchmarks.model import SIZES
 
 _HERE = Path(__file__).parent.parent
@@ -131,22 +131,15 @@ class _Peer:
 
     def measured(self) -> tuple[float, float]:
         """Return wall time and CPU of one run, that of descendants included."""
-        self._ask("reset")
+        ask(self._pipe, "reset")
         children_s = children_cpu_s(self._process.pid)
-        wall_s, own_s, *_ = self._ask("run")
+        wall_s, own_s, *_ = ask(self._pipe, "run")
         return wall_s, own_s + children_cpu_s(self._process.pid) - children_s
 
     def close(self) -> None:
         """End the process: it stops when the pipe is closed."""
         self._pipe.close()
         self._process.wait(60)
-
-    def _ask(self, what: str) -> Any:  # noqa: ANN401 - what the contender's side answers
-        self._pipe.send(what)
-        is_well, answer = self._pipe.recv()
-        if not is_well:
-            raise SystemExit(answer)
-        return answer
 
 
 if __name__ == "__main__":

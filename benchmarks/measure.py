@@ -70,6 +70,15 @@ def compare(name: str, workload: Workload, place: Place, say: Callable[[str], No
     return runs
 
 
+def ask(pipe: Connection, what: str) -> Any:  # noqa: ANN401 - what the contender's side answers
+    """Ask a contender's process; end this one where it failed."""
+    pipe.send(what)
+    is_well, answer = pipe.recv()
+    if not is_well:
+        raise SystemExit(answer)
+    return answer
+
+
 class _Peer:
     """The parent's end of a contender's process."""
 
@@ -82,11 +91,7 @@ class _Peer:
         theirs.close()
 
     def ask(self, what: str) -> Any:  # noqa: ANN401 - what the contender's side answers
-        self._ours.send(what)
-        is_well, answer = self._ours.recv()
-        if not is_well:
-            raise SystemExit(answer)
-        return answer
+        return ask(self._ours, what)
 
     def measured(self) -> tuple[float, float, float, dict[str, Any]]:
         self.ask("reset")

@@ -1,7 +1,9 @@
 """Blocks of logs: which count, in which order."""
 
 import pickle
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 from tests.building import TIMELINE_LAYOUTS
@@ -29,7 +31,15 @@ def attempt(instant, number, sequence, content=b""):
     return block(instant, content, block_identifier=f"{number},{sequence}")
 
 
-def scan(*logs, counts=lambda log, one: True, committed=lambda log: 0):
+@dataclass(frozen=True)
+class Said:
+    """What commits say of logs."""
+
+    committed_bytes: Callable = lambda log: 0
+    is_alien: Callable = lambda log, one: False
+
+
+def scan(*logs, counts=lambda log, one: True, **said):
     """Write logs of some blocks each, and return instant and content of those that count."""
     storage, files = MemoryStorage(env=FixedEnv()), []
     for number, blocks in enumerate(logs, start=1):
@@ -45,7 +55,7 @@ def scan(*logs, counts=lambda log, one: True, committed=lambda log: 0):
         )
         storage.put(file.path, data)
         files.append(file)
-    return [(one.instant, one.read_content()) for one in blocks_to_merge(storage, files, counts, committed)]
+    return [(one.instant, one.read_content()) for one in blocks_to_merge(storage, files, counts, Said(**said))]
 
 
 def instants(*logs, **said):
@@ -70,14 +80,14 @@ def test_what_cannot_be_read_within_what_a_commit_wrote_is_damage():
     whole = bytes(encode_blocks([block("200")]))
     logs = [whole[:-20], block("300")], [block("400")]
     with pytest.raises(CorruptData, match=r"cannot be read.*\.f-0_100\.log\.1.*position=0") as refused:
-        scan(*logs, committed=lambda log: 1 if log.version == 1 else 0)
+        scan(*logs, committed_bytes=lambda log: 1 if log.version == 1 else 0)
     assert refused.value.values["path"] == "p/.f-0_100.log.1_0-0-0"
-    assert [instant for instant, _ in scan(*logs, committed=lambda log: 0)] == ["300", "400"]
+    assert [instant for instant, _ in scan(*logs, committed_bytes=lambda log: 0)] == ["300", "400"]
 
 
 def test_what_is_torn_behind_what_commits_wrote_is_passed_over():
     whole = bytes(encode_blocks([block("200")]))
-    found = instants([whole, whole[:-20], block("300")], committed=lambda log: len(whole))
+    found = instants([whole, whole[:-20], block("300")], committed_bytes=lambda log: len(whole))
     assert found == ["200", "300"]
 
 
@@ -161,10 +171,14 @@ def delta(time, done=None):
     )
 
 
-def seen_by(timeline, *times, log_instant="100", records=None):
+def seen_by(timeline, *times, log_instant="100", records=None, more=()):
     visible = pickle.loads(pickle.dumps(VisibleInstants.of(timeline, {}, records)))
-    log = [[block(time) for time in times]]
-    return instants(*log, counts=lambda file, one: visible.counts(replace(file, instant=InstantTime(log_instant)), one))
+    named = lambda file: replace(file, instant=InstantTime(log_instant))  # noqa: E731 - one line
+    return instants(
+        [*(block(time) for time in times), *more],
+        counts=lambda file, one: visible.counts(named(file), one),
+        is_alien=lambda file, one: visible.is_alien(named(file), one),
+    )
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -179,17 +193,29 @@ def test_in_layout_2_a_log_that_was_chosen_by_its_name_counts():
     assert seen_by(timeline, "400", log_instant="300") == []
 
 
+RECORDS = {("p/.f-0_300.log.1_0-0-0", "300"): 7}
+
+
 @pytest.mark.parametrize("layout", [1, 2])
 def test_in_layout_2_a_block_of_no_instant_is_damage_where_its_commit_says_it_wrote_the_log(layout):
     timeline = timeline_of([delta("300", "310"), delta("500", "510")], TIMELINE_LAYOUTS[layout])
-    records = {("p/.f-0_300.log.1_0-0-0", "300"): 7}
-    assert seen_by(timeline, "200", "300", log_instant="300", records=records) == ["200", "300"]
-    assert seen_by(timeline, "301", log_instant="500", records=records) == []
+    seen = partial(seen_by, timeline, records=RECORDS)
+    assert seen("200", "300", log_instant="300") == ["200", "300"]
+    assert seen("301", log_instant="500") == []
     if layout == 1:
-        assert seen_by(timeline, "301", log_instant="300", records=records) == []
+        assert seen("301", log_instant="300") == []
         return
     with pytest.raises(CorruptData, match="of another instant than the commit that wrote it"):
-        seen_by(timeline, "300", "301", log_instant="300", records=records)
+        seen("300", "301", log_instant="300")
+
+
+def test_a_block_that_may_be_there_is_no_damage():
+    """Tables of version 6 that were upgraded have logs with blocks of several commits."""
+    timeline = timeline_of([delta("300", "310"), delta("400"), delta("500", "510")], TIMELINE_LAYOUTS[2])
+    seen = partial(seen_by, log_instant="300", records=RECORDS)
+    assert seen(timeline, "300", "400") == ["300"]
+    assert seen(as_of(timeline, InstantTime("310")), "300", "501") == ["300"]
+    assert seen(timeline, "300", "301", more=[rollback_block("600", "301")]) == ["300"]
 
 
 def test_in_layout_1_the_name_says_nothing_of_a_block():

@@ -35,7 +35,7 @@ def history():
 
 def blocks_of(history):
     spec = ReadSpec(schema=LAYOUT.file_schema, layout=LAYOUT, merge=history.merge)
-    return blocks_to_merge(history.storage, history.logs, EVERYTHING.counts, EVERYTHING.committed_bytes), spec
+    return blocks_to_merge(history.storage, history.logs, EVERYTHING.counts, EVERYTHING), spec
 
 
 def shares_of(history, memory=LITTLE, is_asked=None):

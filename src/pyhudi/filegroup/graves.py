@@ -80,7 +80,7 @@ def _logged(one: FileSlice, storage: Storage, spec: SliceSpec) -> Iterator[RowCh
         layout=spec.layout,
         merge=spec.merge,
     )
-    for block in blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes):
+    for block in blocks_to_merge(storage, one.logs, spec.counts, spec.instants):
         yield read_changes(block, wanted)
 
 

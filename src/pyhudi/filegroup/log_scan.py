@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData
@@ -21,15 +21,25 @@ from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["Committed", "Counts", "LogPart", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
+__all__ = ["Commits", "Counts", "LogPart", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
 
 Counts = Callable[[LogFile, LogBlock], bool]
 """Returns whether the instant that wrote a block of rows or deletes is one that the reader sees."""
-Committed = Callable[[LogFile], int]
-"""Returns how many bytes of a log commits say they wrote, from its begin; 0 where they say nothing."""
 LogPart = tuple[str, str]
 """The path of a log, and the instant that wrote into it."""
 _NO_ATTEMPT: Final = -1
+
+
+class Commits(Protocol):
+    """What commits say of logs."""
+
+    def committed_bytes(self, log: LogFile) -> int:
+        """Return how many bytes of a log commits say they wrote, from its begin; 0 where they say nothing."""
+        ...
+
+    def is_alien(self, log: LogFile, block: LogBlock) -> bool:
+        """Return whether a block that does not count is of no instant, in a log into which its own commit wrote."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,48 +76,61 @@ class VisibleInstants:
         )
 
     def counts(self, log: LogFile, block: LogBlock) -> bool:
-        """Return whether a block was written by such an instant.
-
-        Raises: CorruptData for one of an instant that there is not, in a log into which its own commit says it wrote:
-                nothing but the block's header says that its rows do not count, and that has no checksum.
-        """
+        """Return whether a block was written by such an instant."""
         time = block.instant
         if time in self.completed or (self.is_named and time == log.instant):
             return True
-        is_archived = time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
-        if not is_archived and self.is_named and (log.path, log.instant) in self.records:
-            raise CorruptData(
-                "a block of a log is of another instant than the commit that wrote it; restore the file, or roll the"
-                " commit back",
-                path=log.path,
-                instant=time,
-                commit=log.instant,
-            )
-        return is_archived
+        return time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
+
+    def is_alien(self, log: LogFile, block: LogBlock) -> bool:
+        """Return whether a block is of an instant that there is not, in a log into which its own commit says it wrote.
+
+        A block of another commit, which an incremental read leaves out, is of one; what is later than the moment that
+        is read may be there. In layout 1 no block is alien: a log has blocks of writers that failed, too.
+        """
+        if not self.is_named or (log.path, log.instant) not in self.records or self.counts(log, block):
+            return False
+        return block.instant not in self.hidden and not (self.until and block.instant > self.until)
 
     def committed_bytes(self, log: LogFile) -> int:
         """Return how many bytes of a log commits say they wrote: in layout 2 all of it, as one commit wrote it."""
         return log.size_bytes if self.is_named else self.lengths.get(log.path, 0)
 
 
-def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, committed: Committed) -> list[LogBlock]:
+def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, commits: Commits) -> list[LogBlock]:
     """Read the blocks of a slice's logs that count, oldest first, without their contents.
 
     Shape:  logs in merge order.
     Cost:   as `log_blocks`.
-    Raises: CorruptData naming the file, also for what cannot be read within the bytes that are committed; Unsupported
-            for a command that is not known.
+    Raises: CorruptData naming the file, also for what cannot be read within the bytes that are committed, and for a
+            block of an instant that there is not; Unsupported for a command that is not known.
     """
     blocks = log_blocks(storage, logs, has_torn=True)
     for log, block in blocks:
-        if block.kind is BlockKind.CORRUPT and block.position < committed(log):
+        if block.kind is BlockKind.CORRUPT and block.position < commits.committed_bytes(log):
             raise CorruptData(
                 "a block of a log that a commit wrote cannot be read; restore the file, or roll the commit back",
                 path=log.path,
                 position=block.position,
-                committed_bytes=committed(log),
+                committed_bytes=commits.committed_bytes(log),
             )
-    return merge_order(((log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT), counts)
+    whole = [(log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT]
+    if all(block.kind is not BlockKind.COMMAND for _, block in whole):  # else one may have taken the block back
+        _require_no_alien(whole, counts, commits)
+    return merge_order(whole, counts)
+
+
+def _require_no_alien(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts, commits: Commits) -> None:
+    """Refuse a block that nothing but its header, which has no checksum, says not to count."""
+    for log, block in blocks:
+        if block.kind is not BlockKind.CDC and not counts(log, block) and commits.is_alien(log, block):
+            raise CorruptData(
+                "a block of a log is of another instant than the commit that wrote it; restore the file, or roll the"
+                " commit back",
+                path=log.path,
+                instant=block.instant,
+                commit=log.instant,
+            )
 
 
 def log_blocks(storage: Storage, logs: Sequence[LogFile], *, has_torn: bool = False) -> list[tuple[LogFile, LogBlock]]:

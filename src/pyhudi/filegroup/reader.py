@@ -142,7 +142,7 @@ def read_slice(
             not fit into memory, all of these rows are written to a local disk and read again once.
     Raises: CorruptData and Unsupported, of logs and base files; what storage raises.
     """
-    blocks = blocks_to_merge(storage, task.logs, spec.counts, spec.instants.committed_bytes)
+    blocks = blocks_to_merge(storage, task.logs, spec.counts, spec.instants)
     wanted, is_asked = spec.of_logs(task), None
     if spec.key_filter is not None:
         is_asked = partial(_is_asked, spec.key_filter)

@@ -68,7 +68,7 @@ def may_delete(one: FileSlice, *, storage: Storage, spec: SliceSpec) -> bool:
 
     Cost: a read a log.
     """
-    blocks = blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes)
+    blocks = blocks_to_merge(storage, one.logs, spec.counts, spec.instants)
     return bool(blocks) and (spec.merge.merger is not None or any(_may_delete(block, spec.merge) for block in blocks))
 
 

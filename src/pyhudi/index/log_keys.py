@@ -22,7 +22,7 @@ def are_in_logs(one: FileSlice, *, keys: WantedKeys, storage: Storage, spec: Sli
     """
     left = keys.in_partition(one.group.partition)
     reads = ReadSpec.of_keys(spec.layout)
-    for block in reversed(blocks_to_merge(storage, one.logs, spec.counts, spec.instants.committed_bytes)):
+    for block in reversed(blocks_to_merge(storage, one.logs, spec.counts, spec.instants)):
         found = pc.is_in(left, value_set=read_changes(block, reads).keys)
         fewer = left.filter(pc.invert(found))
         if not len(fewer):

@@ -136,7 +136,7 @@ def _by_logs(
 
 def _keys_of_logs(ours: FileSlice, storage: Storage, reads: SliceSpec) -> pa.Array:
     wanted = ReadSpec.of_keys(reads.layout)
-    blocks = blocks_to_merge(storage, ours.logs, reads.counts, reads.instants.committed_bytes)
+    blocks = blocks_to_merge(storage, ours.logs, reads.counts, reads.instants)
     found = [chunk for block in blocks for chunk in read_changes(block, wanted).keys.chunks]
     return pc.unique(pa.chunked_array(found, pa.string()))
 

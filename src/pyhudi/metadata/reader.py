@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_scan import blocks_to_merge
-from pyhudi.filegroup.model import FileSlice, LogFile
+from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows, encode_rows
 from pyhudi.formats.hfile import HFile, open_hfile
-from pyhudi.formats.log import BlockKind, LogBlock, decode_deletes
+from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.formats.read_at import ReadAt
 from pyhudi.metadata.file_entries import FILE_ENTRIES
 from pyhudi.metadata.names import group_of_keys
@@ -190,8 +190,7 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
         layers.append(_layer(read_at, group.base.size_bytes, group.base.path, wanted))
     deleted: dict[int, list[pa.Array]] = {}
     """By the number of the first layer that they do not take away."""
-    counts = lambda log, block: table.is_valid(block.instant) or _counts_anyway(table, log, block)  # noqa: E731 - one line
-    for block in blocks_to_merge(storage, group.logs, counts, table.committed_bytes):
+    for block in blocks_to_merge(storage, group.logs, lambda _, block: table.is_valid(block.instant), table):
         if block.kind is BlockKind.DELETE:
             keys = decode_deletes(block.read_content()).column("record_key")
             deleted.setdefault(len(layers), []).extend(keys.chunks)
@@ -205,18 +204,6 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
                 gone = pc.is_in(entries.column("key"), pa.chunked_array(keys, pa.string()))
                 entries = entries.filter(pc.invert(gone))  # noqa: PLW2901 - the same layer with fewer entries
         yield schema, entries.append_column("layer", pa.repeat(pa.scalar(number, pa.int64()), entries.num_rows))
-
-
-def _counts_anyway(table: MetadataTable, log: LogFile, block: LogBlock) -> bool:
-    """Return False for a block whose instant does not count.
-
-    Raises: CorruptData for an instant that there is not, in a log that a commit says it wrote: the block is that
-            commit's, and nothing but its header would say that its entries do not count.
-    """
-    if block.instant != log.instant and table.is_named_by_its_commit(log):
-        text = "a block of the metadata table is of another instant than the commit that wrote it"
-        raise CorruptData(text, instant=block.instant, commit=log.instant)
-    return False
 
 
 def _layer(read_at: ReadAt, size_bytes: int, where: str, wanted: Wanted) -> tuple[str, pa.Table]:

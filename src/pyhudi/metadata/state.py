@@ -15,6 +15,7 @@ from pyhudi.errors import CorruptData, FileMissing
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
+from pyhudi.formats.log import LogBlock
 from pyhudi.formats.properties import parse_properties
 from pyhudi.metadata.definitions import definitions_for, is_partitioned
 from pyhudi.metadata.names import MetadataPartition, file_groups_count, is_by_definition
@@ -105,13 +106,14 @@ class MetadataTable:
         )
         return max(found, default=0)
 
-    def is_named_by_its_commit(self, log: LogFile) -> bool:
-        """Return whether the instant in a log's name has completed, and says that it wrote the log.
+    def is_alien(self, log: LogFile, block: LogBlock) -> bool:
+        """Return whether a block is of an instant that there is not, in a log that its own commit says it wrote.
 
-        Cost: a read of that commit; asked for what may be damaged only.
+        Cost: nothing for a block that counts or is hidden; else a read of that commit.
         """
         done = self.timeline.completed.get(log.instant)
-        if done is None or log.instant in self.hidden or not self.timeline.layout.logs_name_their_instant:
+        is_told = block.instant in {log.instant, *self.hidden} or self.is_valid(block.instant)
+        if is_told or done is None or log.instant in self.hidden or not self.timeline.layout.logs_name_their_instant:
             return False
         stats = read_commit_metadata(self.state, done).stats.get(log.partition, ())
         return any((stat.path or "").rsplit("/", 1)[-1] == log.name for stat in stats)

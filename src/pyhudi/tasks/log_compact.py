@@ -30,7 +30,7 @@ def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes:
 
     Cost: the rows of the logs in memory.
     """
-    blocks = blocks_to_merge(storage, task.slice.logs, reads.counts, reads.instants.committed_bytes)
+    blocks = blocks_to_merge(storage, task.slice.logs, reads.counts, reads.instants)
     wanted = reads.of_logs(task.slice)
     changes = [read_changes(block, wanted) for block in blocks]
     if not changes:

@@ -31,7 +31,7 @@ def blocks_of(state):
     index = file_index(state, timeline)
     found = slices_with_logs(index, index.partitions())
     seen = VisibleInstants.of(timeline, {})
-    merged_of = lambda logs: blocks_to_merge(state.storage, logs, seen.counts, seen.committed_bytes)  # noqa: E731
+    merged_of = lambda logs: blocks_to_merge(state.storage, logs, seen.counts, seen)  # noqa: E731
     everything = [block for one in found for _, block in log_blocks(state.storage, one.logs)]
     return everything, [block for one in found for block in merged_of(one.logs)]
 

@@ -177,7 +177,7 @@ def _with_blocks(index: FileIndex, slices: Sequence[FileSlice], settings: Settin
     }
 
     def is_chosen(place: str) -> bool:
-        blocks = blocks_to_merge(storage, by_place[place].logs, instants.counts, instants.committed_bytes)
+        blocks = blocks_to_merge(storage, by_place[place].logs, instants.counts, instants)
         is_done = len({block.instant for block in blocks}) == 1 and bool(blocks[0].compacted_instants)
         return len(blocks) >= needed and not is_done and not any(block.is_partial for block in blocks)
 
