@@ -3,8 +3,10 @@
 import itertools
 import logging
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 
 import pytest
 
@@ -21,6 +23,7 @@ def serve_s3() -> Iterator[str]:
     """Start moto on a free port, make a bucket, and keep every client away from metadata services."""
     boto3 = pytest.importorskip("boto3")
     server_class = pytest.importorskip("moto.server").ThreadedMotoServer
+    _make_puts_atomic()
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
     saved = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith("AWS_")}
     os.environ.update(AWS_EC2_METADATA_DISABLED="true")
@@ -34,6 +37,27 @@ def serve_s3() -> Iterator[str]:
     server.stop()
     os.environ.pop("AWS_EC2_METADATA_DISABLED")
     os.environ.update(saved)
+
+
+def _make_puts_atomic() -> None:
+    """Let one put at a time look at its condition and write, as S3 does.
+
+    moto does the two one after the other in a thread a request, so that two creators may both be told that they won.
+    """
+    from moto.s3.responses import S3Response
+
+    lock = threading.Lock()
+
+    def one_at_a_time(call: Callable) -> Callable:
+        @wraps(call)
+        def wrapped(*args, **named):
+            with lock:
+                return call(*args, **named)
+
+        return wrapped
+
+    if not hasattr(S3Response.put_object, "__wrapped__"):
+        S3Response.put_object = one_at_a_time(S3Response.put_object)
 
 
 @pytest.fixture(scope="session")
