@@ -5,9 +5,9 @@ on the S3 emulator and tests marked `all` are left out, unless they are marked `
 and of a test with many seeds the first are tried. What a test costs is in `costs.txt`, see `tests.costs`: a dear one is
 left out, of one with many cases few are tried, and each module keeps one test at least.
 
-CI has of what is left as many cases of a test as `REST_S` allows, one at least, and each of a test marked `each`, as of
-planted faults that are to be found. Tests of which one case takes longer than `DEAR_S` take turns: a commit has a third
-of them, by its hash, or by `PYHUDI_TURN`. `make test-all` has all.
+CI has of what is left as many cases of a test as `REST_S` allows, one at least. Tests of which one case takes longer
+than `DEAR_S`, and the cases of a test marked `each`, as planted faults that are to be found, take turns: a commit has a
+fourth of them, by its hash, or by `PYHUDI_TURN`. `make test-all` has all.
 """
 
 import os
@@ -34,11 +34,11 @@ TOGETHER_S = 0.15
 """What the cases of a test may take together, where there is more than one."""
 CASES = 16
 """How many cases of a test there are at most, however little they take."""
-REST_S = 1.5
+REST_S = 1.0
 """What the cases of a test may take together in CI, which runs them beyond those of `make test`."""
 DEAR_S = 1.5
 """What one case may take in CI each time; tests that take longer are run in turns."""
-TURNS = 3
+TURNS = 4
 """How many turns there are: each test that takes longer is run in one of them."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
@@ -96,16 +96,16 @@ def too_long(items: Sequence[pytest.Item], turn: int) -> set[pytest.Item]:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     seconds = costs()
     out: set[pytest.Item] = set()
-    dear = 0
+    dear: list[str] = []
     for test, cases in tests.items():
-        if cases[0].get_closest_marker("each"):
-            continue
         cost = seconds.get(name_of(test), 0.0)
-        out.update(set(cases) - _some(cases, cost, REST_S))
-        if cost > DEAR_S:
-            out.update(cases if dear % TURNS != turn else ())
-            dear += 1
-    return out
+        if cases[0].get_closest_marker("each"):
+            out.update(case for number, case in enumerate(cases) if number % TURNS != turn)
+        else:
+            out.update(set(cases) - _some(cases, cost, REST_S))
+            dear.extend([test] if cost > DEAR_S else [])
+    dear.sort(key=lambda test: seconds[name_of(test)], reverse=True)  # turns that take about as long as each other
+    return out.union(*(tests[test] for number, test in enumerate(dear) if number % TURNS != turn))
 
 
 @cache

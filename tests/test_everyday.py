@@ -135,9 +135,18 @@ def test_of_what_is_left_ci_has_as_many_cases_as_there_is_time_for(measured, cos
     assert [number for number, item in enumerate([*items, *quick]) if item not in left] == [*stay, *range(3, 43)]
 
 
-def test_ci_has_each_case_of_a_test_that_says_so(measured):
+def test_cases_that_are_claims_of_their_own_take_turns_in_ci_until_each_was_run(measured):
     measured["test"] = 2 * DEAR_S
-    assert too_long([Item("test", marks=["each"], kind=f"case {number}") for number in range(3)], 0) == set()
+    items = [Item("test", marks=["each"], kind=f"case {number}") for number in range(2 * TURNS)]
+    kept = [[item for item in items if item not in too_long(items, turn)] for turn in range(TURNS)]
+    assert kept == [[items[turn], items[turn + TURNS]] for turn in range(TURNS)]
+
+
+def test_the_turns_take_about_as_long_as_each_other(measured):
+    items = [Item(f"test_{number}") for number in range(2 * TURNS)]
+    measured |= {f"test_{number}": 9 * DEAR_S if number % TURNS == 0 else 2 * DEAR_S for number in range(2 * TURNS)}
+    kept = [{item for item in items if item not in too_long(items, turn)} for turn in range(TURNS)]
+    assert [len(some & {items[0], items[TURNS]}) for some in kept[:2]] == [1, 1]
 
 
 def test_dear_tests_take_turns_in_ci_until_each_was_run(measured):
