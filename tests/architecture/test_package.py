@@ -40,3 +40,7 @@ def test_a_lane_that_takes_too_long_has_failed_and_the_others_run(tmp_path, monk
 
     monkeypatch.setattr("tools.run_lanes.subprocess.run", late)
     assert run_smoke(Path(sys.executable), tmp_path, "local") is False
+
+
+def test_the_smoke_test_without_spark_passes_and_imports_no_spark(tmp_path):
+    assert run_smoke(Path(sys.executable), tmp_path, "local") is True

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
-
 import pyhudi
 import pyhudi.spark
 
@@ -50,6 +48,8 @@ def run_streams(spark: Any, folder: str, *, has_source: bool) -> None:
 
 def carry(rows: Any, folder: str, name: str, options: dict[str, str]) -> None:
     """Write what is new by `writeStream.format("hudi")`."""
+    from pyspark.errors import StreamingQueryException  # here: lanes without Spark read this module too
+
     writer = rows.writeStream.format("hudi").options(**options).trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint-{name}")
     for attempt in range(_ATTEMPTS):
