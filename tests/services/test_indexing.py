@@ -1,14 +1,17 @@
 """Indexes are built beside writers. Crashes on the way are those of `tests.simulation.test_index_crashes`."""
 
+from contextlib import suppress
+
 import pytest
 from tests.building import trip
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS, OPTIONS, World
 
-from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
+from pyhudi.errors import HeartbeatExpired, InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.building import close_groups
+from pyhudi.services import indexing
 from pyhudi.services.indexing import Indexing
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import open_state, update_properties
@@ -26,6 +29,7 @@ WITHOUT_STATISTICS = {
     "hoodie.metadata.index.column.stats.enable": False,
     "hoodie.metadata.index.partition.stats.enable": False,
 }
+ONE_GROUP = {"hoodie.metadata.enable": True, "hoodie.metadata.global.record.level.index.min.filegroup.count": 1}
 ONE_VERSION = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
 BEING_BUILT = METADATA_TABLE_KEYS[1]
 
@@ -234,3 +238,42 @@ def test_a_record_index_gets_the_file_groups_that_its_rows_ask_for(world):
     assert len(groups) == 41 * 2 // 20
     assert table.check().problems.num_rows == 0
     assert table.lookup(["n7"])["uuid"].to_pylist() == ["n7"]
+
+
+class Stalling:
+    """A process that stands still for longer than its heartbeat counts, while another adopts what it builds."""
+
+    def __init__(self, world, monkeypatch, at, options=()):
+        self.world, self.options, self.has_stalled = world, dict(options), False
+        stalled = getattr(indexing, at)
+
+        def stall(*given, **more):
+            if not self.has_stalled:
+                self.has_stalled = True
+                self.adopt()
+            return stalled(*given, **more)
+
+        monkeypatch.setattr(indexing, at, stall)
+
+    def adopt(self):
+        """Be the process that goes on, behind a write that the other knows nothing of."""
+        self.world.env.sleep(DEAD_MS / 1000)
+        self.world.table().upsert([trip("k7", "a", ts=7)], options=OPTIONS)
+        assert self.world.table().index(options=self.options).done == "built"
+
+
+@pytest.mark.parametrize("at", ["fill_groups", "_rows_counts"])
+@pytest.mark.parametrize("kind", ["record_index", "expression"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_process_that_stood_still_leaves_what_another_has_built_alone(kind, version, at, monkeypatch):
+    if version == 6 and kind == "expression":
+        pytest.skip("tables below version 8 have no such index")
+    begun = World.new(version, ONE_GROUP.items()).copy(is_object_store=True)
+    Stalling(begun, monkeypatch, at, ONE_GROUP)
+    with suppress(HeartbeatExpired):
+        create(begun.table()) if kind == "expression" else begun.table().create_index(kind, options=ONE_GROUP)
+    table = begun.table()
+    assert table.lookup(["k1", "k7", "k9"])["uuid"].combine_chunks().sort().to_pylist() == ["k1", "k7", "k9"]
+    assert table.check(all_keys=True).ok
+    if kind == "expression":
+        require_exact(table)

@@ -20,7 +20,7 @@ from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import Need, first_groups
 from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
-from pyhudi.metadata.table.building import FilledGroups, fill_groups, open_groups, show_groups
+from pyhudi.metadata.table.building import FilledGroups, OpenedGroups, fill_groups, open_groups, show_groups
 from pyhudi.metadata.table.initialise import again_where_cleaned
 from pyhudi.metadata.table.upkeep import define_statistics, known_schema, planned_partitions, records_to_build
 from pyhudi.options import Settings
@@ -44,7 +44,6 @@ from pyhudi.txn.locks import require_lease
 
 __all__ = ["Indexed", "Indexing", "enabling"]
 
-_Groups = Mapping[str, Sequence[FileGroupId]]
 _PIN_SECONDS: Final = 24 * 3600
 
 
@@ -116,9 +115,9 @@ class Indexing:
             _require_metadata_table(state)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
             groups = _groups(call, state, timeline, names, counts)
-            state = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
+            state, opened = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
         try:
-            filled = again_where_cleaned(partial(_filled, call, state, timeline, instant, groups))
+            filled = again_where_cleaned(partial(_filled, call, state, timeline, opened))
         finally:
             remove_pin(state, pin)
         return Indexed(filled=tuple(filled), up_to=_up_to(timeline))
@@ -185,9 +184,9 @@ def _groups(
 
 
 def _filled(
-    call: ServiceCall, state: TableState, timeline: Timeline, instant: Instant, groups: _Groups
+    call: ServiceCall, state: TableState, timeline: Timeline, opened: Mapping[str, OpenedGroups]
 ) -> list[FilledGroups]:
-    settings = enabling([*groups]).over(call.settings)
+    settings = enabling([*opened]).over(call.settings)
     records = records_to_build(
         state,
         timeline,
@@ -195,9 +194,9 @@ def _filled(
         run=call.engine.run,
         tell_rows=partial(rows_of_table, state, timeline, settings, call.engine),
         known=None,
-        wanted=[*groups],
+        wanted=[*opened],
     )
-    return fill_groups(state, records, groups, instant.requested_time, settings)
+    return fill_groups(state, records, opened, settings)
 
 
 def _up_to(timeline: Timeline) -> str:

@@ -18,13 +18,21 @@ from typing import Generic, Protocol, TypeVar
 from pyhudi.engine.api import Engine
 from pyhudi.engine.progress import progress_for
 from pyhudi.engine.registry import engine_for
-from pyhudi.errors import FileMissing, HudiError, InstantNotFound, OptionError, PreconditionFailed, WriteConflict
+from pyhudi.errors import (
+    FileMissing,
+    HeartbeatExpired,
+    HudiError,
+    InstantNotFound,
+    OptionError,
+    PreconditionFailed,
+    WriteConflict,
+)
 from pyhudi.options import Option, Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_plan, remove_pending, return_to_requested, start
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import Timeline, find_action, newest_time, pending_instants
-from pyhudi.txn.checks import require_heartbeat, require_same_table
+from pyhudi.txn.checks import require_same_table
 from pyhudi.txn.completion import complete_once
 from pyhudi.txn.fence import decided_timeline
 from pyhudi.txn.locks import Lease, lock_for, require_lease
@@ -294,8 +302,8 @@ def _run(
             if there is None or there.is_completed:
                 service.tidy(call, inflight, there)
                 return None
-            if not service.is_shareable and planned.heartbeat is not None:
-                require_heartbeat(instant.requested_time, planned.heartbeat)
+            if not service.is_shareable:
+                _require_own(planned)
             encode = service.commit(call, inflight, planned.plan, done)
             completed = complete_once(state, inflight, encode, partial(_issue, call.times), lease)
             if completed.completion_time is not None and state.layout.has_completion_times:
@@ -331,15 +339,38 @@ def _carry_out(call: ServiceCall, service: Service[Plan, Done], planned: Service
 
     One that another process took over, because our beats did not get through, is that process's.
     """
+    own = call if service.is_shareable else replace(call, hold=partial(_hold_own, call, planned))
     try:
         with call.engine.describe(f"pyhudi {service.action} {call.state.config.name}"):
-            return service.run(call, inflight, planned.plan)
+            return service.run(own, inflight, planned.plan)
     except Exception:
-        if not (service.is_shareable or planned.heartbeat is None or planned.heartbeat.is_expired()):
+        if not (service.is_shareable or planned.heartbeat is None or planned.heartbeat.may_be_replaced()):
             with suppress(HudiError):
                 service.tidy(call, inflight, None)
                 return_to_requested(call.state, inflight)
         raise
+
+
+@contextmanager
+def _hold_own(call: ServiceCall, planned: ServiceRun[Plan]) -> Iterator[Lease]:
+    """Hold the table lock for a plan that no other process may have taken over.   Raises: as `_require_own`."""
+    with call.hold() as lease:
+        _require_own(planned)
+        yield lease
+
+
+def _require_own(planned: ServiceRun[Plan]) -> None:
+    """Check that no other process may run the plan.
+
+    A write that stood still and beats again finds its instant rolled back where it was taken for dead. What a service
+    finds is a plan that looks as its own did, so that one late beat is enough.
+
+    Locks:  the table lock is held.
+    Raises: HeartbeatExpired.
+    """
+    if planned.heartbeat is not None and planned.heartbeat.may_be_replaced():
+        time = planned.instant.requested_time
+        raise HeartbeatExpired("no heartbeat of this service got through for too long; run it again", instant=time)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pyhudi.metadata.definitions import define_index
 from pyhudi.metadata.partitions.api import first_groups
 from pyhudi.metadata.partitions.kinds import kind_of
 from pyhudi.metadata.record_places import read_places
-from pyhudi.metadata.table.building import FilledGroups, close_groups, open_groups, show_groups
+from pyhudi.metadata.table.building import FilledGroups, OpenedGroups, close_groups, open_groups, show_groups
 from pyhudi.options import Settings
 from pyhudi.services import indexing
 from pyhudi.state.index_definition import IndexDefinition
@@ -26,7 +26,7 @@ def opened(table):
     state = open_state(table.state.storage, table.state.env)
     define_index(state, definition)
     groups = first_groups(kind_of(X, {X: definition}), Settings(), {})
-    return open_groups(state, load_timeline(state), {X: groups}, LATE)
+    return open_groups(state, load_timeline(state), {X: groups}, LATE)[0]
 
 
 def test_writers_tell_a_partition_that_is_being_built_of_their_files():
@@ -52,7 +52,8 @@ def test_what_was_opened_before_is_opened_anew():
 
 def test_a_partition_is_shown_once_and_only_after_it_was_opened():
     table = new_table()
-    filled = [FilledGroups(partition=X, written=(), records_count=0)]
+    nothing = OpenedGroups(groups=(), time="20260101000000000")
+    filled = [FilledGroups(partition=X, opened=nothing, written=(), records_count=0)]
     with pytest.raises(WriteConflict):
         show_groups(table.state, filled, "20260101000000000", LATE)
     state = opened(table)

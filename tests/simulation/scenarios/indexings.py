@@ -53,6 +53,13 @@ SCENARIOS = {
         index=ALONE,
         events=("crash:i1", "stall:i1"),
     ),
+    "index-adopted": Scenario(
+        about="one that builds the record index stands still, and another adopts the plan, beside a writer",
+        actors={"i1": (RECORDS,), "i2": (RECORDS,), "w1": (ONE,)},
+        index=ALONE,
+        events=("stall:i1",),
+        is_object_store=True,
+    ),
     "index-same-new-key": Scenario(
         about="two put one new key into files of their own, which the record index of its partition is asked for",
         actors={"w1": (ONE,), "w2": (upsert(n1_b=2.0),)},

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.faulty import Fault, FaultKind, FaultyStorage
 from tests.new_states import new_state
+from tests.simulation.world import FarStorage
 from tests.txn.clocks import World
 
 from pyhudi.errors import PreconditionFailed
@@ -110,6 +111,19 @@ def test_a_beat_that_fails_is_forgiven(world, env, state, time):
     with run_heartbeat(shaky, time, SETTINGS):
         world.pass_ms(180_000)
         assert liveness(state, time, SETTINGS) is Liveness.ALIVE
+
+
+def test_whoever_stood_still_may_have_been_replaced_though_it_beats_again(world, env, time):
+    state = new_state(storage=FarStorage(env=env), env=env)
+    with run_heartbeat(state, time, SETTINGS) as heartbeat:
+        world.pass_ms(180_000)
+        assert not heartbeat.may_be_replaced()
+        env.is_frozen = True
+        world.pass_ms(180_000)
+        assert heartbeat.is_expired()
+        env.is_frozen = False
+        world.pass_ms(60_000)
+        assert (heartbeat.is_expired(), heartbeat.may_be_replaced()) == (False, True)
 
 
 def test_a_local_writer_that_is_gone_is_dead_at_once(local, time):

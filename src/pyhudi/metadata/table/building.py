@@ -6,6 +6,9 @@ by then as base files below the logs of these commits. `show_groups`, under the 
 base files and names the partition as one that is there. What a process left that died on the way is deleted by the
 next `open_groups`.
 
+Base files carry the time at which their file groups were opened, which comes once: a process that was taken for dead
+and writes on beside the one that opened them anew replaces no file of that one, and what it writes is older.
+
 Spec: format/metadata-table 3.5, 3.6, 7.8.
 """
 
@@ -14,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.file_index import storage_index
-from pyhudi.filegroup.model import FileGroupId
+from pyhudi.filegroup.model import FileGroupId, PartitionPath
 from pyhudi.filegroup.view import latest_file_slices
 from pyhudi.metadata.definitions import definitions_for, definitions_property
 from pyhudi.metadata.partitions.api import Records
@@ -35,7 +38,16 @@ from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.metadata import WriteStat
 from pyhudi.timeline.view import Timeline
 
-__all__ = ["FilledGroups", "close_groups", "fill_groups", "open_groups", "show_groups"]
+__all__ = ["FilledGroups", "OpenedGroups", "close_groups", "fill_groups", "open_groups", "show_groups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedGroups:
+    """The empty file groups of a partition that is being built."""
+
+    groups: tuple[FileGroupId, ...]
+    time: InstantTime
+    """At which they were opened; no others ever are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +55,21 @@ class FilledGroups:
     """The base files of a partition that is being built."""
 
     partition: str
+    opened: OpenedGroups
     written: tuple[WriteStat, ...]
     records_count: int
 
 
 def open_groups(
     state: TableState, timeline: Timeline, groups: Mapping[str, Sequence[FileGroupId]], completion_time: InstantTime
-) -> TableState:
-    """Make empty file groups, and let writers know of them; returns the table as it is then.
+) -> tuple[TableState, dict[str, OpenedGroups]]:
+    """Make empty file groups, and let writers know of them; returns the table as it is then, and them by partition.
 
     `groups` are those that each partition gets, by its name; their number is for life.
 
     Locks: the table lock is held; `timeline` was read under it.
     """
-    own, defined = metadata_state(state), definitions_for(state, groups)
+    own, defined, opened = metadata_state(state), definitions_for(state, groups), {}
     state = _with(state, _others_ready(state, groups), _others_building(state, groups))
     for kind in kinds_of(groups, defined):
         own.storage.delete_tree(kind.name)
@@ -65,43 +78,24 @@ def open_groups(
         started = request_commit(own, requested, None)
         write_empty_groups(own, kind, groups[kind.name], time, state.env)
         complete_commit(own, started, first_records(own, kind, ()), completion_time)
-    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *groups])
+        opened[kind.name] = OpenedGroups(groups=tuple(groups[kind.name]), time=time)
+    return _with(state, state.config.metadata_partitions, [*state.config.partitions_being_built, *groups]), opened
 
 
 def fill_groups(
-    state: TableState,
-    records: Sequence[Records],
-    groups: Mapping[str, Sequence[FileGroupId]],
-    time: InstantTime,
-    settings: Settings,
+    state: TableState, records: Sequence[Records], opened: Mapping[str, OpenedGroups], settings: Settings
 ) -> list[FilledGroups]:
-    """Write the base files, which carry the time of the action that builds them; in layout 1 that of the groups.
-
-    There a log belongs to the base file of its own time, and the action may have been planned before the newest write.
-    `groups` are those of `open_groups`.
-
-    Cost: writes what `records` hold.
-    """
+    """Write the base files of what `open_groups` has opened.   Cost: writes what `records` hold."""
     own, defined = metadata_state(state), definitions_for(state, [one.partition for one in records])
     filled = []
     for made in records:
         one = as_defined(state, made) if isinstance(made, MetadataRecords) else made
         kind = kind_of(one.partition, defined)
-        opened = groups[kind.name]
-        at = time if own.layout.logs_name_their_instant or not opened else _opened_at(own, opened[0])
-        written = write_base_files(own, kind, one, groups=opened, time=at, settings=settings)
-        filled.append(FilledGroups(partition=kind.name, written=written, records_count=records_count(one)))
+        at = opened[kind.name]
+        written = write_base_files(own, kind, one, groups=at.groups, time=at.time, settings=settings)
+        count = records_count(one)
+        filled.append(FilledGroups(partition=kind.name, opened=at, written=written, records_count=count))
     return filled
-
-
-def _opened_at(own: TableState, group: FileGroupId) -> InstantTime:
-    """Return the time of the log with which a file group of layout 1 was opened; commits since may have made others.
-
-    Cost: a listing.
-    """
-    timeline = load_timeline(own)
-    files = storage_index(own, timeline).files([group.partition])
-    return next(one.base_instant for one in latest_file_slices(files, timeline, {}) if one.group == group)
 
 
 def show_groups(
@@ -112,15 +106,17 @@ def show_groups(
     Where another process built these partitions meanwhile, nothing is done.
 
     Locks:  the table lock is held.
-    Raises: WriteConflict where the metadata table was dropped or built anew meanwhile.
+    Cost:   a listing of each partition.
+    Raises: WriteConflict where the metadata table was dropped or built anew meanwhile, or another process opened the
+            partition anew.
     """
     names = [one.partition for one in filled]
     if set(names) <= set(state.config.metadata_partitions):
         return state
-    if not set(names) <= set(state.config.partitions_being_built):
+    own = metadata_state(state)
+    if not set(names) <= set(state.config.partitions_being_built) or not all(_are_there(own, one) for one in filled):
         text = "the metadata table was built anew while this index was built; build it again"
         raise WriteConflict(text, partitions=names)
-    own = metadata_state(state)
     remove_instant_of(own, time)
     requested = Instant(requested_time=time, action=Action.DELTACOMMIT, state=State.REQUESTED)
     defined = definitions_for(state, names)
@@ -131,6 +127,16 @@ def show_groups(
     complete_commit(own, request_commit(own, requested, None), metadata, completion_time)
     ready = sorted({*state.config.metadata_partitions, *names})
     return _with(state, ready, _others_building(state, names))
+
+
+def _are_there(own: TableState, filled: FilledGroups) -> bool:
+    """Return whether the file groups are those that were opened, with the base files that were written."""
+    timeline = load_timeline(own)
+    files = storage_index(own, timeline).files([PartitionPath(filled.partition)])
+    slices = latest_file_slices(files, timeline, {})
+    still = {one.group for one in slices if one.base_instant == filled.opened.time}
+    stored = {one.base.path for one in slices if one.base is not None}
+    return {*filled.opened.groups} <= still and {str(stat.path) for stat in filled.written} <= stored
 
 
 def close_groups(state: TableState, partitions: Collection[str]) -> TableState:

@@ -83,10 +83,16 @@ class Heartbeat:
     limit_s: float | None
     """None: a lock of this host says whether we live, and it ends with us only."""
     last_s: float
+    was_late: bool = False
+    """One of our beats came so late that others may have taken us for dead before."""
 
     def is_expired(self) -> bool:
         """Return whether others may take us for dead."""
         return self.limit_s is not None and self.env.monotonic_s() - self.last_s > self.limit_s
+
+    def may_be_replaced(self) -> bool:
+        """Return whether others may have taken our work over, though we beat again."""
+        return self.was_late or self.is_expired()
 
 
 def failed_writes(settings: Settings) -> FailedWrites:
@@ -121,6 +127,7 @@ def run_heartbeat(state: TableState, instant: InstantTime, settings: Settings) -
             state.storage.put(heartbeat_path(instant), owner)
         except HudiError:
             return  # one miss is tolerable; the next beat tries again
+        heartbeat.was_late |= heartbeat.is_expired()
         heartbeat.last_s = started_s
 
     with _guard(state, instant):
