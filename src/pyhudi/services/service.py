@@ -353,7 +353,7 @@ def _carry_out(call: ServiceCall, service: Service[Plan, Done], planned: Service
 
 @contextmanager
 def _hold_own(call: ServiceCall, planned: ServiceRun[Plan]) -> Iterator[Lease]:
-    """Hold the table lock for a plan that no other process may have taken over.   Raises: as `_require_own`."""
+    """Take the table lock for a plan that no other process may have adopted.   Raises: as `_require_own`."""
     with call.hold() as lease:
         _require_own(planned)
         yield lease
