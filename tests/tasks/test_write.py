@@ -7,7 +7,7 @@ import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
 from tests.filegroup.test_writer import LAYOUT, TASK, keyed, next_task, spec_at
 
-from pyhudi.engine.api import BASE_ROW, IS_MOVED
+from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, Attempt
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.writer import Sink, WriteStatus, create_base_file
@@ -18,7 +18,8 @@ from pyhudi.kernels.rules import Fill
 from pyhudi.options import Settings
 from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_bucket
+from pyhudi.tasks import write
+from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, write_bucket, write_buckets
 from pyhudi.timeline.instant import InstantTime
 
 INSTANT, NEXT = InstantTime("20260101000000001"), InstantTime("20260101000000002")
@@ -108,3 +109,31 @@ def test_on_top_of_another_base_file_nothing_is_said_of_rows(is_as_tagged):
     size = storage.head(status.path).size_bytes
     [block] = read_blocks(partial(storage.get_range, status.path), size)
     assert (HeaderKey.RECORD_POSITIONS in block.headers) == is_as_tagged
+
+
+@pytest.mark.parametrize("kind", [RowsKind.UPSERT, RowsKind.INSERT])
+@pytest.mark.parametrize("most_bytes", [1, 2000, 1 << 20])
+def test_files_are_the_same_whether_they_are_written_at_once_or_one_after_the_other(monkeypatch, kind, most_bytes):
+    monkeypatch.setattr(write, "MOST_BYTES", most_bytes)
+    files = tuple(replace(TASK, file_id=f"f{number}-0", number=number) for number in range(9))
+    counts = [1, 40, 3, 1, 70, 2, 2, 2, 30]
+    keys = [(bucket, f"k{bucket}-{number}") for bucket, count in enumerate(counts) for number in range(count)]
+    rows = keyed(*(trip(key) for _, key in keys)).append_column(IS_MOVED, pa.array([False] * len(keys)))
+    rows = rows.append_column(BUCKET, pa.array([bucket for bucket, _ in keys], pa.int32()))
+
+    def files_of(at_once):
+        storage = MemoryStorage()
+        done = write_buckets(
+            Attempt(task=0, files_at_once=at_once),
+            iter(rows.to_batches(max_chunksize=7)),
+            storage=storage,
+            spec=spec_at(INSTANT),
+            files=files,
+            kind=kind,
+        )
+        statuses = to_statuses(pa.Table.from_batches(done))
+        return statuses, {one.path: storage.get(one.path) for one in statuses}
+
+    statuses, stored = files_of(1)
+    assert [one.rows_count for one in statuses] == counts
+    assert files_of(4) == (statuses, stored)

@@ -25,14 +25,15 @@ from pyhudi.commit.work import RowsWork, WriteWork, start_write
 from pyhudi.commit.write_plan import RECORD_SIZE, Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame, Placing
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, create_base_file
+from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, WriteStatus
 from pyhudi.index.api import Recheck
 from pyhudi.index.choice import index_of
 from pyhudi.options import one_of, option
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.at_once import Portion
 from pyhudi.tasks.new_files import MAX_FILE_SIZE, new_file_id
 from pyhudi.tasks.row_size import stored_row_bytes
-from pyhudi.tasks.write import RowsKind, status_batch, to_statuses, without_deletes, write_buckets
+from pyhudi.tasks.write import RowsKind, new_file, to_statuses, without_deletes, write_buckets, written
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.metadata import WriteOperation
 
@@ -188,15 +189,19 @@ def write_as_they_come(
     """
     spec = spec.with_threads(attempt.threads)
     stored = (batch for rows in without_deletes(batches, spec.merge) for batch in rows.to_batches())
-    for number, (partition, rows) in enumerate(_files(stored, partial(filling.max_rows, spec=spec))):
-        unique = attempt.task * _FILES_A_TASK + number
-        file = FileTask(
-            partition=PartitionPath(partition),
-            file_id=new_file_id(spec.instant, partition, unique),
-            write_token=f"{attempt.task}-0-0",
-            number=unique,
-        )
-        yield status_batch(create_base_file(storage, spec, file, rows))
+
+    def portions() -> Iterator[Portion[list[WriteStatus]]]:
+        for number, (partition, rows) in enumerate(_files(stored, partial(filling.max_rows, spec=spec))):
+            unique = attempt.task * _FILES_A_TASK + number
+            file = FileTask(
+                partition=PartitionPath(partition),
+                file_id=new_file_id(spec.instant, partition, unique),
+                write_token=f"{attempt.task}-0-0",
+                number=unique,
+            )
+            yield Portion(size_bytes=rows.nbytes, work=partial(new_file, storage, spec, file, rows))
+
+    return written(portions(), attempt)
 
 
 def _files(batches: Iterator[pa.RecordBatch], count: Callable[[pa.Table], int]) -> Iterator[tuple[str, pa.Table]]:

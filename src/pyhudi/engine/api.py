@@ -23,6 +23,7 @@ from pyhudi.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 __all__ = [
     "BASE_ROW",
     "BUCKET",
+    "FILES_AT_ONCE",
     "FILE_INDEX",
     "IS_MOVED",
     "KEY",
@@ -67,6 +68,8 @@ STORED = "_pyhudi_stored_"
 BASE_ROW = "_pyhudi_base_row"
 """int64: the row of a base file that holds a key, from 0, where a look-up was asked for it; null where that is not one,
 or is not known."""
+FILES_AT_ONCE = 4
+"""Beyond that, what tasks of one process wait for gets hardly shorter."""
 _MEMORY_SHARE = 4
 """Rows are there as they came, gathered, with their meta columns, and encoded."""
 _LEAST_MEMORY_BYTES = 1 << 20
@@ -84,6 +87,8 @@ class Attempt:
     attempt: int = 0
     threads: int = 1
     """Threads it may use: those that no other task needs."""
+    files_at_once: int = 1
+    """How many small files it may write at once, which wait for storage most of the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

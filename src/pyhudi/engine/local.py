@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import (
     BUCKET,
+    FILES_AT_ONCE,
     KEY,
     LOCATED,
     ORDER,
@@ -320,7 +321,10 @@ class LocalEngine:
         schema: pa.Schema,
     ) -> LocalFrame:
         """Run a function over each task's rows, which its thread gathers."""
-        work = partial(_map_task, frame, function, max(1, self._threads // max(1, frame.tasks_count)))
+        free = max(1, self._threads // max(1, frame.tasks_count))
+        # Tasks that are no more than threads have one file each.
+        files_at_once = FILES_AT_ONCE if 1 < self._threads < frame.tasks_count else 1
+        work = partial(_map_task, frame, function, free, files_at_once)
         return LocalFrame(schema=schema, source=Once(lambda: self._rows(work, range(frame.tasks_count), schema)))
 
     def hold(self, frame: LocalFrame) -> AbstractContextManager[LocalFrame]:
@@ -384,9 +388,10 @@ def _map_task(
     frame: LocalFrame | RoutedSpool,
     function: Callable[[Attempt, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     threads: int,
+    files_at_once: int,
     number: int,
 ) -> Iterator[pa.RecordBatch]:
-    attempt = Attempt(task=number, threads=threads)
+    attempt = Attempt(task=number, threads=threads, files_at_once=files_at_once)
     if isinstance(frame, RoutedSpool):
         return function(attempt, frame.task(number))
     return function(attempt, iter(frame.task(number).to_batches(max_chunksize=_BATCH_ROWS)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.serializers import CloudPickleSerializer
 
-from pyhudi.engine.api import Attempt
+from pyhudi.engine.api import FILES_AT_ONCE, Attempt
 from pyhudi.engine.frames import select_and_cast
 from pyhudi.env import SystemEnv
 from pyhudi.kernels.order import sort_rows
@@ -92,8 +92,8 @@ def _attempt() -> Attempt:
     """Return which task this is; a server that tells no numbers gets one that no other task has."""
     context = TaskContext.get()
     if context is None:
-        return Attempt(task=SystemEnv().uuid().int >> _UUID_BITS - _NUMBER_BITS)
-    return Attempt(task=context.partitionId(), attempt=context.attemptNumber())
+        return Attempt(task=SystemEnv().uuid().int >> _UUID_BITS - _NUMBER_BITS, files_at_once=FILES_AT_ONCE)
+    return Attempt(task=context.partitionId(), attempt=context.attemptNumber(), files_at_once=FILES_AT_ONCE)
 
 
 def _tasks(batches: Batches) -> Iterator[tuple[int, Any]]:

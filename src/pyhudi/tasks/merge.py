@@ -25,9 +25,10 @@ from pyhudi.predicate import Expression, evaluate, fields_of, mask
 from pyhudi.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_FIELDS, RECORD_KEY, seqno, with_meta_fields
 from pyhudi.storage.api import Storage
 from pyhudi.tasks.assignment import in_type_of
+from pyhudi.tasks.at_once import Portion
 from pyhudi.tasks.clauses import Clause, ClauseKind, MergeClauses, source_name
 from pyhudi.tasks.sink import change_stored, slice_of
-from pyhudi.tasks.write import status_batch
+from pyhudi.tasks.write import bucket_bytes, written
 
 __all__ = ["merge_bucket", "merge_buckets"]
 
@@ -53,10 +54,13 @@ def merge_buckets(
     Shape: keyed source rows, ordered by BUCKET -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
-    for bucket, rows in runs_by_bucket(batches):
-        if only is None or bucket in only:
-            file = files[bucket]
-            yield status_batch(*merge_bucket(file, storage=storage, spec=spec, reads=reads, rows=rows, clauses=clauses))
+    merge = partial(merge_bucket, storage=storage, spec=spec, reads=reads, clauses=clauses)
+    portions = (
+        Portion(size_bytes=bucket_bytes(files[bucket], rows), work=partial(merge, files[bucket], rows=rows))
+        for bucket, rows in runs_by_bucket(batches)
+        if only is None or bucket in only
+    )
+    return written(portions, attempt)
 
 
 def merge_bucket(

@@ -7,7 +7,9 @@ rows at a time. Start at `write_buckets`.
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +37,23 @@ from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows
 from pyhudi.kernels.order import sort_rows
 from pyhudi.kernels.rules import Bools, Fill, LogRule
 from pyhudi.storage.api import Storage
+from pyhudi.tasks.at_once import MOST_BYTES, Portion, done_at_once
 from pyhudi.tasks.sink import gives_ordering, slice_of, with_inserts, write_changes
 
-__all__ = ["RowsKind", "status_batch", "to_statuses", "without_deletes", "write_bucket", "write_buckets"]
+__all__ = [
+    "RowsKind",
+    "bucket_bytes",
+    "new_file",
+    "status_batch",
+    "to_statuses",
+    "without_deletes",
+    "write_bucket",
+    "write_buckets",
+    "written",
+]
+
+_DECODED: Final = 4
+"""How many times as large a stored file's rows are in memory, roughly."""
 
 
 class RowsKind(StrEnum):
@@ -71,16 +87,55 @@ def write_buckets(
            -> one WRITE_STATUS row a file.
     """
     spec = spec.with_threads(attempt.threads)
-    for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
-        if only is not None and bucket not in only:
-            continue
-        file, parts = files[bucket], (rows for _, rows in run)
-        if kind is RowsKind.INSERT and file.base is None and file.sink is Sink.BASE and not sort_columns:
-            yield status_batch(create_base_file(storage, spec, file, without_deletes(parts, spec.merge)))
-            continue
-        rows = pa.Table.from_batches(parts)
-        rows = sort_rows(rows, sort_columns) if sort_columns else rows
-        yield status_batch(*write_bucket(storage, spec, file, rows, kind, reads=reads))
+
+    def portions() -> Iterator[Portion[list[WriteStatus]]]:
+        for bucket, run in groupby(bucket_runs(batches), key=lambda one: one[0]):
+            if only is not None and bucket not in only:
+                continue
+            file, parts = files[bucket], (rows for _, rows in run)
+            if kind is RowsKind.INSERT and file.base is None and file.sink is Sink.BASE and not sort_columns:
+                yield _streamed(storage, spec, file, parts)
+                continue
+            rows = pa.Table.from_batches(parts)
+            rows = sort_rows(rows, sort_columns) if sort_columns else rows
+            work = partial(write_bucket, storage, spec, file, rows, kind, reads=reads)
+            yield Portion(size_bytes=bucket_bytes(file, rows), work=work)
+
+    return written(portions(), attempt)
+
+
+def written(portions: Iterator[Portion[list[WriteStatus]]], attempt: Attempt) -> Iterator[pa.RecordBatch]:
+    """Write files, small ones at once where the task may, and return the status rows of each."""
+    most = attempt.files_at_once
+    done = done_at_once(portions, most, MOST_BYTES) if most > 1 else (one.work() for one in portions)
+    return (status_batch(*statuses) for statuses in done)
+
+
+def new_file(
+    storage: Storage, spec: WriteSpec, file: FileTask, rows: pa.Table | Iterator[pa.Table]
+) -> list[WriteStatus]:
+    """Write rows that are no deletes to a new file."""
+    return [create_base_file(storage, spec, file, rows)]
+
+
+def _streamed(
+    storage: Storage, spec: WriteSpec, file: FileTask, parts: Iterator[pa.RecordBatch]
+) -> Portion[list[WriteStatus]]:
+    """Return the work of writing a new file from rows that come; where they are many, it reads them as it writes."""
+    first, size_bytes = list[pa.RecordBatch](), 0
+    for part in parts:
+        first.append(part)
+        size_bytes += part.nbytes
+        if size_bytes > MOST_BYTES:
+            break
+    rows = without_deletes(chain(first, parts), spec.merge)
+    return Portion(size_bytes=size_bytes, work=partial(new_file, storage, spec, file, rows))
+
+
+def bucket_bytes(file: FileTask, rows: pa.Table) -> int:
+    """Return what writing a bucket takes in memory, roughly."""
+    stored = [one.size_bytes for one in (file.base, *file.logs) if one is not None]
+    return int(rows.nbytes) + _DECODED * sum(stored)
 
 
 def without_deletes(parts: Iterator[pa.RecordBatch], merge: MergeSpec) -> Iterator[pa.Table]:
