@@ -193,6 +193,12 @@ def test_in_layout_2_a_log_that_was_chosen_by_its_name_counts():
     assert seen_by(timeline, "400", log_instant="300") == []
 
 
+def instants_of(timeline, *times, more=()):
+    """Return which of some blocks count, for one that is no task: it is not pickled."""
+    visible = VisibleInstants.of(timeline, {})
+    return instants([*(block(time) for time in times), *more], counts=visible.counts)
+
+
 RECORDS = {("p/.f-0_300.log.1_0-0-0", "300"): 7}
 
 
@@ -216,6 +222,39 @@ def test_a_block_that_may_be_there_is_no_damage():
     assert seen(timeline, "300", "400") == ["300"]
     assert seen(as_of(timeline, InstantTime("310")), "300", "501") == ["300"]
     assert seen(timeline, "300", "301", more=[rollback_block("600", "301")]) == ["300"]
+
+
+class Archived:
+    """What the archive has between active commits, and what it was asked for."""
+
+    def __init__(self, *times):
+        self.times, self.asked = times, []
+
+    def completion_of(self, time):
+        self.asked.append(time)
+        return time if time in self.times else None
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_block_of_an_archived_commit_between_active_ones_counts(layout):
+    """A savepoint, deleted since, had kept an earlier commit active."""
+    archive = Archived("400", "900")
+    timeline = timeline_of([delta("300", "310"), delta("600", "610")], TIMELINE_LAYOUTS[layout], archive)
+    assert instants_of(timeline, "300", "400", "500", "600", "900") == ["300", "400", "600"]
+    assert {*archive.asked} == {"400", "500"}
+    assert instants_of(as_of(timeline, InstantTime("310")), "300", "400", "600") == ["300"]
+    assert instants_of(hide(timeline, [InstantTime("400")]), "300", "400", "600") == ["300", "600"]
+
+
+def test_the_archive_is_not_asked_for_what_was_taken_back_or_is_known():
+    archive = Archived("400")
+    timeline = timeline_of([delta("300", "310"), delta("450"), delta("600", "610")], TIMELINE_LAYOUTS[1], archive)
+    assert instants_of(timeline, "200", "300", "400", "450", "600", more=[rollback_block("700", "400")]) == [
+        "200",
+        "300",
+        "600",
+    ]
+    assert archive.asked == []
 
 
 def test_in_layout_1_the_name_says_nothing_of_a_block():

@@ -1,3 +1,5 @@
+from itertools import count
+
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, listing, trip
 from tests.queries.cleaning import put_instant
@@ -125,3 +127,53 @@ def test_a_pending_write_stays_with_the_commit_before_it(table):
     gone = table.archive(options=OFF).instants
     assert max(gone, default="") < commits(table)[0]
     assert commits(table)[0] < time
+
+
+BEYOND = {
+    **OFF,
+    "hoodie.archive.beyond.savepoint": True,
+    "hoodie.clean.automatic": False,
+    "hoodie.compact.inline": False,
+    "hoodie.metadata.enable": False,
+}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_of_commits_that_were_archived_around_a_saved_one_stay_when_the_savepoint_goes(
+    builder, version, table_type
+):
+    table = builder.create(version=version, table_type=table_type)
+    ages, numbers = {}, count()
+
+    def write(*ids):
+        age = next(numbers)
+        ages.update(dict.fromkeys(ids, age))
+        rows = [trip(one, ts=table.state.env.now_ms(), rider=str(age)) for one in ids]
+        return table.upsert(rows, options=BEYOND).instant
+
+    first = write("a", "b", "c", "d", "e")
+    saved = write("a")
+    between = write("b", "e", "new")
+    write("b")
+    table.savepoint(saved)
+    for number in range(4):
+        write("c", f"more{number}")
+    table.archive(options=BEYOND)
+    assert saved in commits(table)
+    assert not {first, between} & {*commits(table)}
+    table.delete_savepoint(saved)
+
+    def stored():
+        again = builder.reopen(table)
+        looked_up = {one["uuid"]: int(one["rider"]) for one in again.lookup([*ages]).to_pylist()}
+        assert {one["uuid"]: int(one["rider"]) for one in again.scan().to_pylist()} == looked_up
+        assert again.check().ok
+        return looked_up
+
+    assert stored() == ages
+    assert {one["uuid"] for one in table.changes(after=saved, until=between).to_pylist()} == {"b", "e", "new"}
+    write("d")
+    table.compact(options=BEYOND) if table_type == "MERGE_ON_READ" else None
+    table.clean(options=BEYOND)
+    assert stored() == ages

@@ -32,7 +32,7 @@ def committed_instant(timeline: Timeline, time: InstantTime) -> Instant:
             action=str(found.action),
             state=str(found.state),
         )
-    if timeline.first_write is not None and time < timeline.first_write and is_committed(timeline, time):
+    if is_committed(timeline, time):
         raise InvalidInput("if this was a commit, it was archived; name one that table.history() lists", instant=time)
     raise InstantNotFound("no such instant on the timeline; table.history() lists commits", instant=time)
 

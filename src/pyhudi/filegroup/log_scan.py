@@ -19,7 +19,8 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import LogFile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks
 from pyhudi.storage.api import Storage
-from pyhudi.timeline.view import Timeline
+from pyhudi.timeline.instant import InstantTime
+from pyhudi.timeline.view import Archive, Timeline
 
 __all__ = ["Commits", "Counts", "LogPart", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
 
@@ -59,6 +60,8 @@ class VisibleInstants:
     """Bytes of each log that commits say they wrote, by its path: for layout 1, where names do not tell the commit."""
     records: Mapping[LogPart, int] = field(default_factory=dict)
     """Rows and deletes that commits say they wrote into logs."""
+    archive: Archive | None = field(default=None, compare=False, repr=False)
+    """Knows of the archived writes between active ones: a savepoint, deleted since, had kept an earlier one active."""
 
     @staticmethod
     def of(
@@ -73,14 +76,25 @@ class VisibleInstants:
             is_named=timeline.layout.logs_name_their_instant,
             lengths=lengths,
             records=records or {},
+            archive=timeline.archive,
         )
 
     def counts(self, log: LogFile, block: LogBlock) -> bool:
-        """Return whether a block was written by such an instant."""
+        """Return whether a block was written by such an instant.
+
+        Cost: of an instant between active writes that the timeline does not show, what `Archive.completion_of` costs.
+        """
         time = block.instant
         if time in self.completed or (self.is_named and time == log.instant):
             return True
-        return time < self.first_write and time not in self.hidden and (not self.until or time <= self.until)
+        if time in self.hidden or (self.until and time > self.until):
+            return False
+        return time < self.first_write or self._was_archived(time)
+
+    def _was_archived(self, time: str) -> bool:
+        """Return whether an instant was archived though an earlier one was not; see `timeline.view.is_committed`."""
+        may_be = bool(self.until) or time < max(self.completed, default="")
+        return may_be and self.archive is not None and self.archive.completion_of(InstantTime(time)) is not None
 
     def is_alien(self, log: LogFile, block: LogBlock) -> bool:
         """Return whether a block is of an instant that there is not, in a log into which its own commit says it wrote.
@@ -151,20 +165,23 @@ def merge_order(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts) -> l
     Shape:  blocks in the order of files and of places in them -> oldest first.
     Raises: CorruptData naming the file; Unsupported for a command that is not known.
     """
-    by_instant: dict[str, list[LogBlock]] = {}
+    written: dict[str, list[tuple[LogFile, LogBlock]]] = {}
     for log, block in blocks:
         with naming_file(log.path):
             if block.kind is BlockKind.COMMAND:
                 _ = block.command  # there is one
-                by_instant.pop(block.header(HeaderKey.TARGET_INSTANT_TIME), None)
+                written.pop(block.header(HeaderKey.TARGET_INSTANT_TIME), None)
             elif block.kind is BlockKind.CDC:
                 raise CorruptData("a log of rows has a block of a change log", position=block.position)
-            elif counts(log, block):
-                by_instant.setdefault(block.instant, []).append(block)
+            else:
+                written.setdefault(block.instant, []).append((log, block))
+    # What a command takes back is not asked for: it may take a look at the archive.
+    counted = {instant: [one for log, one in found if counts(log, one)] for instant, found in written.items()}
+    by_instant = {instant: found for instant, found in counted.items() if found}
     newest_first: dict[str, None] = {}
     became: dict[str, str] = {}
-    for instant, written in reversed(by_instant.items()):
-        originals = written[0].compacted_instants
+    for instant, found in reversed(by_instant.items()):
+        originals = found[0].compacted_instants
         became.update(dict.fromkeys(originals, became.get(instant, instant)))
         if not originals:
             newest_first.setdefault(became.get(instant, instant))

@@ -114,7 +114,7 @@ class SliceSpec:
 
     def counts(self, log: LogFile, block: LogBlock) -> bool:
         """Return whether a block is merged."""
-        return self.instants.counts(log, block) and (self.window is None or block.instant in self.window)
+        return (self.window is None or block.instant in self.window) and self.instants.counts(log, block)
 
     @property
     def key_filter(self) -> Expression | None:

@@ -227,7 +227,8 @@ def is_committed(timeline: Timeline, time: InstantTime) -> bool:
         return False
     if time < timeline.first_write:
         return timeline.archive.was_committed(time)
-    return time < next(reversed(timeline.completed), "") and timeline.archive.completion_of(time) is not None
+    may_be_archived = timeline.until is not None or time < next(reversed(timeline.completed), "")
+    return may_be_archived and timeline.archive.completion_of(time) is not None
 
 
 def completion_of(timeline: Timeline, time: InstantTime) -> InstantTime | None:

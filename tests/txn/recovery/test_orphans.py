@@ -5,6 +5,7 @@ from tests.txn.writing import begun, committed, data_files, leftovers, path_of, 
 from pyhudi.actions.rollback import rollback_instant
 from pyhudi.options import Settings
 from pyhudi.timeline.active import load_timeline
+from pyhudi.timeline.archiving import archive_instants
 from pyhudi.txn.recovery.orphans import clean_up_orphans
 
 HOUR_S = 3_600
@@ -94,6 +95,21 @@ def test_what_is_older_than_the_timeline_may_be_archived_and_keeps_its_files(sta
     path = leave(state, time)
     state.env.sleep(121)
     assert sweep(state) == [time]
+    assert path in data_files(state)
+    assert leftovers(state) == []
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_what_was_archived_between_active_commits_keeps_its_files(version):
+    """A savepoint, deleted since, had kept the first one active; the process that archived died before the markers."""
+    state = new_state(version)
+    committed(state)
+    second = committed(state, "g2")
+    committed(state, "g3")
+    archive_instants(state, [second], Settings(), lambda: None)
+    path = leave(state, second.requested_time)
+    state.env.sleep(121)
+    assert sweep(state) == [second.requested_time]
     assert path in data_files(state)
     assert leftovers(state) == []
 

@@ -13,7 +13,7 @@ from pyhudi.options import Settings
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import restore_plan, rollback_target
 from pyhudi.timeline.instant import Action, Instant, InstantTime, is_instant_time
-from pyhudi.timeline.view import Timeline, newest_time
+from pyhudi.timeline.view import Timeline, is_committed, newest_time
 from pyhudi.txn.recovery.heartbeat import (
     GUARD_PREFIX,
     HEARTBEATS,
@@ -76,8 +76,11 @@ def release_heartbeat(state: TableState, time: InstantTime, newest: InstantTime 
 
 
 def _is_active(timeline: Timeline, time: InstantTime) -> bool:
-    """Return whether an instant would be on the active timeline, had it been committed."""
-    return timeline.first_write is not None and time > timeline.first_write
+    """Return whether an instant would be on the active timeline, had it been committed.
+
+    Later than the first active write it may be archived all the same, where a savepoint kept that one.
+    """
+    return timeline.first_write is not None and time > timeline.first_write and not is_committed(timeline, time)
 
 
 def _left(state: TableState) -> set[InstantTime]:
