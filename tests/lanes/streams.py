@@ -4,6 +4,7 @@ Plain Python, with nothing of this tree: `make lanes` runs it beside an installe
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pyhudi.spark
 
 __all__ = ["run_streams"]
 
-_NO_WORKER = "Python worker failed to connect back"
-"""Spark gives a source in Python ten seconds to begin, which a busy machine may need: the query goes on from there."""
+_NO_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
+"""Spark gives Python ten seconds to begin, which a busy machine may need: the query goes on from there."""
 _ATTEMPTS = 5
 DDL = "id string, n long"
 OPTIONS = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.ordering.fields": "n"}
@@ -48,17 +49,9 @@ def run_streams(spark: Any, folder: str, *, has_source: bool) -> None:
 
 def carry(rows: Any, folder: str, name: str, options: dict[str, str]) -> None:
     """Write what is new by `writeStream.format("hudi")`."""
-    from pyspark.errors import StreamingQueryException  # here: lanes without Spark read this module too
-
     writer = rows.writeStream.format("hudi").options(**options).trigger(availableNow=True)
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint-{name}")
-    for attempt in range(_ATTEMPTS):
-        try:
-            ended(writer.start(f"{folder}/{name}"))
-            break
-        except StreamingQueryException as error:
-            if _NO_WORKER not in str(error) or attempt == _ATTEMPTS - 1:
-                raise
+    run(lambda: writer.start(f"{folder}/{name}"))
 
 
 def by_hand(rows: Any, folder: str, name: str) -> None:
@@ -67,13 +60,22 @@ def by_hand(rows: Any, folder: str, name: str) -> None:
         f"{folder}/{name}", "upsert", {"hoodie.table.name": name, **OPTIONS, **MOR}, query_id=name
     )
     writer = rows.writeStream.foreachBatch(sink).trigger(availableNow=True)
-    ended(writer.option("checkpointLocation", f"{folder}/checkpoint-{name}").start())
+    run(writer.option("checkpointLocation", f"{folder}/checkpoint-{name}").start)
 
 
-def ended(query: Any) -> None:
-    """Wait for a query's end."""
-    assert query.awaitTermination(240), "the query takes too long"
-    assert query.exception() is None, query.exception()
+def run(start: Callable[[], Any]) -> None:
+    """Run a query to its end, from its checkpoint again where no Python worker came."""
+    from pyspark.errors import PySparkException  # here: lanes without Spark read this module too
+
+    for attempt in range(_ATTEMPTS):
+        try:
+            query = start()
+            assert query.awaitTermination(240), "the query takes too long"
+            assert query.exception() is None, query.exception()
+            return
+        except PySparkException as error:
+            if not any(text in str(error) for text in _NO_WORKER) or attempt == _ATTEMPTS - 1:
+                raise
 
 
 def stored(folder: str, name: str) -> dict[str, int]:

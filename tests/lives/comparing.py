@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.lives.model import Key, Model, Moment, Place, Stored
-from tests.lives.rows import COLUMNS, COMPUTED, KEYS, SCHEMA, Row, Where, draw_where
+from tests.lives.rows import COLUMNS, COMPUTED, KEYS, Row, Where, comparable
 from tests.lives.world import World, Wrong
 
 from pyhudi.errors import Expired, OptionError
@@ -100,7 +100,7 @@ def matched(table: Table, model: Model) -> dict[Place, Stored | None] | str:
 
 def require_filtered(world: World, chance: Random) -> None:
     """Read by a condition."""
-    where = draw_where(chance, is_indexed=world.setting.is_indexed)
+    where = world.draw_where(chance)
     wanted = require_chosen(world, where)
     count = world.table.scan(filter=where.sql()).count()
     if count != len(wanted):
@@ -225,13 +225,14 @@ def require_moment(world: World, moment: Moment, as_of: Any) -> None:
             raise Wrong(f"scan(as_of={as_of!r}) is to be readable: {error}") from error
         return
     require_same(found, [one.row for one in moment.rows.values()], f"scan(as_of={as_of!r})")
-    require_columns(scan, moment.columns, f"scan(as_of={as_of!r})")
+    require_columns(scan, moment.schema, f"scan(as_of={as_of!r})")
 
 
-def require_columns(scan: Any, wanted: tuple[str, ...], read: str) -> None:
-    """Compare the columns of a read."""
-    if tuple(scan.schema.names) != wanted:
-        raise Wrong(f"{read} has columns {scan.schema.names}, and is to have {wanted}")
+def require_columns(scan: Any, wanted: pa.Schema, read: str) -> None:
+    """Compare the columns of a read, and their types."""
+    said, expected = ([(one.name, one.type) for one in schema] for schema in (scan.schema, wanted))
+    if said != expected:
+        raise Wrong(f"{read} has columns {said}, and is to have {expected}")
 
 
 def require_earliest(world: World, chance: Random) -> None:
@@ -263,9 +264,9 @@ def require_changed(world: World, chance: Random) -> None:
     if not has_meta(world) or world.setting.combines or any(one.is_unknown for one in world.model.moments):
         return
     begin, end = after.instant if after else None, until.instant if until else None
-    columns = list(until.columns if until else world.model.columns)
-    where = draw_where(chance, is_indexed=world.setting.is_indexed) if chance.random() < 0.4 else None
-    chosen = chance.sample(columns, len(columns)) if chance.random() < 0.3 else None
+    schema = until.schema if until else world.model.schema
+    where = world.draw_where(chance, schema) if chance.random() < 0.4 else None
+    chosen = chance.sample(schema.names, len(schema)) if chance.random() < 0.3 else None
     how = f"after={begin!r}, until={end!r}, columns={chosen}, filter={where and where.sql()!r}"
     must, may = world.model.changes(after, until)
     if where is not None:
@@ -282,7 +283,7 @@ def require_changed(world: World, chance: Random) -> None:
         if world.setting.version > 6 or not (world.has_dead_writer or world.may_have_plans):
             raise Wrong(f"changes({how}) is to be readable: {error}") from error
         return
-    require_columns(scan, tuple(chosen or columns), f"changes({how})")
+    require_columns(scan, pa.schema([schema.field(name) for name in chosen or schema.names]), f"changes({how})")
     rest = Counter(values_of(row) for row in found)
     missing = Counter(values_of(one.row) for one in must.values()) - rest
     rest -= Counter(values_of(one.row) for one in must.values())
@@ -346,11 +347,11 @@ def require_computed(world: World, chance: Random, *, is_whole: bool) -> None:
 def require_entries(world: World, table: MetadataTable, partition: str) -> None:
     """Compare the entries of one secondary index: of each value that was ever stored the keys that have it now."""
     column = table.definitions[partition].fields[0]
-    wanted: dict[Any, list[str]] = {row[column]: [] for rows in world.model.written.values() for row in rows}
+    wanted: dict[Any, list[str]] = {row.get(column): [] for rows in world.model.written.values() for row in rows}
     for (_, key), one in world.model.rows.items():
-        wanted[one.row[column]].append(spelled(key, world))
+        wanted[one.row.get(column)].append(spelled(key, world))
     for value, keys in wanted.items():
-        values = pa.array([value], SCHEMA.field(column).type)
+        values = pa.array([value], world.model.schema.field(column).type)
         found = [prefixed(one, world) for one in keys_of_values(table, partition, values).to_pylist()]
         if sorted(found) != sorted(keys):
             raise Wrong(f"{partition} has of {value!r} {sorted(found)}, and these have it: {sorted(keys)}")
@@ -383,7 +384,7 @@ def rows_of(scan: Any) -> list[Row]:
 
 def values_of(row: Row) -> Values:
     """Return a row as a tuple, in the order of the table's columns."""
-    return tuple(told_apart(row.get(name)) for name in COLUMNS)
+    return tuple(told_apart(comparable(name, row.get(name))) for name in COLUMNS)
 
 
 def told_apart(value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
+from unittest import mock
 
 from tests.fixed_env import FixedEnv
 from tests.lives.comparing import require_as_promised, settle
@@ -17,11 +18,14 @@ from tests.lives.verbs.step import Step
 from tests.lives.world import World, own_memory
 from tests.simulation.explorer.process import simulated
 
+from pyhudi.engine.api import RowsMemory
 from pyhudi.storage.api import Storage
 
 STEPS = 40
 WHOLE = 0.03
 """How many of the steps are followed by all comparisons."""
+STREAM_BYTES = 100
+"""What a stream may hold in memory: one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +108,5 @@ def lived(world: World, step: Step, *, is_whole: bool, is_brief: bool = False) -
 @contextmanager
 def quiet() -> Iterator[None]:
     """Make the process deterministic and quick, and keep the log of what is done still."""
-    with simulated():
+    with simulated(), mock.patch.object(RowsMemory, "rows_bytes", STREAM_BYTES):
         yield

@@ -10,8 +10,9 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
 from tests.lives.change_logs import PLACE, place_of
-from tests.lives.rows import Row, in_java
+from tests.lives.rows import ADDED, WIDENED, Row, in_java, schema_of
 from tests.lives.setting import Setting
 
 Key = tuple[object, ...]
@@ -51,7 +52,7 @@ class Moment:
     graves: dict[Place, Order]
     hidden: dict[Place, Stored]
     beaten: dict[Place, Stored | None]
-    columns: tuple[str, ...]
+    schema: pa.Schema
     may_be_expired: bool = False
     is_unknown: bool = False
     """What was there was never seen: a write of version 6 that another one overtook."""
@@ -72,7 +73,7 @@ class Model:
     delete.
     """
     doubts: dict[Place, Answers] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()
+    schema: pa.Schema = field(init=False)
     number: int = 0
     """Of the write that is under way."""
     lost: list[tuple[int, Place]] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Model:
 
     def __post_init__(self) -> None:
         """Begin with the columns that the table is made with."""
-        self.columns = self.columns or self.setting.columns
+        self.schema = schema_of(self.setting.columns)
 
     def copied(self) -> "Model":
         """Return the same apart from this one."""
@@ -97,6 +98,23 @@ class Model:
         copied.savepoints, copied.lost = set(self.savepoints), list(self.lost)
         copied.written = {place: list(rows) for place, rows in self.written.items()}
         return copied
+
+    # --- what columns there are
+
+    @property
+    def has_added(self) -> bool:
+        """Return whether the table has the column that a life may add."""
+        return ADDED.name in self.schema.names
+
+    def add_column(self) -> None:
+        """The table has that column from now on."""
+        self.schema = self.schema if self.has_added else self.schema.append(ADDED)
+
+    def widen(self, kind: pa.DataType) -> None:
+        """Its type becomes a wider one; what is wider already stays."""
+        at, kinds = self.schema.get_field_index(ADDED.name), [*WIDENED]
+        if kinds.index(kind) > kinds.index(self.schema.field(at).type):
+            self.schema = self.schema.set(at, ADDED.with_type(kind))
 
     # --- what writes promise
 
@@ -275,6 +293,7 @@ class Model:
         self.rows[place] = self._stored(place, row)
 
     def _stored(self, place: Place, row: Row) -> Stored:
+        row = {name: value for name, value in row.items() if name in self.schema.names}
         self.written.setdefault(place, []).append(row)
         return Stored(row, self.number)
 
@@ -361,7 +380,7 @@ class Model:
             graves=dict(self.graves),
             hidden=dict(self.hidden),
             beaten=dict(self.beaten),
-            columns=self.columns,
+            schema=self.schema,
         )
         self.moments.append(moment)
         if self.setting.version == 6:
@@ -376,11 +395,11 @@ class Model:
             before = self.moments[at - 1] if at else None
             moment.rows, moment.graves = (dict(before.rows), dict(before.graves)) if before else ({}, {})
             moment.number = before.number if before else 0
-            moment.columns = before.columns if before else self.setting.columns
+            moment.schema = before.schema if before else schema_of(self.setting.columns)
         elif later:
             moment.is_unknown = True
             for one in later:
-                one.rows, one.graves, one.columns = dict(self.rows), dict(self.graves), self.columns
+                one.rows, one.graves, one.schema = dict(self.rows), dict(self.graves), self.schema
 
     def go_back(self, moment: Moment | None) -> None:
         """Show what was at a moment; what came since is gone."""
@@ -389,7 +408,7 @@ class Model:
         self.graves = dict(moment.graves) if moment else {}
         self.hidden = dict(moment.hidden) if moment else {}
         self.beaten = dict(moment.beaten) if moment else {}
-        self.columns = moment.columns if moment else self.setting.columns
+        self.schema = moment.schema if moment else schema_of(self.setting.columns)
         self.moments = self.moments[:kept]
         self.is_compact = not self.setting.is_logged
 

@@ -114,6 +114,11 @@ def but_the_first(values: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: values(*given).slice(1)
 
 
+def the_last(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Read of the pieces in which rows wait only the last one."""
+    return lambda *given, **more: iter([*read(*given, **more)][-1:])
+
+
 def without_ties(loses: Callable[..., bool]) -> Callable[..., bool]:
     """Think that a row at the place of the stored one wins."""
     return lambda before, after, rules: loses(before, after, replace(rules, keeps_ties=False))
@@ -292,4 +297,6 @@ MUTANTS: tuple[Mutant, ...] = (
         (("pyhudi.kernels.rules._is_text", always(False)),),
         merges_by(POSTGRES),
     ),
+    Mutant("a column does not become wider", (("pyhudi.schema.evolution.fit.promotes", always(False)),)),
+    Mutant("of rows that wait on disk the first are left out", (("pyhudi.engine.spool.Spool.read", the_last),)),
 )

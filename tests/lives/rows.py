@@ -28,8 +28,14 @@ SCHEMA: Final = pa.schema(
     ]
 )
 """`k` and `n` can be keys, `p` and `q` partitions, `ts` orders; `v`, `s` and `d` are what is kept."""
-ADDED: Final = pa.field("x", pa.int64())
+ADDED: Final = pa.field("x", pa.int32())
 """A column that a life may add."""
+WIDENED: Final[dict[pa.DataType, tuple[int | float | None, ...]]] = {
+    pa.int32(): (None, -3, 0, 7),
+    pa.int64(): (-3, 7, 2**40),
+    pa.float64(): (0.5, 7.0, -(2.0**60)),
+}
+"""What it may be widened to, one after the other, and what may be in it."""
 _EVERY: Final = pa.schema(
     [
         *SCHEMA,
@@ -164,21 +170,31 @@ class Where:
     def holds(self, row: Row) -> bool:
         """Return whether it is true of a row; what compares with null is not."""
         made = COMPUTED.get(self.column)
-        value = row[self.column if made is None else made.column]
+        value = row.get(self.column if made is None else made.column)
         value = made.compute(value) if made is not None and value is not None else value
         if self.operator in {"is null", "is not null"}:
             return (value is None) is (self.operator == "is null")
         if value is None:
             return False
-        return value in self.value if self.operator == "in" else OPERATORS[self.operator](value, self.value)
+        if self.operator == "in":
+            return value in self.value
+        return OPERATORS[self.operator](comparable(self.column, value), comparable(self.column, self.value))
+
+
+def comparable(column: str, value: Any) -> Any:
+    """Return a value of a column whose type may have been narrower when it was written."""
+    return float(value) if column == ADDED.name and value is not None else value
 
 
 NOWHERE: Final = Where("k", "=", "")
 """True of no row."""
 
 
-def draw_where(chance: Random, *, is_indexed: bool = False) -> Where:
+def draw_where(chance: Random, *, is_indexed: bool = False, has_added: bool = False) -> Where:
     """Draw a condition; where the table may have indexes, often one that they serve."""
+    if has_added and chance.random() < 0.2:
+        values = [one for some in WIDENED.values() for one in some if one is not None]
+        return Where(ADDED.name, chance.choice(("=", "<", ">=", "is null")), chance.choice(values))
     if is_indexed and chance.random() < 0.6:
         return draw_indexed(chance)
     match chance.randrange(7):
@@ -227,9 +243,9 @@ def literal(value: object) -> str:
     return repr(value)
 
 
-def table_of(rows: Sequence[Row], names: Sequence[str] = SCHEMA.names) -> pa.Table:
+def table_of(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.Table:
     """Make an Arrow table of rows, with these columns of all that there may be."""
-    return pa.Table.from_pylist(list(rows), schema=schema_of(names))
+    return pa.Table.from_pylist(list(rows), schema=schema)
 
 
 def schema_of(names: Sequence[str]) -> pa.Schema:

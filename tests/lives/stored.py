@@ -16,7 +16,8 @@ from tests.lives.verbs.recovery import Restore, RollbackLate, Savepoint
 from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive
 from tests.lives.verbs.statements import SqlInsert, SqlUpdate
-from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, Insert, Upsert
+from tests.lives.verbs.step import STREAMED
+from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, Insert, Upsert, WidenColumn
 
 
 def row(key: str = "a", **others: object) -> Row:
@@ -183,5 +184,13 @@ STORED: Final[Mapping[str, Life]] = {
     ),
     "a text that a change log does not know is stored": captured(
         POSTGRES, event(_event_lsn=1), event(_event_lsn=2, s=UNAVAILABLE)
+    ),
+    "a column does not become wider": based(
+        upsert(),
+        AddColumn(rows=(row("b", x=7),)),
+        WidenColumn(rows=(row("c", x=2**40),)),
+    ),
+    "of rows that wait on disk the first are left out": based(
+        Upsert(more=(STREAMED,), rows=tuple(row(key) for key in "abcdefgh"))
     ),
 }

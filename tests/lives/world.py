@@ -7,10 +7,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 from tests.fixed_env import FixedEnv
 from tests.lives.model import Key, Model, Moment
+from tests.lives.rows import ADDED, WIDENED, Fields, Where, draw_where
 from tests.lives.setting import Setting
 
 from pyhudi.errors import HudiError
@@ -77,6 +80,18 @@ class World:
         self.has_plans = False
         """Plans of services may be pending."""
         self.pins: list[Pin] = []
+
+    @property
+    def fields(self) -> Fields:
+        """Return what rows are drawn by: small values of the added column, which fit before it is widened too."""
+        fields = self.setting.fields
+        more = (ADDED.name, WIDENED[ADDED.type])
+        return replace(fields, more=(*fields.more, more)) if self.model.has_added else fields
+
+    def draw_where(self, chance: Random, schema: pa.Schema | None = None) -> Where:
+        """Draw a condition on columns that the table has, or had at a moment with this schema."""
+        has_added = ADDED.name in (schema or self.model.schema).names
+        return draw_where(chance, is_indexed=self.setting.is_indexed, has_added=has_added)
 
     def open(self, storage: Storage | None = None) -> Table:
         """Open the table as another process does."""

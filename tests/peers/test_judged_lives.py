@@ -51,7 +51,7 @@ class ByHudi(RowsWrite):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> "ByHudi":
-        return cls((), in_order(draw_rows(chance, world.setting.fields, chance.choice((1, 3, 6))), world))
+        return cls((), in_order(draw_rows(chance, world.fields, chance.choice((1, 3, 6))), world))
 
     def fits(self, world: World) -> bool:
         """It writes to no file group that a clustering is planned on."""
@@ -61,7 +61,7 @@ class ByHudi(RowsWrite):
         path = world.storage.url.removeprefix("file://")
         now(world.env)
         options = told(world.setting)
-        self.peer.write(path, table_of(self.rows, world.model.columns), options)
+        self.peer.write(path, table_of(self.rows, world.model.schema), options)
         now(world.env)
         world.model.begin()
         self.change(world.model)

@@ -263,6 +263,16 @@ def test_promoted_columns_of_old_files_are_cast(array: pa.Array, kind: pa.DataTy
     assert project(pa.record_batch({"v": array}), pa.schema([("v", kind)])).column(0).to_pylist() == [value]
 
 
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.float32()])
+def test_a_file_that_is_wider_than_its_moment_is_read_where_its_values_fit(kind: pa.DataType) -> None:
+    assert project(pa.record_batch({"v": [7.0, None]}), one(kind)).column(0).to_pylist() == [7, None]
+    with pytest.raises(SchemaMismatch, match="does not fit its column"):
+        project(pa.table({"v": [1.0e300]}), one(kind))
+    if pa.types.is_integer(kind):
+        with pytest.raises(SchemaMismatch, match="does not fit its column"):
+            project(pa.table({"v": [0.5]}), one(kind))
+
+
 def test_old_floats_as_text_are_not_built_and_other_kinds_are_refused() -> None:
     with pytest.raises(NotBuilt):
         project(pa.table({"v": [1.5]}), pa.schema([("v", pa.string())]))

@@ -41,6 +41,7 @@ from tests.lives.verbs.writing import (
     Insert,
     Overwrite,
     Upsert,
+    WidenColumn,
 )
 
 __all__ = ["INDEXING", "VERBS", "Clause", "Step"]
@@ -49,6 +50,7 @@ VERBS: Final[dict[type[Step], int]] = {
     Upsert: 20,
     AddColumn: 2,
     DeclareColumn: 1,
+    WidenColumn: 2,
     Insert: 7,
     BulkInsert: 3,
     DeleteRows: 4,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Self
 
-from tests.lives.rows import COMPUTED
+from tests.lives.rows import ADDED, COMPUTED
 from tests.lives.setting import BY_PARTITION
 from tests.lives.verbs.step import Step
 from tests.lives.world import World
@@ -17,7 +17,7 @@ from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
 
 RECORD: Final = "record_index"
-SECONDARY: Final = ("s", "p", "ts", "k")
+SECONDARY: Final = ("s", "p", "ts", "k", ADDED.name)
 EXPRESSIONS: Final = (
     ("upper(p)", "column_stats"),
     ("upper(p)", "bloom_filters"),
@@ -55,7 +55,9 @@ class CreateIndex(Step):
         if self.kind == RECORD:
             return world.setting.is_global or world.setting.index == BY_PARTITION
         if self.kind == "secondary":
-            return world.setting.version > 6 and RECORD in ready(world) and world.setting.index != BY_PARTITION
+            is_there = self.of in world.model.schema.names
+            has_keys = RECORD in ready(world) and world.setting.index != BY_PARTITION
+            return world.setting.version > 6 and is_there and has_keys
         return self.kind != "expression" or world.setting.version > 6
 
     def apply(self, table: Table, world: World) -> Any:

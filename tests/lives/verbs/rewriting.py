@@ -65,10 +65,10 @@ class Merge(Write):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
         setting = world.setting
-        rows = draw_rows(chance, setting.fields, chance.choice((1, 2, 4)))
+        rows = draw_rows(chance, world.fields, chance.choice((1, 2, 4)))
         for stored in chance.sample(list(world.model.rows.values()), min(2, len(world.model.rows))):
             again = {
-                **draw_row(chance, setting.fields),
+                **draw_row(chance, world.fields),
                 **{name: stored.row[name] for name in (*setting.key, "p", "q")},
             }
             rows = (*(row for row in rows if setting.key_of(row) != setting.key_of(again)), again)
@@ -90,7 +90,7 @@ class Merge(Write):
         return self._merged(table, world, dry_run=True)
 
     def _merged(self, table: Table, world: World, *, dry_run: bool) -> Any:
-        rows, options = table_of(self.rows, world.model.columns), self.options(world)
+        rows, options = table_of(self.rows, world.model.schema), self.options(world)
         merge: Any = table.merge
         builder = merge(rows, on=self.on(world), options=options, dry_run=dry_run)
         for clause in self.clauses:

@@ -54,14 +54,14 @@ class SqlInsert(Insert):
         return cls(drawn.more, rows) if drawn is not None and rows else None
 
     def apply(self, table: Table, world: World) -> Any:
-        return told(self.text(world), table, self.options(world), table_of(self.rows, world.model.columns))
+        return told(self.text(world), table, self.options(world), table_of(self.rows, world.model.schema))
 
     def dry(self, table: Table, world: World) -> Any:
         return None
 
     def text(self, world: World) -> str:
         """Return the statement."""
-        names = table_of((), world.model.columns).column_names
+        names = world.model.schema.names
         return f"INSERT INTO t BY NAME SELECT {', '.join(reversed(names))} FROM s"
 
     def call(self) -> str:
@@ -145,7 +145,7 @@ class SqlMerge(Merge):
         return Merge.fits(self, world) and all(where.column != "d" for where in by_source)
 
     def apply(self, table: Table, world: World) -> Any:
-        return told(self.text(world), table, self.options(world), table_of(self.rows, world.model.columns))
+        return told(self.text(world), table, self.options(world), table_of(self.rows, world.model.schema))
 
     def dry(self, table: Table, world: World) -> Any:
         return None

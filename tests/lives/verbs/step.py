@@ -13,6 +13,8 @@ from tests.lives.world import World, Wrong
 from pyhudi.errors import Conflict, HudiError
 from pyhudi.table import Table
 
+STREAMED: Final = ("pyhudi.memory.bytes", 1 << 28)
+"""An option by which the rows of a write come as a stream; a life leaves it so little memory that it waits on disk."""
 _DRY: Final = 0.25
 """How many of the writes are planned first."""
 
@@ -131,8 +133,9 @@ def spell_options(more: Options) -> str:
 
 def draw_more(chance: Random, world: World) -> Options:
     """Draw options that one write has for itself, seldom."""
+    streamed = (STREAMED,) if chance.random() < 0.1 else ()
     if chance.random() > 0.12:
-        return ()
+        return streamed
     found: list[tuple[str, object]] = [
         ("hoodie.metadata.enable", chance.random() < 0.5),
         ("hoodie.clean.automatic", False),
@@ -140,4 +143,4 @@ def draw_more(chance: Random, world: World) -> Options:
     if world.setting.is_logged:
         found.append(("hoodie.compact.inline", True))
         found.append(("hoodie.logfile.data.block.format", chance.choice(("avro", "parquet"))))
-    return (chance.choice(found),)
+    return (*streamed, chance.choice(found))

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Self
 
+import pyarrow as pa
 from tests.lives.model import Counts, Key, Model
-from tests.lives.rows import ADDED, NOWHERE, Row, Where, draw_rows, draw_where, table_of
-from tests.lives.verbs.step import Write, draw_more, spell_options, spell_rows
+from tests.lives.rows import ADDED, NOWHERE, WIDENED, Row, Where, draw_rows, draw_where, table_of
+from tests.lives.verbs.step import STREAMED, Write, draw_more, spell_options, spell_rows
 from tests.lives.world import World
 
 from pyhudi.errors import DuplicateKeys, HudiError, InvalidInput
@@ -21,6 +22,12 @@ class RowsWrite(Write):
 
     rows: tuple[Row, ...] = ()
 
+    def given(self, schema: pa.Schema) -> Any:
+        """Return the rows with these columns, as a table or as a stream of batches."""
+        rows = table_of(self.rows, schema)
+        is_stream = STREAMED in self.more and isinstance(rows, pa.Table) and rows.num_rows
+        return iter(rows.to_batches(max_chunksize=2)) if is_stream else rows
+
 
 @dataclass(frozen=True, slots=True)
 class Upsert(RowsWrite):
@@ -29,14 +36,14 @@ class Upsert(RowsWrite):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
         count = chance.choice((1, 1, 2, 3, 5, 9))
-        rows = draw_rows(chance, world.setting.fields, count, is_one_a_key=chance.random() < 0.8)
+        rows = draw_rows(chance, world.fields, count, is_one_a_key=chance.random() < 0.8)
         return cls(draw_more(chance, world), in_order(rows, world))
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.upsert(table_of(self.rows, world.model.columns), options=self.options(world))
+        return table.upsert(self.given(world.model.schema), options=self.options(world))
 
     def dry(self, table: Table, world: World) -> Any:
-        return table.upsert(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+        return table.upsert(self.given(world.model.schema), options=self.options(world), dry_run=True)
 
     def change(self, model: Model) -> Counts:
         return model.upsert(self.rows)
@@ -51,16 +58,19 @@ class AddColumn(RowsWrite):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
-        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 3)))
-        rows = tuple({**row, ADDED.name: chance.randrange(9)} for row in rows)
+        rows = draw_rows(chance, world.fields, chance.choice((1, 3)))
+        rows = tuple({**row, ADDED.name: chance.choice(WIDENED[ADDED.type])} for row in rows)
         more = draw_more(chance, world)
-        return None if ADDED.name in world.model.columns else cls(more, in_order(rows, world))
+        return None if world.model.has_added else cls(more, in_order(rows, world))
+
+    def fits(self, world: World) -> bool:
+        return not world.model.has_added
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.upsert(table_of(self.rows, (*world.model.columns, ADDED.name)), options=self.options(world))
+        return table.upsert(self.given(world.model.schema.append(ADDED)), options=self.options(world))
 
     def change(self, model: Model) -> Counts:
-        model.columns = (*model.columns, ADDED.name)
+        model.add_column()
         return model.upsert(self.rows)
 
     def call(self) -> str:
@@ -74,10 +84,10 @@ class DeclareColumn(Write):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
         more = draw_more(chance, world)
-        return None if ADDED.name in world.model.columns else cls(more)
+        return None if world.model.has_added else cls(more)
 
     def fits(self, world: World) -> bool:
-        return ADDED.name not in world.model.columns
+        return not world.model.has_added
 
     def apply(self, table: Table, world: World) -> Any:
         return table.add_columns({ADDED.name: ADDED.type}, options=self.options(world))
@@ -86,11 +96,54 @@ class DeclareColumn(Write):
         return table.add_columns({ADDED.name: ADDED.type}, options=self.options(world), dry_run=True)
 
     def change(self, model: Model) -> Counts:
-        model.columns = (*model.columns, ADDED.name)
+        model.add_column()
         return Counts(inserted=0, updated=0, deleted=0)
 
     def call(self) -> str:
-        return f"table.add_columns({{'x': pa.int64()}}{spell_options(self.more)})"
+        return f"table.add_columns({{'x': pa.int32()}}{spell_options(self.more)})"
+
+
+@dataclass(frozen=True, slots=True)
+class WidenColumn(RowsWrite):
+    """Upsert rows in which that column has a wider type; from long to double only where digits may be lost."""
+
+    kind: str = "int64"
+
+    @classmethod
+    def draw(cls, chance: Random, world: World) -> Self | None:
+        if not world.model.has_added:
+            return None
+        kind = chance.choice((pa.int64(), pa.float64()))
+        rows = draw_rows(chance, world.fields, chance.choice((1, 3)))
+        rows = tuple({**row, ADDED.name: chance.choice(WIDENED[kind])} for row in rows)
+        more = (*draw_more(chance, world), ("hoodie.datasource.write.reconcile.schema", True))
+        return cls(more, in_order(rows, world), str(kind).replace("double", "float64"))
+
+    def fits(self, world: World) -> bool:
+        return world.model.has_added
+
+    def apply(self, table: Table, world: World) -> Any:
+        return table.upsert(self.given(self._wider(world.model)), options=self.options(world))
+
+    def dry(self, table: Table, world: World) -> Any:
+        return table.upsert(self.given(self._wider(world.model)), options=self.options(world), dry_run=True)
+
+    def _wider(self, model: Model) -> pa.Schema:
+        at = model.schema.get_field_index(ADDED.name)
+        return model.schema.set(at, ADDED.with_type(self.type))
+
+    @property
+    def type(self) -> pa.DataType:
+        """Return the type."""
+        kind: pa.DataType = getattr(pa, self.kind)()
+        return kind
+
+    def change(self, model: Model) -> Counts:
+        model.widen(self.type)
+        return model.upsert(self.rows)
+
+    def call(self) -> str:
+        return f"table.upsert({spell_rows(self.rows)}{spell_options(self.more)})  # x: {self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +156,7 @@ class Insert(RowsWrite):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
         duplicates = chance.choice(("none", "drop", "drop", "fail"))
-        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4)))
+        rows = draw_rows(chance, world.fields, chance.choice((1, 2, 4)))
         if duplicates == "none":
             rows = unstored(rows, world)
         return cls(draw_more(chance, world), rows, duplicates) if rows else None
@@ -112,13 +165,11 @@ class Insert(RowsWrite):
         return self.duplicates != "none" or unstored(self.rows, world) == self.rows
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.insert(
-            table_of(self.rows, world.model.columns), duplicates=self.duplicates, options=self.options(world)
-        )  # type: ignore[call-overload]
+        return table.insert(self.given(world.model.schema), duplicates=self.duplicates, options=self.options(world))  # type: ignore[call-overload]
 
     def dry(self, table: Table, world: World) -> Any:
         how = {"duplicates": self.duplicates, "options": self.options(world), "dry_run": True}
-        return table.insert(table_of(self.rows, world.model.columns), **how)  # type: ignore[call-overload]
+        return table.insert(self.given(world.model.schema), **how)  # type: ignore[call-overload]
 
     def change(self, model: Model) -> Counts:
         return model.insert(self.rows, drops=self.duplicates != "none")
@@ -139,7 +190,7 @@ class BulkInsert(RowsWrite):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
-        rows = unstored(draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4))), world)
+        rows = unstored(draw_rows(chance, world.fields, chance.choice((1, 2, 4))), world)
         mode = ("hoodie.bulkinsert.sort.mode", chance.choice(("NONE", "GLOBAL_SORT", "PARTITION_SORT")))
         return cls((*draw_more(chance, world), mode), rows) if rows else None
 
@@ -147,10 +198,10 @@ class BulkInsert(RowsWrite):
         return unstored(self.rows, world) == self.rows
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.bulk_insert(table_of(self.rows, world.model.columns), options=self.options(world))
+        return table.bulk_insert(self.given(world.model.schema), options=self.options(world))
 
     def dry(self, table: Table, world: World) -> Any:
-        return table.bulk_insert(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+        return table.bulk_insert(self.given(world.model.schema), options=self.options(world), dry_run=True)
 
     def change(self, model: Model) -> Counts:
         return model.insert(self.rows)
@@ -166,17 +217,17 @@ class DeleteRows(RowsWrite):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
         stored = [one.row for one in world.model.rows.values()]
-        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 4)))
+        rows = draw_rows(chance, world.fields, chance.choice((1, 2, 4)))
         if stored and chance.random() < 0.7:
             again = chance.choice(stored)
             rows = (*rows, {**again, "ts": chance.choice((again["ts"], chance.randrange(30)))})
         return cls(draw_more(chance, world), rows)
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.delete(table_of(self.rows, world.model.columns), options=self.options(world))
+        return table.delete(self.given(world.model.schema), options=self.options(world))
 
     def dry(self, table: Table, world: World) -> Any:
-        return table.delete(table_of(self.rows, world.model.columns), options=self.options(world), dry_run=True)
+        return table.delete(self.given(world.model.schema), options=self.options(world), dry_run=True)
 
     def change(self, model: Model) -> Counts:
         places = [place for row in self.rows for place in model.found(row)]
@@ -197,7 +248,7 @@ class DeleteKeys(Write):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        fields, stored = world.setting.fields, [key for _, key in world.model.rows]
+        fields, stored = world.fields, [key for _, key in world.model.rows]
         drawn: list[Key] = [world.setting.key_of(row) for row in draw_rows(chance, fields, chance.choice((0, 1, 3)))]
         drawn += chance.sample(stored, min(len(stored), chance.choice((1, 1, 3)))) if stored else []
         return cls(draw_more(chance, world), tuple(dict.fromkeys(drawn)))
@@ -251,7 +302,7 @@ class Overwrite(RowsWrite):
 
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self:
-        rows = draw_rows(chance, world.setting.fields, chance.choice((1, 2, 5)))
+        rows = draw_rows(chance, world.fields, chance.choice((1, 2, 5)))
         return cls(((COMBINE, True),), rows, chance.random() < 0.3)
 
     def fits(self, world: World) -> bool:
@@ -262,7 +313,7 @@ class Overwrite(RowsWrite):
 
     def apply(self, table: Table, world: World) -> Any:
         verb = table.insert_overwrite_table if self.is_whole_table else table.insert_overwrite
-        return verb(table_of(self.rows, world.model.columns), options=self.options(world))
+        return verb(self.given(world.model.schema), options=self.options(world))
 
     def change(self, model: Model) -> Counts:
         rows = model.one_a_place(self.rows)

@@ -135,8 +135,11 @@ def fits_values(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def promotes(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether an old file's values of one type can be read as another."""
-    if _is_read_as(source, target) or widens(source, target):
+    """Return whether a file's values of one type can be read as another, each value permitting where that is narrower.
+
+    A file is wider than its moment where a compaction that was planned before a column was widened ran after that.
+    """
+    if _is_read_as(source, target) or widens(source, target) or (source in _ORDER and target in _ORDER):
         return True
     return (is_text(source) or _is_bytes(source)) and (is_text(target) or _is_bytes(target))
 

@@ -56,7 +56,7 @@ def conform(rows: Rows, schema: pa.Schema, *, fills_missing: bool = False) -> Ro
 
 
 def project(rows: Rows, schema: pa.Schema, *, keeps_dictionaries: bool = False) -> Rows:
-    """Read the rows of an old file with today's schema.
+    """Read the rows of an old file with today's schema, or of a file with that of a moment before it.
 
     Columns the schema has not are left out. With `keeps_dictionaries`, strings that come as dictionaries stay so.
 
