@@ -154,6 +154,32 @@ def has_places_by_partition(setting: Setting) -> bool:
     return setting.index == BY_PARTITION
 
 
+def by_bases(_: object) -> Callable[..., pa.BooleanArray]:
+    """Take all file groups for such without logs."""
+    return lambda slices: pa.repeat(pa.scalar(False), slices.num_rows)
+
+
+def but_one_file(widening: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+    """Leave a file out of what widens the bounds of its partition."""
+
+    def widened(footers: pa.Table, *given: Any) -> pa.Table:
+        names = footers.column("fileName")
+        return widening(footers.filter(pc.not_equal(names, pc.min(names))), *given)
+
+    return widened
+
+
+def as_if_all(widening: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+    """Take the files of a commit for all that their partitions have."""
+
+    def widened(*given: Any) -> pa.Table:
+        found = widening(*given)
+        at = found.schema.get_field_index("isTightBound")
+        return found.set_column(at, found.schema.field(at), pa.repeat(pa.scalar(True), found.num_rows))
+
+    return widened
+
+
 def by_bytes(setting: Setting) -> bool:
     """Return whether bytes order the rows of a table."""
     return "b" in setting.ordering
@@ -267,6 +293,21 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the bounds of an expression leave a value out",
         (("pyhudi.metadata.stats.expression_stats.values_of", but_the_first),),
+        is_indexed,
+    ),
+    Mutant(
+        "a bloom filter of an expression leaves out what logs have",
+        (("pyhudi.queries.index_filters._has_logs", by_bases),),
+        lambda setting: setting.is_indexed and setting.is_logged,
+    ),
+    Mutant(
+        "the bounds of a partition leave a file out",
+        (("pyhudi.metadata.partitions.partition_stats._widening", but_one_file),),
+        is_indexed,
+    ),
+    Mutant(
+        "the bounds of a partition are those of its newest files",
+        (("pyhudi.metadata.partitions.partition_stats._widening", as_if_all),),
         is_indexed,
     ),
     Mutant(

@@ -158,6 +158,18 @@ STORED: Final[Mapping[str, Life]] = {
         Upsert(rows=(row(s="w"), row("b", p="y", s="w"))),
         index=CreateIndex("expression", "lower(s)", "column_stats"),
     ),
+    "a bloom filter of an expression leaves out what logs have": indexed(
+        Upsert(rows=(row(), row("b", p="y"))),
+        upsert(ts=2, s="w"),
+        index=CreateIndex("expression", "lower(s)", "bloom_filters"),
+        table_type="mor",
+    ),
+    "the bounds of a partition leave a file out": indexed(
+        Upsert(rows=(row(), row("b", p="y"))), upsert(n=7, ts=7), index=CreateIndex()
+    ),
+    "the bounds of a partition are those of its newest files": indexed(
+        Upsert(rows=(row(), row("b", p="y"))), BulkInsert(rows=(row("c", n=7, ts=7),)), index=CreateIndex()
+    ),
     "bytes compare without sign": Life(
         0, Setting(table_type="cow", version=9, ordering=("b",)), (upsert(b=b"\x7f"), upsert(b=b"\x80", v=2.0))
     ),
