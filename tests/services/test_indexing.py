@@ -7,12 +7,14 @@ from tests.building import trip
 from tests.simulation.watching import watched
 from tests.simulation.world import DEAD_MS, OPTIONS, World
 
+from pyhudi.actions import indexes
 from pyhudi.errors import HeartbeatExpired, InvalidInput, NotBuilt, WriteConflict
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.table.building import close_groups
 from pyhudi.services import indexing
 from pyhudi.services.indexing import Indexing
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS
 from pyhudi.state.properties_file import open_state, update_properties
 from pyhudi.timeline.codec import (
@@ -277,3 +279,55 @@ def test_a_process_that_stood_still_leaves_what_another_has_built_alone(kind, ve
     assert table.check(all_keys=True).ok
     if kind == "expression":
         require_exact(table)
+
+
+def is_computed_by(table, function):
+    """Return whether the index is of a function, and exact."""
+    [one] = [row for row in table.inspect.indexes().to_pylist() if row["name"] == "x"]
+    return one["function"] == function and one["state"] == "ready" and table.check(all_keys=True).ok
+
+
+@pytest.mark.parametrize("at", ["run_service", "schedule_service"])
+def test_the_first_of_two_definitions_of_one_name_is_the_one_that_is_built(world, monkeypatch, at):
+    copied, begin, found = world.copy(), getattr(indexes, at), []
+
+    def between(*given):
+        monkeypatch.setattr(indexes, at, begin)
+        with pytest.raises(InvalidInput, match="defined otherwise") as error:
+            copied.table().create_index("expression", "uuid", expr="lower", name="x")
+        found.append(error.value)
+        return begin(*given)
+
+    monkeypatch.setattr(indexes, at, between)
+    copied.table().create_index("expression", "uuid", expr="upper", name="x", schedule=at == "schedule_service")
+    with pytest.raises(InvalidInput, match=r"already|otherwise"):
+        copied.table().create_index("expression", "uuid", expr="lower", name="x")
+    copied.table().index()
+    assert "upper" in str(found)
+    assert is_computed_by(copied.table(), "upper")
+    require_exact(copied.table())
+
+
+def test_an_index_whose_definition_is_gone_when_it_is_planned_is_not_built(world, monkeypatch):
+    copied, begin = world.copy(), indexes.run_service
+
+    def between(*given):
+        monkeypatch.setattr(indexes, "run_service", begin)
+        copied.table().drop_index("x")
+        copied.table().create_index("expression", "uuid", expr="lower", name="x", schedule=True)
+        copied.table().index()
+        copied.table().drop_index("x")
+        indexes._define(given[0], expression("lower"))
+        return begin(*given)
+
+    monkeypatch.setattr(indexes, "run_service", between)
+    with pytest.raises(WriteConflict, match="otherwise"):
+        copied.table().create_index("expression", "uuid", expr="upper", name="x")
+    copied.table().create_index("expression", "uuid", expr="lower", name="x")
+    assert is_computed_by(copied.table(), "lower")
+
+
+def expression(function):
+    return IndexDefinition(
+        partition=X, type="column_stats", function=function, fields=("uuid",), options={"expr": function}, version="V2"
+    )

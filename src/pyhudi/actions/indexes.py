@@ -12,7 +12,13 @@ from typing import Final
 import pyarrow as pa
 
 from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
-from pyhudi.metadata.definitions import define_index, drop_definitions, read_definitions, record_index_definition
+from pyhudi.metadata.definitions import (
+    define_index,
+    drop_definitions,
+    read_definitions,
+    read_indexes,
+    record_index_definition,
+)
 from pyhudi.metadata.expressions import FUNCTIONS, follows_zone, type_of
 from pyhudi.metadata.names import EXPRESSION_PREFIX, KEPT_UP, SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.expression_blooms import has_same_text
@@ -96,7 +102,8 @@ def create_index(
 
     Locks:  takes the table lock for short moments.
     Cost:   what the index is of, of every file or of the newest rows.
-    Raises: InvalidInput for an index that there is already, or that this table cannot have; NotBuilt for a table
+    Raises: InvalidInput for an index that there is already, or one of its name that is defined otherwise, or that this
+            table cannot have; NotBuilt for a table
             without a metadata table; WriteConflict where another process builds it; LockNotAcquired;
             StorageUnavailable where it could not be finished: `run_indexing` goes on with it.
     """
@@ -110,6 +117,7 @@ def create_index(
         return IndexResult(partitions=() if planned is None else (name,))
     if definition is not None:
         _define(call, definition)
+        service = replace(service, definition=definition)
     if is_only_planned:
         scheduled = schedule_service(call, service)
         return _result([] if scheduled is None else [scheduled], done="planned")
@@ -256,10 +264,27 @@ def _define(call: ServiceCall, definition: IndexDefinition) -> None:
         planned = _planned(state, (definition.partition,))
         if any(liveness(state, one.requested_time, call.settings) is Liveness.ALIVE for one in planned):
             raise WriteConflict("another process builds this index", index=definition.partition)
-        stored = read_definitions(state).get(definition.partition)
+        stored = read_indexes(state).get(definition.partition)
         if stored is not None and definition.partition in state.config.partitions_kept_up:
             raise InvalidInput("the table has this index already", index=definition.partition)
+        if stored == definition:
+            return
+        if stored is not None or planned:
+            raise InvalidInput(
+                "the table has an index of this name that is defined otherwise, whether it is built yet or not; drop "
+                "that one first, or give this one another name",
+                index=definition.partition,
+                defined=_spelled(stored),
+            )
         define_index(state, definition)
+
+
+def _spelled(definition: IndexDefinition | None) -> str:
+    """Describe an index that is defined; before version 9 a global record index is not."""
+    if definition is None:
+        return "global"
+    arguments = [f"{name}={text}" for name, text in sorted(definition.options.items())]
+    return " ".join(filter(None, (definition.type, definition.function, *definition.fields, *arguments)))
 
 
 def _with_dependents(state: TableState, partition: str) -> tuple[str, ...]:

@@ -217,8 +217,8 @@ class Inspect:
         return list_indexes(open_state(self.state.storage, self.state.env))
 
     def metadata_files(self) -> NoReturn:
-        """Raise NotBuilt: pyhudi has no metadata table."""
-        raise NotBuilt("pyhudi does not have inspect.metadata_files yet; inspect.files() lists what is in storage")
+        """Raise NotBuilt: only the files of the table itself are listed, by `files()`."""
+        raise NotBuilt("pyhudi does not list files of the metadata table yet; inspect.files() lists those of the table")
 
     def _commit(self, instant: Instant) -> tuple[Any, ...]:
         metadata = read_commit_metadata(self.state, instant)

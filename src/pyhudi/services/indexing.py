@@ -15,7 +15,7 @@ from typing import Final
 
 from pyhudi.errors import NotBuilt, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
-from pyhudi.metadata.definitions import define_record_index, definitions_for
+from pyhudi.metadata.definitions import define_record_index, definitions_for, read_indexes
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import Need, first_groups
@@ -26,6 +26,7 @@ from pyhudi.metadata.table.upkeep import define_statistics, known_schema, planne
 from pyhudi.options import Settings
 from pyhudi.services.rows_told import rows_of_table
 from pyhudi.services.service import ServiceCall
+from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.metadata_table import lists_files
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
@@ -61,6 +62,8 @@ class Indexing:
 
     partitions: tuple[str, ...] = ()
     """Of the metadata table, for a plan that is made; plans of others name theirs."""
+    definition: IndexDefinition | None = None
+    """Of one of them, as it has to be defined still when the plan is made."""
     action: Action = Action.INDEXING
     is_shareable: bool = False
 
@@ -72,7 +75,7 @@ class Indexing:
         """Plan the partitions that are not there yet; None where all are.
 
         Raises: NotBuilt for a table without a metadata table; WriteConflict for a partition that a plan has already:
-                two that build it would take each other's files away.
+                two that build it would take each other's files away; and for one that is defined otherwise by now.
         """
         state = open_state(call.state.storage, call.state.env)
         _require_metadata_table(state)
@@ -80,6 +83,10 @@ class Indexing:
         planned = sorted(planned_partitions(state, timeline).intersection(wanted)) if wanted else []
         if planned:
             raise WriteConflict("another process builds this index, or has planned it", partitions=planned)
+        if self.definition is not None and wanted:
+            name = self.definition.partition
+            if read_indexes(state).get(name) != self.definition:  # dropped since, and perhaps defined by another
+                raise WriteConflict("another process has dropped this index or defined it otherwise", index=name)
         up_to = _up_to(timeline)
         made = tuple(IndexedPartition(partition=one, up_to=up_to) for one in wanted)
         return IndexingPlan(partitions=made) if made else None
