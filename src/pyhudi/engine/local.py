@@ -284,7 +284,7 @@ class LocalEngine:
         return frame.taking(routed.rows).putting(routed.columns)
 
     def exchange(self, frame: LocalFrame | RoutedSpool, tasks_count: int) -> LocalFrame | RoutedSpool:
-        """Order row numbers by task, bucket and input order."""
+        """Order row numbers by task, bucket and input order; rows that are in order stay where they are."""
         if isinstance(frame, RoutedSpool):
             return frame
         narrow = frame.narrow([TASK, BUCKET, ORDER])
@@ -292,8 +292,8 @@ class LocalEngine:
         if len(task) and not 0 <= task.min() <= task.max() < tasks_count:
             raise InternalError("a row has no such task", tasks_count=tasks_count)
         rows = np.lexsort((order, bucket, task))
-        ends = np.cumsum(np.bincount(task, minlength=tasks_count))
-        return frame.taking(rows, tuple(int(end) for end in ends))
+        ends = tuple(int(end) for end in np.cumsum(np.bincount(task, minlength=tasks_count)))
+        return frame.taking(rows, ends) if np.any(rows[1:] < rows[:-1]) else replace(frame, ends=ends)
 
     def range_sort(
         self, frame: AnyFrame, columns: Sequence[str], tasks_count: int | None = None

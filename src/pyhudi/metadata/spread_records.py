@@ -48,6 +48,7 @@ WRITTEN: Final = pa.schema(
 """One row a file group. `content` is null where the task has written it to a file."""
 _PASS_ROWS: Final = 2_000_000
 """Keys that this process holds at once, at most; there are several passes over more."""
+_MANY_ROWS: Final = 100_000
 _TASKS_A_SLOT: Final = 3
 
 PlaceKeys = Callable[[pa.Array, int], npt.NDArray[np.int64]]
@@ -184,7 +185,9 @@ def _write(
 ) -> Iterator[pa.RecordBatch]:
     """Write the file groups of one task."""
     for group, rows in runs_by_bucket(batches):
-        content = _content(group, rows.select(TOLD.names).combine_chunks(), values, refuses_two=refuses_two)
+        content = _content(group, rows.select(TOLD.names), values, refuses_two=refuses_two)
+        if rows.num_rows > _MANY_ROWS:
+            pa.default_memory_pool().release_unused()  # what was sorted, before the file takes as much again
         size_bytes, data = write(content)
         counts = len(content.keys), len(content.deleted)
         row = dict(zip(WRITTEN.names, (group, *counts, size_bytes, data), strict=True))
@@ -193,17 +196,20 @@ def _write(
 
 def _content(group: int, rows: pa.Table, values: pa.Array, *, refuses_two: bool) -> GroupContent:
     """Make the keys of a group one each: a record stands over a delete of the same action, which it moved away from."""
-    is_record = pc.is_valid(rows.column(_RECORD)).combine_chunks()
-    records, deleted = rows.filter(is_record), pc.unique(rows.filter(pc.invert(is_record)).column("key"))
+    records, deleted = rows, pa.array([], pa.string())
+    if rows.column(_RECORD).null_count:
+        is_record = pc.is_valid(rows.column(_RECORD))
+        records, deleted = rows.filter(is_record), pc.unique(rows.filter(pc.invert(is_record)).column("key"))
     records = records.set_column(0, "key", records.column("key").cast(pa.binary()))
-    records = records.sort_by([("key", "ascending"), (_RECORD, "ascending")]).combine_chunks()
-    keys, numbers = (column.combine_chunks() for column in records.columns)
+    order = pc.sort_indices(records, [("key", "ascending"), (_RECORD, "ascending")])
+    keys, numbers = (column.take(order).combine_chunks() for column in records.columns)
     if len(keys) > 1:
         is_same = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
         if refuses_two:
             _require_one(keys, numbers, is_same)
-        is_first = pa.array(np.append(True, ~is_same))
-        keys, numbers = keys.filter(is_first), numbers.filter(is_first)
+        if is_same.any():
+            is_first = pa.array(np.append(True, ~is_same))
+            keys, numbers = keys.filter(is_first), numbers.filter(is_first)
     is_moved = pc.is_in(deleted.cast(pa.binary()), value_set=keys)
     return GroupContent(
         group=group,

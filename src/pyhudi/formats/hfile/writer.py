@@ -5,6 +5,7 @@ intermediate levels, which Apache Hudi reads since 1.0.2 and HBase always has. S
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -92,22 +93,25 @@ def write_hfile(
         data_bytes=int(sizes.sum()),
         codec=codec,
     )
-    return b"".join((*out.parts, encode_trailer(trailer)))
+    return out.ended(encode_trailer(trailer))
 
 
 class _Out:
-    """The blocks written so far."""
+    """The blocks written so far, in one buffer: joining them would take the memory of the file twice."""
 
     def __init__(self, codec: HFileCodec) -> None:
-        self.parts: list[bytes] = []
-        self._codec, self._at = codec, 0
+        self._content = BytesIO()
+        self._codec = codec
 
     def put(self, kind: HFileBlockKind, payload: bytes | memoryview, previous: int = -1) -> tuple[int, int]:
         """Append a block: (where it begins, its bytes)."""
-        self.parts.append(encode_block(kind, payload, self._codec, previous))
-        begin, size = self._at, len(self.parts[-1])
-        self._at += size
-        return begin, size
+        begin = self._content.tell()
+        return begin, self._content.write(encode_block(kind, payload, self._codec, previous))
+
+    def ended(self, end: bytes) -> bytes:
+        """Return the file, which ends so."""
+        self._content.write(end)
+        return self._content.getvalue()
 
 
 def _data_blocks(out: _Out, rows: pa.Array, content: pa.Array, sizes: _Index, block_bytes: int) -> Iterator[BlockEntry]:
