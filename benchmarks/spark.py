@@ -20,6 +20,7 @@ from benchmarks.trips import CITIES, SCHEMA, changes, trips
 
 _WRITES = {"compression": "zstd", "parquet.compression.codec.zstd.level": "1"}
 _MANY_FILES = 10_000
+_MANY_PARTITIONS = 1_000
 
 
 def _session() -> Any:  # noqa: ANN401 - a SparkSession
@@ -116,6 +117,33 @@ class _NativeUpsertUnpartitioned(_NativeUpsert):
     batch_name = "flat-tenth.parquet"
 
 
+class _UpsertOfMany(_Upsert):
+    table = "thousand"
+    batch_name = "thousand-hundredth.parquet"
+
+
+class _NativeUpsertOfMany(_NativeUpsert):
+    """The same into directories, a file each, as our table has it."""
+
+    table = "thousand"
+    batch_name = "thousand-hundredth.parquet"
+
+    def run(self) -> object:
+        stored = self.spark.read.parquet(*self.sources)
+        fresh = self.batch(self.batch_name)
+        kept = stored.join(fresh.select("uuid"), "uuid", "left_anti").select(*stored.columns)
+        rows = kept.unionByName(_with_meta(fresh)).repartition(10, "city")
+        rows.write.options(**_WRITES).partitionBy("city").parquet(str(self.path))
+        return None
+
+    def result(self) -> Iterator[pa.Table]:
+        names = [name for name in SCHEMA.names if name != "city"]
+        for file in self.files():
+            rows = pq.read_table(file, columns=names, partitioning=None)
+            city = pa.repeat(file.parent.name.partition("=")[2], rows.num_rows)
+            yield rows.append_column("city", city).select(SCHEMA.names).cast(SCHEMA)
+
+
 class _BulkInsert(OnSpark):
     """Our bulk_insert of a DataFrame into an empty table."""
 
@@ -207,6 +235,18 @@ def prepare_spark(root: Path, rows_count: int) -> None:
     (root / "spark-done").touch()
 
 
+def _prepare_thousand(root: Path, rows_count: int) -> None:
+    """Make 1,000 partitions of a file each, and a batch that updates a hundredth of the rows of each."""
+    root.mkdir(parents=True, exist_ok=True)
+    if (root / "thousand-done").exists():
+        return
+    base = trips(rows_count, cities=[f"city-{number:04d}" for number in range(_MANY_PARTITIONS)])
+    hudi_table(root / "thousand", base)
+    updates_count = max(_MANY_PARTITIONS, rows_count // 100)
+    store_parquet(root / "thousand-hundredth.parquet", changes(base, updates_count, 0, seed=6))
+    (root / "thousand-done").touch()
+
+
 def _prepare_many(root: Path, rows_count: int) -> None:
     """Make 10,000 file groups, 1,000 in each partition."""
     root.mkdir(parents=True, exist_ok=True)
@@ -244,6 +284,12 @@ WORKLOADS = {
         contenders={"pyhudi": _UpsertUnpartitioned, "Spark anti-join, union, rewrite": _NativeUpsertUnpartitioned},
         targets=(Target("Spark anti-join, union, rewrite", "wall_s", 0.55),),
         prepare=prepare_spark,
+    ),
+    "spark_upsert_thousand": Workload(
+        title="Spark: upsert of 1 % into 1,000 partitions of one file group",
+        contenders={"pyhudi": _UpsertOfMany, "Spark anti-join, union, rewrite": _NativeUpsertOfMany},
+        targets=(Target("Spark anti-join, union, rewrite", "wall_s", 0.50),),
+        prepare=_prepare_thousand,
     ),
     "spark_upsert_month": Workload(
         title="Spark: one commit of 27,000 rows, a tenth of 10 partitions of one file group",

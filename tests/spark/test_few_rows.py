@@ -2,6 +2,7 @@
 
 import os
 
+import pyarrow as pa
 import pytest
 from tests.actions.test_merge import (  # noqa: F401
     test_by_source_clauses_reach_every_file_group,
@@ -57,6 +58,64 @@ def test_keys_are_all_there_or_only_counted(spark, tmp_path, monkeypatch, limit)
     assert (rows.keys is not None) == (limit > 102)  # 34 rows of the third partition count three times each
 
 
+def test_keys_that_are_large_are_not_brought(spark, tmp_path, monkeypatch):
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    monkeypatch.setattr(few_rows, "_KEYS_BYTES", 1000)
+    rows = working.count_keyed(keyed(spark, 300))
+    assert (rows.keys, rows.counts, rows.size_bytes) == (None, {"p0": 150, "p1": 150}, None)
+    assert working.fetch_keys(rows).keys is None
+
+
+@pytest.mark.skipif(bool(os.environ.get("PYHUDI_TEST_CONNECT")), reason="a client sees no jobs")
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_keys_are_counted_by_one_job_whether_they_come_or_not(spark, tmp_path, monkeypatch, limit):
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    monkeypatch.setattr(spark_engine, "_FEW_ROWS", limit)
+    rows = keyed(spark, 100)
+
+    def counted():
+        return working.count_keyed(rows)
+
+    assert jobs_of(spark, counted)[1] == 1
+
+
+def test_a_task_that_has_more_than_its_share_only_counts():
+    def batch(first, keys):
+        columns = {
+            PARTITION: pa.array(["p", None] * (len(keys) // 2)),
+            KEY: pa.array(keys),
+            ORDER: pa.array(range(first, first + len(keys))),
+            "_pyhudi_place": pa.array(range(first, first + len(keys))),
+            "_pyhudi_bytes": pa.array([7] * len(keys)),
+        }
+        return pa.record_batch(columns)
+
+    def counted(most, most_bytes=1000):
+        made = few_rows.count_task(
+            iter([batch(0, ["a", "b"]), batch(2, ["c", "d", "e", "f"])]), most=most, most_bytes=most_bytes
+        )
+        return pa.Table.from_batches(made, few_rows.COUNTED)
+
+    assert counted(7)[KEY].to_pylist() == ["a", "b", "c", "d", "e", "f"]
+    for found in (counted(6), counted(7, most_bytes=9)):
+        assert few_rows.keys_of_all(found) is None
+        assert found.num_rows == 2
+        assert few_rows.counts_by_partition(found).to_pydict() == {PARTITION: ["p", None], "rows": [3, 3]}
+    assert few_rows.counts_by_partition(counted(7)).to_pydict() == {PARTITION: ["p", None], "rows": [3, 3]}
+    nothing = pa.Table.from_batches(few_rows.count_task(iter([]), most=1, most_bytes=1), few_rows.COUNTED)
+    assert few_rows.keys_of_all(nothing).num_rows == 0
+
+
+def test_wide_rows_that_spark_takes_for_small_are_not_brought(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(few_rows, "_ANY_ROWS", 10)
+    monkeypatch.setattr(few_rows, "_SHARED_BYTES", 100_000)
+    working = SparkEngine(spark, LocalStorage(str(tmp_path)))
+    wide = keyed(spark, 100, 1).selectExpr("*", "repeat('x', 2000) as text")
+    assert working._brought(wide, 1 << 20) is None
+    narrow = keyed(spark, 100, 1).selectExpr("*", "repeat('x', 20) as text")
+    assert working._brought(narrow, 1 << 20).num_rows == 100
+
+
 def test_long_texts_and_nested_values_are_measured(spark, tmp_path):
     working = SparkEngine(spark, LocalStorage(str(tmp_path)))
     narrow = working.count_keyed(keyed(spark, 10)).size_bytes
@@ -66,9 +125,11 @@ def test_long_texts_and_nested_values_are_measured(spark, tmp_path):
 
 def jobs_of(spark, work):
     """Return what work gives, and how many jobs it ran."""
+    tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup(work.__name__, "")
+    before = len(tracker.getJobIdsForGroup(work.__name__))
     found = work()
-    return found, len(spark.sparkContext.statusTracker().getJobIdsForGroup(work.__name__))
+    return found, len(tracker.getJobIdsForGroup(work.__name__)) - before
 
 
 @pytest.mark.skipif(bool(os.environ.get("PYHUDI_TEST_CONNECT")), reason="Connect does not show the plan")

@@ -1,10 +1,12 @@
+from functools import partial
+
 import pyarrow as pa
 import pytest
 from tests.conformance.engine import double, echo, fail_at_three, fail_in_rows
 
 from pyhudi.errors import CorruptData
 from pyhudi.spark.failures import error_in_spark
-from pyhudi.spark.tasks import map_task, packed_tasks, row_tasks, run_tasks, sort_task, unpacked_results
+from pyhudi.spark.tasks import map_task, packed_tasks, row_tasks, run_tasks, shared_tasks, sort_task, unpacked_results
 
 
 def test_tasks_travel_as_rows_and_results_come_back_in_order():
@@ -60,3 +62,12 @@ def test_a_task_without_a_number_takes_one_of_its_own():
 
 
 SCHEMA_OF_N = pa.schema([("n", pa.int64())])
+
+
+def test_shares_of_tasks_are_done_by_whom_they_are_for():
+    packed = packed_tasks([1, 2, 5, 7, 9])
+    shares = [packed.take(pa.array(places)) for places in ([0, 3], [1, 4], [2])]
+    work = partial(run_tasks, function=double)
+    batches = [pa.record_batch({"id": pa.array(numbers, pa.int64())}) for numbers in ([], [2], [0])]
+    results = pa.Table.from_batches(shared_tasks(iter(batches), shares=shares, work=work))
+    assert unpacked_results(results) == [2, 10, 14]

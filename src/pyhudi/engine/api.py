@@ -100,6 +100,8 @@ class KeyedRows:
     """Rows by partition, at most; of a partition that is not known under None. None: they were not counted."""
     keys: pa.Table | None = None
     """KEY, PARTITION, ORDER and columns that a look-up compares, in this process; None while they are not here."""
+    has_many_keys: bool = False
+    """They are more than this process should hold."""
     whole: pa.Table | None = None
     """All rows, where they were brought here with their keys."""
     size_bytes: int | None = None

@@ -44,7 +44,15 @@ from pyhudi.predicate import Expression, fields_of, to_sql
 from pyhudi.predicate.model import Opaque, walk
 from pyhudi.schema.fields import nullable_all_through
 from pyhudi.spark.failures import spark_errors
-from pyhudi.spark.few_rows import all_rows, first_keys, first_rows, is_cut, may_be_small, rows_bytes
+from pyhudi.spark.few_rows import (
+    all_rows,
+    counted_keys,
+    counts_by_partition,
+    first_rows,
+    keys_of_all,
+    may_be_small,
+    rows_bytes,
+)
 from pyhudi.spark.keys import named, with_keys
 from pyhudi.spark.placing import by_number
 from pyhudi.spark.releases import SCANS_WIDENED, collect_arrow, frame_of, is_frame
@@ -53,7 +61,17 @@ from pyhudi.spark.scanning import can_scan, key_scan, native_scan, widened_files
 from pyhudi.spark.servers import checkpointed, is_spark_itself
 from pyhudi.spark.session import check_workers, is_connect, is_local, require_pyspark, require_session, session_options
 from pyhudi.spark.shaping import conformed, newest, with_values
-from pyhudi.spark.tasks import INDEX, WORK, map_task, packed_tasks, row_tasks, run_tasks, sort_task, unpacked_results
+from pyhudi.spark.tasks import (
+    INDEX,
+    WORK,
+    map_task,
+    packed_tasks,
+    row_tasks,
+    run_tasks,
+    shared_tasks,
+    sort_task,
+    unpacked_results,
+)
 from pyhudi.spark.types import from_spark, nullable, to_spark
 from pyhudi.storage.api import Storage
 
@@ -65,7 +83,9 @@ Held = TypeVar("Held", DataFrame, LocalFrame)
 _DESCRIPTION = "spark.job.description"
 _TASKS_A_SLOT = 3
 """A Python task costs some 60 ms to start, so many small ones share it."""
-_FEW_ROWS = 1_000_000
+_SENT_BYTES = 8 << 20
+"""Tasks of so many bytes go with each of Spark's tasks; more are shuffled, so that each gets its own."""
+_FEW_ROWS = 500_000
 _FEW_ROWS_CONNECT = 100_000
 """Keys of up to so many rows are looked up and routed from here: tasks read key columns, and no wide row is joined by
 its key. A Connect client sends them within its plans, so there they are fewer."""
@@ -154,8 +174,7 @@ class SparkEngine:
         if not tasks:
             return []
         with spark_errors():
-            work = self._work(tasks).mapInArrow(partial(run_tasks, function=function), to_spark(WORK))
-            return unpacked_results(collect_arrow(work))
+            return unpacked_results(collect_arrow(self._work(tasks, partial(run_tasks, function=function), WORK)))
 
     def rows(
         self, function: Callable[[Task], Iterator[pa.RecordBatch]], tasks: Sequence[Task], schema: pa.Schema
@@ -163,10 +182,9 @@ class SparkEngine:
         """Make a DataFrame of what a function yields for each task, in workers."""
         if not tasks:
             return self.frame(schema.empty_table())
-        target = to_spark(schema)
-        work = partial(row_tasks, function=function, schema=from_spark(target))
         with spark_errors():
-            return self._work(tasks).mapInArrow(work, target)
+            work = partial(row_tasks, function=function, schema=from_spark(to_spark(schema)))
+            return self._work(tasks, work, schema)
 
     def scan(
         self, files: Sequence[ScanFile], schema: pa.Schema, columns: Sequence[str] | None, predicate: Expression | None
@@ -260,25 +278,24 @@ class SparkEngine:
         return KeyedRows(frame=self.frame(whole), counts=counts, keys=keys, whole=whole, size_bytes=whole.nbytes)
 
     def count_keyed(self, frame: DataFrame) -> KeyedRows:
-        """Bring the keys of few rows here in one job and count those; of many, count them in another.
+        """Count rows by partition in the job that computes them; it brings the keys of few rows here, too.
 
         As in `bring_keyed`, rows of a Connect client stay where they are.
         """
         with spark_errors():
-            found = self.collect(first_keys(frame, self._few_rows))
-        if is_cut(found, self._few_rows):
-            return KeyedRows(frame=frame, counts=counts_of(self.count(frame, [PARTITION])))
-        counts = counts_of(self._local.count(LocalFrame.of(found), [PARTITION]))
-        size_bytes = None if is_connect(self._spark) else rows_bytes(found)
-        keys = found.select([KEY, PARTITION, ORDER])
-        return KeyedRows(frame=frame, counts=counts, keys=keys, size_bytes=size_bytes)
+            found = self.collect(counted_keys(frame, self._few_rows))
+        counts, known = counts_of(counts_by_partition(found)), keys_of_all(found)
+        if known is None:
+            return KeyedRows(frame=frame, counts=counts, has_many_keys=True)
+        size_bytes = None if is_connect(self._spark) else rows_bytes(known)
+        return KeyedRows(frame=frame, counts=counts, keys=known.select([KEY, PARTITION, ORDER]), size_bytes=size_bytes)
 
     def fetch_keys(self, rows: KeyedRows, columns: Sequence[str] = ()) -> KeyedRows:
         """Bring narrow columns to the driver in one job, if the rows were counted and are few."""
         names = list(dict.fromkeys([KEY, PARTITION, ORDER, *columns]))
         if rows.keys is not None and set(names) <= set(rows.keys.column_names):
             return rows
-        if rows.rows_at_most is None or rows.rows_at_most > self._few_rows:
+        if rows.has_many_keys or rows.rows_at_most is None or rows.rows_at_most > self._few_rows:
             return rows
         with spark_errors():
             return replace(rows, keys=self.collect(rows.frame.select(*map(named, names))))
@@ -416,10 +433,20 @@ class SparkEngine:
     def _few_rows(self) -> int:
         return _FEW_ROWS_CONNECT if is_connect(self._spark) else _FEW_ROWS
 
-    def _work(self, tasks: Sequence[object]) -> DataFrame:
+    def _work(
+        self,
+        tasks: Sequence[object],
+        work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+        to: pa.Schema,
+    ) -> DataFrame:
+        """Spread tasks over as many of Spark's as run at once; small ones go with the function that they run."""
         slots = min(len(tasks), _TASKS_A_SLOT * self.parallelism_tasks)
-        sent = frame_of(self._spark, packed_tasks(tasks))
-        return by_number(sent, slots, INDEX)
+        packed = packed_tasks(tasks)
+        if not is_spark_itself(self._spark) or packed.nbytes > _SENT_BYTES:
+            return by_number(frame_of(self._spark, packed), slots, INDEX).mapInArrow(work, to_spark(to))
+        shares = [packed.take(pa.array(range(slot, len(tasks), slots))) for slot in range(slots)]
+        numbers = self._spark.range(0, slots, 1, slots)
+        return numbers.mapInArrow(partial(shared_tasks, shares=shares, work=work), to_spark(to))
 
     def _widened(self, files: Sequence[ScanFile], schema: pa.Schema) -> set[ScanFile]:
         """Return which files are of before a column got its type, where Spark's scan does not read those."""

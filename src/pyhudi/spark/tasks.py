@@ -25,6 +25,7 @@ __all__ = [
     "packed_tasks",
     "row_tasks",
     "run_tasks",
+    "shared_tasks",
     "sort_task",
     "unpacked_results",
 ]
@@ -50,6 +51,12 @@ def packed_tasks(tasks: Sequence[object]) -> pa.Table:
 def unpacked_results(results: pa.Table) -> list[Any]:
     """Return the results in order of their tasks.   Shape: WORK."""
     return [_PICKLER.loads(payload) for payload in results.sort_by(INDEX)[PAYLOAD].to_pylist()]
+
+
+def shared_tasks(batches: Batches, *, shares: Sequence[pa.Table], work: Callable[[Batches], Batches]) -> Batches:
+    """Do the work of the shares that these rows number.   Shape: a number -> as `work` has it, given WORK."""
+    numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+    return work(batch for number in numbers for batch in shares[number].to_batches())
 
 
 def run_tasks(batches: Batches, *, function: Callable[[Any], object]) -> Batches:
