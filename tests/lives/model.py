@@ -82,6 +82,8 @@ class Model:
     """Every row that was ever at a place: what base files may hold."""
     moments: list[Moment] = field(default_factory=list)
     savepoints: set[str] = field(default_factory=set)
+    settled_from: int = 0
+    """Moments before this one are what they were when doubts arose."""
     is_compact: bool = True
     """No logs are left: what base files hold is what there is."""
 
@@ -324,7 +326,7 @@ class Model:
             if said is answers[0] and self._is_open_in_logs():
                 self.beaten[place] = answers[1]
         self.lost += [(one.number, place) for one in answers if one is not None and one is not said]
-        for moment in self.moments:
+        for moment in self.moments[self.settled_from :]:
             if moment.number == self.number:
                 moment.rows, moment.graves = dict(self.rows), dict(self.graves)
                 moment.hidden, moment.beaten = dict(self.hidden), dict(self.beaten)
@@ -349,7 +351,15 @@ class Model:
             self.hidden[place] = before if merged is before.row else Stored(merged, late.number)
 
     def compact(self) -> None:
-        """A compaction may have taken deletes from before the rows that they kept out of sight."""
+        """A compaction may have taken deletes from before the rows that they kept out of sight.
+
+        What was committed before it, by another writer in the same step, does not show them. What that one left open
+        is not known any more.
+        """
+        if self.setting.version != 6:
+            for moment in self.moments[self.settled_from :] if self.doubts else ():
+                moment.is_unknown |= moment.number == self.number
+            self.settled_from = len(self.moments)
         for place, stored in self.hidden.items():
             if place not in self.rows:
                 self.doubts.setdefault(place, (None, stored))
@@ -369,6 +379,7 @@ class Model:
     def begin(self) -> None:
         """Number the next write."""
         self.number += 1
+        self.settled_from = 0
 
     def complete(self, instant: str, completion: str, *, is_service: bool) -> None:
         """Remember what the table shows now as this commit's moment."""

@@ -5,9 +5,10 @@ from tests.lives.life import Life, live, lived, play
 from tests.lives.model import Counts
 from tests.lives.rows import Row
 from tests.lives.setting import Setting
+from tests.lives.verbs.meeting import Beside
 from tests.lives.verbs.services import Compact, RunDueServices
 from tests.lives.verbs.step import Step
-from tests.lives.verbs.writing import DeleteKeys, Insert, Upsert
+from tests.lives.verbs.writing import DeleteKeys, DeleteRows, Insert, Upsert
 from tests.lives.world import World
 from tests.simulation.explorer.process import simulated
 
@@ -66,6 +67,15 @@ def test_a_compaction_of_version_6_goes_before_what_was_seen_since_it_was_planne
     setting = Setting(table_type="mor", version=6, is_event_time=False, writes=writes)
     rows = [Upsert(rows=(row("a", ts=ts),)) for ts in (1, 9, 3)]
     steps = (*rows[:2], Compact(is_scheduled=True), rows[2], RunDueServices())
+    assert play(Life(0, setting, steps), is_whole=True) is None
+
+
+def test_a_commit_beside_a_compaction_does_not_show_what_the_compaction_shows() -> None:
+    writes = (("hoodie.index.type", "SIMPLE"), ("hoodie.compact.inline.max.delta.commits", 2))
+    setting = Setting(table_type="mor", version=9, is_event_time=True, writes=writes)
+    plan, run = (Compact(is_scheduled=is_scheduled, is_tried=False) for is_scheduled in (True, False))
+    first = Upsert(rows=(row("a", ts=9),)), DeleteRows(rows=(row("a", ts=9),)), plan, Upsert(rows=(row("a", ts=3),))
+    steps = (*first, Beside(step=run, other=Upsert(rows=(row("b"),)), at=10))
     assert play(Life(0, setting, steps), is_whole=True) is None
 
 
