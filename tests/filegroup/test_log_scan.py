@@ -12,7 +12,9 @@ from tests.fixed_env import FixedEnv
 from pyhudi.errors import CorruptData, Unsupported
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge
 from pyhudi.filegroup.model import FileId, LogFile, PartitionPath
+from pyhudi.filegroup.names import parse_log_file
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, rollback_block
+from pyhudi.storage.api import FileStatus
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.instant import Action, Instant, InstantTime, State
 from pyhudi.timeline.view import as_of, hide, timeline_of, without
@@ -37,6 +39,7 @@ class Said:
 
     committed_bytes: Callable = lambda log: 0
     is_alien: Callable = lambda log, one: False
+    writers_of: Callable = lambda log: ()
 
 
 def scan(*logs, counts=lambda log, one: True, **said):
@@ -178,6 +181,7 @@ def seen_by(timeline, *times, log_instant="100", records=None, more=()):
         [*(block(time) for time in times), *more],
         counts=lambda file, one: visible.counts(named(file), one),
         is_alien=lambda file, one: visible.is_alien(named(file), one),
+        writers_of=lambda file: visible.writers_of(named(file)),
     )
 
 
@@ -199,7 +203,7 @@ def instants_of(timeline, *times, more=()):
     return instants([*(block(time) for time in times), *more], counts=visible.counts)
 
 
-RECORDS = {("p/.f-0_300.log.1_0-0-0", "300"): 7}
+RECORDS = {"p/.f-0_300.log.1_0-0-0": {"300": 7}}
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -209,10 +213,34 @@ def test_in_layout_2_a_block_of_no_instant_is_damage_where_its_commit_says_it_wr
     assert seen("200", "300", log_instant="300") == ["200", "300"]
     assert seen("301", log_instant="500") == []
     if layout == 1:
-        assert seen("301", log_instant="300") == []
+        assert seen("300", "301", log_instant="300") == ["300"]
         return
     with pytest.raises(CorruptData, match="of another instant than the commit that wrote it"):
         seen("300", "301", log_instant="300")
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_log_without_a_block_of_a_commit_that_wrote_rows_into_it_is_damage(layout):
+    """Whatever the damaged header says: an instant that there is not, or one that there is."""
+    timeline = timeline_of([delta("300", "310"), delta("500", "510")], TIMELINE_LAYOUTS[layout])
+    seen = partial(seen_by, log_instant="300", records=RECORDS)
+    for time in "301", "500", "200":
+        with pytest.raises(CorruptData, match=r"no block of a commit|of another instant") as refused:
+            seen(timeline, time)
+        assert refused.value.values["path"] == "p/.f-0_100.log.1_0-0-0"
+    assert seen(as_of(timeline, InstantTime("250")), "301") == []
+    if layout == 1:
+        assert seen(timeline, "301", records={"p/.f-0_300.log.1_0-0-0": {"300": 0}}) == []
+    assert seen(timeline, "301", more=[rollback_block("600", "300")]) == []
+
+
+def test_a_log_that_was_listed_before_a_commit_appended_to_it_is_none():
+    timeline = timeline_of([delta("300", "310"), delta("500", "510")], TIMELINE_LAYOUTS[1])
+    records = {"p/.f-0_300.log.1_0-0-0": {"300": 7, "500": 1}}
+    visible = VisibleInstants.of(timeline, {"p/.f-0_300.log.1_0-0-0": 100}, records)
+    log = parse_log_file(PartitionPath("p"), FileStatus(path=".f-0_300.log.1_0-0-0", size_bytes=99, modified_ms=0))
+    assert visible.writers_of(log) == ()
+    assert visible.writers_of(replace(log, size_bytes=100)) == ["300", "500"]
 
 
 def test_a_block_that_may_be_there_is_no_damage():

@@ -1,12 +1,19 @@
 """Logs that a commit wrote are read whole, or the file is named; what a dead writer left behind is passed over."""
 
-import pytest
-from tests.building import trip, trips
+from dataclasses import replace
 
-from pyhudi.errors import CorruptData, Unsupported
-from pyhudi.formats.log import read_blocks
+import pytest
+from tests.building import TableBuilder, trip, trips
+
+from pyhudi.errors import CorruptData, HudiError, Unsupported
+from pyhudi.filegroup.reader import read_slice
+from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.formats.log.block import MAGIC
-from pyhudi.timeline.active import read_commit_metadata
+from pyhudi.metadata.listing import file_index
+from pyhudi.options import Settings
+from pyhudi.queries.slice_rows import slice_spec
+from pyhudi.queries.slices import table_schema, visible_slices
+from pyhudi.timeline.active import load_timeline, read_commit_metadata
 
 TABLE_TYPES = ("mor",)
 UNCHECKED = {"pyhudi.check.files": False}
@@ -151,6 +158,54 @@ def test_a_damaged_header_of_a_command_names_its_file(engine, whole, broken):
         with pytest.raises((CorruptData, Unsupported)) as refused:
             verb()
         assert command in refused.value.values.values(), name
+
+
+def reader_of(table):
+    """Return what reads the one slice of a table: its rows, or None where that is an error."""
+    state = table.state
+    timeline = load_timeline(state)
+    spec = slice_spec(state, table_schema(state, timeline), timeline, Settings.of(LISTED))
+    spec = replace(spec, columns=("uuid", "ts", "fare"))
+    (one,) = visible_slices(file_index(state, timeline))
+
+    def read():
+        try:
+            batches = list(read_slice(one, storage=state.storage, spec=spec))
+        except HudiError:
+            return None
+        return sorted(row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+
+    return read
+
+
+@pytest.mark.parametrize("block_format", ["parquet", "avro"])
+@pytest.mark.parametrize("stored_version", [6, 9])
+def test_a_bit_that_is_flipped_in_a_header_is_an_error_or_changes_no_row(stored_version, block_format):
+    table = TableBuilder("mor").create(version=stored_version)
+    options = {**LISTED, "hoodie.logfile.data.block.format": block_format}
+    table.upsert(trips(*(trip(key, ts=1) for key in "abcd")), options=options)
+    table.upsert(trips(trip("a", ts=2, fare=2.0)), options=options)
+    table.delete(keys=["b"], options=options)
+    table.upsert(trips(trip("c", ts=3, fare=3.0)), options=options)
+    read = reader_of(table)
+    for log in logs_of(table)[:2]:
+        data = table.state.storage.get(log)
+        (block,) = read_blocks(lambda offset, length, data=data: data[offset : offset + length], len(data))
+        right, wrong = read(), []
+        for place in places_of(data, block, block_format):
+            table.state.storage.put(log, flip(data, place))
+            if read() not in (right, None):
+                wrong.append(place)
+        table.state.storage.put(log, data)
+        assert (wrong, len(right)) == ([], 3), log
+
+
+def places_of(data, block, block_format):
+    """Return the places in a header, and some in its schema; names in that of Avro have nothing to compare with."""
+    schema = block.headers[HeaderKey.SCHEMA].encode()
+    at = data.index(schema)
+    among = range(at, at + len(schema), 9) if block_format == "parquet" else ()
+    return [*range(at), *among, *range(at + len(schema), block.content_at)]
 
 
 def test_the_commit_says_how_much_of_each_log_is_its_own(table):

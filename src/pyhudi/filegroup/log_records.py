@@ -21,7 +21,7 @@ from pyhudi.formats.avro_rows import decode_batches, decode_rows
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_rows
-from pyhudi.formats.parquet import iter_batches, read_footer
+from pyhudi.formats.parquet import Footer, iter_batches, read_footer
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.keys import KeyGenerator, record_keys
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows
@@ -244,6 +244,7 @@ def open_parquet(block: LogBlock) -> pa.NativeFile:
 def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> tuple[int, Iterator[pa.RecordBatch]]:
     source = open_parquet(block)
     footer = read_footer(source)
+    _require_named(block, footer)
     if not footer.rows_count:
         stored = pa.schema([field for field in footer.schema if field.name in names])
         return 0, iter([pa.RecordBatch.from_pylist([], stored)])
@@ -255,6 +256,18 @@ def _parquet_rows(block: LogBlock, names: Sequence[str], part_bytes: float) -> t
     return footer.rows_count, iter_batches(
         source, names, footer=footer, batch_rows=batch_rows, buffer_bytes=buffer_bytes
     )
+
+
+def _require_named(block: LogBlock, footer: Footer) -> None:
+    """Refuse a block whose header, which has no checksum, calls a column otherwise than its parquet does."""
+    said, stored = {*avro_to_arrow(block.schema, wide_unions=True).names}, {*footer.schema.names}
+    if said - stored and stored - said:
+        raise CorruptData(
+            "the header of a log block names other columns than it has; restore the file, or roll the commit back",
+            header=sorted(said - stored),
+            stored=sorted(stored - said),
+            position=block.position,
+        )
 
 
 def _hfile_rows(block: LogBlock, names: Sequence[str], spec: ReadSpec) -> tuple[int, Iterator[pa.RecordBatch]]:

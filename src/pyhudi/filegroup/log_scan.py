@@ -8,7 +8,7 @@ Spec: format/files 1.8; format/timeline 6.2.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -22,12 +22,12 @@ from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Archive, Timeline
 
-__all__ = ["Commits", "Counts", "LogPart", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
+__all__ = ["Commits", "Counts", "LogRecords", "VisibleInstants", "blocks_to_merge", "log_blocks", "merge_order"]
 
 Counts = Callable[[LogFile, LogBlock], bool]
 """Returns whether the instant that wrote a block of rows or deletes is one that the reader sees."""
-LogPart = tuple[str, str]
-"""The path of a log, and the instant that wrote into it."""
+LogRecords = Mapping[str, Mapping[str, int]]
+"""How many rows and deletes commits say they wrote into logs: by the path of the log, then by the instant."""
 _NO_ATTEMPT: Final = -1
 
 
@@ -40,6 +40,10 @@ class Commits(Protocol):
 
     def is_alien(self, log: LogFile, block: LogBlock) -> bool:
         """Return whether a block that does not count is of no instant, in a log into which its own commit wrote."""
+        ...
+
+    def writers_of(self, log: LogFile) -> Collection[str]:
+        """Return the commits that say they wrote rows or deletes into a log, as far as the log was read so far."""
         ...
 
 
@@ -58,15 +62,12 @@ class VisibleInstants:
     """Log files are named by the instant that wrote them, and were chosen by it: layout 2."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Bytes of each log that commits say they wrote, by its path: for layout 1, where names do not tell the commit."""
-    records: Mapping[LogPart, int] = field(default_factory=dict)
-    """Rows and deletes that commits say they wrote into logs."""
+    records: LogRecords = field(default_factory=dict)
     archive: Archive | None = field(default=None, compare=False, repr=False)
     """Knows of the archived writes between active ones: a savepoint, deleted since, had kept an earlier one active."""
 
     @staticmethod
-    def of(
-        timeline: Timeline, lengths: Mapping[str, int], records: Mapping[LogPart, int] | None = None
-    ) -> "VisibleInstants":
+    def of(timeline: Timeline, lengths: Mapping[str, int], records: LogRecords | None = None) -> "VisibleInstants":
         """Read them off a timeline; `lengths` are needed in layout 1 only."""
         return VisibleInstants(
             completed=frozenset(timeline.completed),
@@ -102,9 +103,16 @@ class VisibleInstants:
         A block of another commit, which an incremental read leaves out, is of one; what is later than the moment that
         is read may be there. In layout 1 no block is alien: a log has blocks of writers that failed, too.
         """
-        if not self.is_named or (log.path, log.instant) not in self.records or self.counts(log, block):
+        if not self.is_named or log.instant not in self.records.get(log.path, ()) or self.counts(log, block):
             return False
         return block.instant not in self.hidden and not (self.until and block.instant > self.until)
+
+    def writers_of(self, log: LogFile) -> Collection[str]:
+        """Return the commits that say they wrote rows or deletes into a log; none where it is shorter than they say."""
+        if log.size_bytes < self.committed_bytes(log):
+            return ()
+        told = self.records.get(log.path, {})
+        return [time for time, count in told.items() if count and time in self.completed]
 
     def committed_bytes(self, log: LogFile) -> int:
         """Return how many bytes of a log commits say they wrote: in layout 2 all of it, as one commit wrote it."""
@@ -131,7 +139,25 @@ def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, c
     whole = [(log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT]
     if all(block.kind is not BlockKind.COMMAND for _, block in whole):  # else one may have taken the block back
         _require_no_alien(whole, counts, commits)
+    _require_writers(whole, logs, commits)
     return merge_order(whole, counts)
+
+
+def _require_writers(blocks: Sequence[tuple[LogFile, LogBlock]], logs: Iterable[LogFile], commits: Commits) -> None:
+    """Refuse a log without a block of a commit that says it wrote rows into it: a header, which has no checksum, lies.
+
+    What a command takes back is left alone, though it be committed: a rollback that is underway begins so.
+    """
+    taken_back = {one.headers.get(HeaderKey.TARGET_INSTANT_TIME) for _, one in blocks if one.kind is BlockKind.COMMAND}
+    written = {(at.path, one.headers.get(HeaderKey.INSTANT_TIME)) for at, one in blocks}
+    for log in logs:
+        lacking = [one for one in commits.writers_of(log) if (log.path, one) not in written and one not in taken_back]
+        if lacking:
+            raise CorruptData(
+                "a log has no block of a commit that wrote rows into it; restore the file, or roll the commit back",
+                path=log.path,
+                commit=min(lacking),
+            )
 
 
 def _require_no_alien(blocks: Iterable[tuple[LogFile, LogBlock]], counts: Counts, commits: Commits) -> None:

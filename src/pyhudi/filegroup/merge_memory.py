@@ -11,7 +11,7 @@ from typing import Final
 
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_records import Chooser, ReadSpec, estimated_bytes, read_parts
-from pyhudi.filegroup.log_scan import LogPart
+from pyhudi.filegroup.log_scan import LogRecords
 from pyhudi.filegroup.spilled import SpilledChanges
 from pyhudi.formats.log import LogBlock
 from pyhudi.kernels.changes import RowChanges
@@ -35,7 +35,7 @@ SPILL_DIRECTORY: Final = option(
     " files.",
     is_kept=False,
 )
-_UNKNOWN: Final[Mapping[LogPart, int]] = MappingProxyType({})
+_UNKNOWN: Final[LogRecords] = MappingProxyType({})
 _COPIES: Final = 4
 """Rows are there as they were read, folded, and in the batch in which they end; beside them what is being read."""
 _MOST_SHARES: Final = 256
@@ -76,7 +76,7 @@ def changes_in_memory(
     memory: MergeMemory,
     is_asked: Chooser | None = None,
     *,
-    records: Mapping[LogPart, int] = _UNKNOWN,
+    records: LogRecords = _UNKNOWN,
 ) -> list[RowChanges] | None:
     """Read all changes, oldest first; None where they do not fit. `is_asked` leaves keys out.
 
@@ -89,7 +89,7 @@ def changes_in_memory(
     if content_bytes * _MOST_GROWTH > memory.rows_bytes and _estimated_bytes(blocks, spec) > memory.rows_bytes:
         return None
     changes: list[RowChanges] = []
-    found: Counter[LogPart] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
     left = memory.rows_bytes
     for block in blocks:
         for part in read_parts(block, spec, max(1, left)):
@@ -109,7 +109,7 @@ def spilled_changes(
     memory: MergeMemory,
     is_asked: Chooser | None = None,
     *,
-    records: Mapping[LogPart, int] = _UNKNOWN,
+    records: LogRecords = _UNKNOWN,
 ) -> SpilledChanges:
     """Write all changes to disk, in as many shares of their keys as it takes for each to fit into memory.
 
@@ -118,7 +118,7 @@ def spilled_changes(
     """
     count = min(_MOST_SHARES, max(2, -(-_estimated_bytes(blocks, spec) // memory.rows_bytes)))
     changes = SpilledChanges(file, spec.schema, count)
-    found: Counter[LogPart] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
     for number, block in enumerate(blocks):
         for part in read_parts(block, spec, memory.part_bytes):
             found[block.path, block.instant] += len(part.keys)
@@ -127,15 +127,16 @@ def spilled_changes(
     return changes
 
 
-def _require_all(found: Mapping[LogPart, int], records: Mapping[LogPart, int]) -> None:
+def _require_all(found: Mapping[tuple[str, str], int], records: LogRecords) -> None:
     for (path, instant), count in found.items():
-        if count < records.get((path, instant), 0):
+        committed = records.get(path, {}).get(instant, 0)
+        if count < committed:
             raise CorruptData(
                 "a log has fewer rows and deletes than its commit wrote; restore the file, or roll the commit back",
                 path=path,
                 commit=instant,
                 records=count,
-                committed_records=records[path, instant],
+                committed_records=committed,
             )
 
 

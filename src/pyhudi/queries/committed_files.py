@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyhudi.errors import FileMissing
 from pyhudi.filegroup.listing import at_once
-from pyhudi.filegroup.log_scan import LogPart, VisibleInstants
+from pyhudi.filegroup.log_scan import LogRecords, VisibleInstants
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.names import BASE_EXTENSIONS, parse_log_file
 from pyhudi.options import Settings, boolean, option
@@ -88,9 +88,9 @@ class CommittedFiles:
     """COMMITTED_LOGS."""
     partitions: frozenset[PartitionPath]
     """Those of all these files."""
-    records: Mapping[LogPart, int]
-    """Rows and deletes that a commit wrote into a log, where that is its only one of a file group. Where logs roll
-    over, Apache Hudi counts deletes in one and writes them into the next."""
+    records: LogRecords
+    """Of logs that are their commit's only one of a file group. Where logs roll over, Apache Hudi counts deletes in one
+    and writes them into the next."""
 
 
 _known: Final = RecentlyUsed[tuple[str, tuple[InstantTime, ...]], CommittedFiles](_MOST_TABLES)
@@ -128,7 +128,7 @@ def committed_files(state: TableState, timeline: Timeline) -> CommittedFiles:
 def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) -> CommittedFiles:
     bases: dict[Group, CommittedFile] = {}
     logs: dict[str, _Log] = {}
-    records: dict[LogPart, int] = {}
+    records: dict[str, dict[str, int]] = {}
     left = _MOST_FILES
     by_time = {one.requested_time: one for one in newest_first}
     for time, metadata in _metadata(state, by_time):
@@ -136,7 +136,8 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) 
         left -= len(named)
         if left < 0:
             break
-        records |= _records(named, by_time[time], layout)
+        for path, count in _records(named, by_time[time], layout):
+            records.setdefault(path, {})[time] = count
         for where, stat in named:
             base, log = _base(where, stat, time), _log(where, stat, by_time[time], layout)
             if base is not None:
@@ -153,15 +154,15 @@ def _folded(state: TableState, newest_first: Sequence[Instant], layout: Layout) 
     return CommittedFiles(bases=bases, logs=rows, partitions=frozenset(map(PartitionPath, partitions)), records=records)
 
 
-def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant, layout: Layout) -> dict[LogPart, int]:
-    """Return how many rows and deletes a commit says it wrote into logs, where a file group has one of it."""
+def _records(named: Sequence[tuple[str, WriteStat]], commit: Instant, layout: Layout) -> Iterator[tuple[str, int]]:
+    """Yield how many rows and deletes a commit says it wrote into logs, where a file group has one of it."""
     logs_of = Counter((where, stat.file_id) for where, stat in named if stat.is_log)
     told = (
         (_log(where, stat, commit, layout), (stat.num_writes or 0) + (stat.num_deletes or 0))
         for where, stat in named
         if logs_of[where, stat.file_id] == 1
     )
-    return {(log[2], commit.requested_time): count for log, count in told if log is not None}
+    return ((log[2], count) for log, count in told if log is not None)
 
 
 def _columns(rows: Iterable[tuple[object, ...]]) -> Sequence[Sequence[object]]:
