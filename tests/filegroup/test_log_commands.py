@@ -1,5 +1,6 @@
 import pytest
 from tests.faulty import Fault, FaultKind, FaultyStorage
+from tests.filegroup.slices import EVERYTHING
 
 from pyhudi.filegroup.log_commands import find_command, slice_logs, take_back_blocks, writers_of
 from pyhudi.filegroup.log_scan import blocks_to_merge
@@ -38,7 +39,7 @@ def put(storage, one, *instants):
 
 
 def merged(storage, one):
-    blocks = blocks_to_merge(storage, slice_logs(storage, one), lambda *_: True, lambda log: 0)
+    blocks = blocks_to_merge(storage, slice_logs(storage, one), lambda *_: True, EVERYTHING)
     return [block.instant for block in blocks]
 
 

@@ -42,10 +42,6 @@ class Commits(Protocol):
         """Return whether a block that does not count is of no instant, in a log into which its own commit wrote."""
         ...
 
-    def writers_of(self, log: LogFile) -> Collection[str]:
-        """Return the commits that say they wrote rows or deletes into a log, as far as the log was read so far."""
-        ...
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleInstants:
@@ -107,7 +103,7 @@ class VisibleInstants:
             return False
         return block.instant not in self.hidden and not (self.until and block.instant > self.until)
 
-    def writers_of(self, log: LogFile) -> Collection[str]:
+    def committers_of(self, log: LogFile) -> Collection[str]:
         """Return the commits that say they wrote rows or deletes into a log; none where it is shorter than they say."""
         if log.size_bytes < self.committed_bytes(log):
             return ()
@@ -139,11 +135,16 @@ def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, c
     whole = [(log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT]
     if all(block.kind is not BlockKind.COMMAND for _, block in whole):  # else one may have taken the block back
         _require_no_alien(whole, counts, commits)
-    _require_writers(whole, logs, commits)
+    if isinstance(
+        commits, VisibleInstants
+    ):  # what a metadata table says of itself is compared with the files there are
+        _require_committers(whole, logs, commits)
     return merge_order(whole, counts)
 
 
-def _require_writers(blocks: Sequence[tuple[LogFile, LogBlock]], logs: Iterable[LogFile], commits: Commits) -> None:
+def _require_committers(
+    blocks: Sequence[tuple[LogFile, LogBlock]], logs: Iterable[LogFile], commits: VisibleInstants
+) -> None:
     """Refuse a log without a block of a commit that says it wrote rows into it: a header, which has no checksum, lies.
 
     What a command takes back is left alone, though it be committed: a rollback that is underway begins so.
@@ -151,7 +152,8 @@ def _require_writers(blocks: Sequence[tuple[LogFile, LogBlock]], logs: Iterable[
     taken_back = {one.headers.get(HeaderKey.TARGET_INSTANT_TIME) for _, one in blocks if one.kind is BlockKind.COMMAND}
     written = {(at.path, one.headers.get(HeaderKey.INSTANT_TIME)) for at, one in blocks}
     for log in logs:
-        lacking = [one for one in commits.writers_of(log) if (log.path, one) not in written and one not in taken_back]
+        own = commits.committers_of(log)
+        lacking = [one for one in own if (log.path, one) not in written and one not in taken_back]
         if lacking:
             raise CorruptData(
                 "a log has no block of a commit that wrote rows into it; restore the file, or roll the commit back",

@@ -7,7 +7,7 @@ before the action does; what it says of an action that is not completed is there
 Spec: format/metadata-table 1, 8.1.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -117,10 +117,6 @@ class MetadataTable:
             return False
         stats = read_commit_metadata(self.state, done).stats.get(log.partition, ())
         return any((stat.path or "").rsplit("/", 1)[-1] == log.name for stat in stats)
-
-    def writers_of(self, log: LogFile) -> Collection[str]:
-        """Return none: what a metadata table says of itself is compared with the files that are there."""
-        return ()
 
     def file_groups(self, partition: str) -> Sequence[FileSlice]:
         """Return the newest slice of each file group, by number.

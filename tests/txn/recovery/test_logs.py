@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.filegroup.slices import EVERYTHING
 from tests.metadata.checking import files_by, listed_as_stored, new_table
 from tests.new_states import new_state
 from tests.txn.writing import begun, leftovers, metadata_of, states_of
@@ -87,7 +88,7 @@ def left_behind(state, *logs):
 def visible(state, group="g-0"):
     """Return the instants whose blocks of a slice count."""
     every = slice_logs(state.storage, log(BASE, group=group))
-    return [block.instant for block in blocks_to_merge(state.storage, every, lambda *_: True, lambda log: 0)]
+    return [block.instant for block in blocks_to_merge(state.storage, every, lambda *_: True, EVERYTHING)]
 
 
 def commands(state):
