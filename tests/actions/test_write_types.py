@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS, counts
 
+from pyhudi.errors import SchemaMismatch
+
 UTC = datetime.UTC
 STRUCT = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.string()))])
 VALUES = {
@@ -69,6 +71,33 @@ def test_values_of_every_type_come_back(engine, version, verb):
     assert read(engine, table) == expected(*changed)
     table.update(set={"text": "concat(text, '!')", "int": "int + 1"}, where="uuid = 'b'")
     assert read(engine, table)[1] == expected({**row("b", 2, ts=2), "text": "!", "int": 3})[0]
+
+
+STRICT = pa.struct([pa.field("x", pa.int64(), nullable=False), pa.field("y", STRUCT, nullable=False)])
+FILLED = {"x": 1, "y": {"x": 2, "y": ["a"]}}
+
+
+def loose(*structs):
+    """Return rows whose nulls go all the way down, as Spark sends them."""
+    kind = pa.struct([("x", pa.int64()), ("y", STRUCT)])
+    children = [pa.array([one and one[name] for one in structs], kind.field(name).type) for name in ("x", "y")]
+    values = pa.StructArray.from_arrays(children, fields=list(kind), mask=pa.array([one is None for one in structs]))
+    names = [f"k{number}" for number in range(len(structs))]
+    return pa.table(
+        {"uuid": names, "ts": pa.array([1] * len(names), pa.int64()), "city": ["sf"] * len(names), "s": values}
+    )
+
+
+def test_a_null_struct_may_have_fields_that_are_never_null(engine):
+    schema = pa.schema([*list(SCHEMA)[:3], ("s", STRICT)])
+    table = engine.create(schema)
+    table.upsert(engine.rows(loose(FILLED, FILLED, None)))
+    table.upsert(engine.rows(loose(None, FILLED)))
+    found = sorted(engine.read(table.scan(["uuid", "s"])).to_pylist(), key=lambda one: one["uuid"])
+    assert [one["s"] for one in found] == [None, FILLED, None]
+    with pytest.raises(SchemaMismatch, match="must not be null") as error:
+        table.upsert(engine.rows(loose(FILLED, {**FILLED, "x": None})))
+    assert error.value.values["column"] == "s.x"
 
 
 @pytest.mark.parametrize("name", ["int", "decimal", "day", "moment", "local", "text", "float"])

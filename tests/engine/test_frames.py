@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.engine.frames import LocalFrame, Once, arrow_table, select_and_cast
+from pyhudi.errors import SchemaMismatch
 
 
 def _chunked(rows_count, chunk_rows):
@@ -79,3 +80,24 @@ def test_datasets_and_their_scanners_are_read():
     rows = pa.table({"n": [1, 2, 3]})
     assert arrow_table(ds.dataset(rows)).equals(rows)
     assert arrow_table(ds.dataset(rows).scanner(filter=ds.field("n") > 2)).to_pylist() == [{"n": 3}]
+
+
+STRICT = pa.schema([("id", pa.string()), ("s", pa.struct([pa.field("a", pa.int64(), nullable=False)]))])
+
+
+def loose(*structs):
+    """Return rows as Spark sends them, with nulls allowed everywhere."""
+    kind = pa.struct([("a", pa.int64())])
+    return pa.record_batch([pa.array([str(at) for at in range(len(structs))]), pa.array(structs, kind)], ["id", "s"])
+
+
+def test_a_null_struct_may_have_fields_that_are_never_null():
+    cast = select_and_cast(loose({"a": 1}, None), STRICT)
+    assert cast.schema == STRICT
+    assert cast.column("s").to_pylist() == [{"a": 1}, None]
+
+
+def test_a_null_that_a_field_in_a_struct_forbids_is_named():
+    with pytest.raises(SchemaMismatch, match="must not be null") as error:
+        select_and_cast(loose({"a": 1}, {"a": None}, None), STRICT)
+    assert (error.value.values["column"], error.value.values["row"]) == ("s.a", 1)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import HudiError, InvalidInput, SchemaMismatch
+from pyhudi.schema.evolution import conform
 
 __all__ = [
     "Indices",
@@ -135,10 +136,18 @@ class LocalFrame:
 
 
 def select_and_cast(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """Return rows the columns of a schema by name, in its order and types."""
+    """Return rows the columns of a schema by name, in its order and types.
+
+    Nulls:  those beneath a null struct belong to no row, and may be of a field that is not nullable.
+    Raises: SchemaMismatch for other nulls of such a field, as rows have that come from Spark.
+    """
     if batch.schema.equals(schema):
         return batch
-    return batch.select(schema.names).cast(schema)
+    chosen = batch.select(schema.names)
+    try:
+        return chosen.cast(schema)
+    except pa.ArrowInvalid:
+        return conform(chosen, schema)
 
 
 def counts_of(counted: pa.Table) -> dict[str | None, int]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyhudi.formats.parquet import Footer, iter_batches
 from pyhudi.kernels.keys import KeySpec, record_keys
-from pyhudi.schema.evolution import project
+from pyhudi.schema.evolution import conform, project
 from pyhudi.schema.meta_fields import (
     COMMIT_SEQNO,
     COMMIT_TIME,
@@ -83,6 +83,8 @@ def base_file_rows(
     Rows of a log are the same, with the file id for a name, and none where keys are virtual.
 
     Shape:  n rows with the table's columns, KEY and PARTITION -> n rows in `layout.file_schema`.
+    Nulls:  as `conform`: Spark sends rows whose fields may all be null.
+    Raises: SchemaMismatch for a null in a field that is not nullable.
     """
     schema = layout.file_schema
     columns = {} if file_name is None else {FILE_NAME: _spelled(file_name, rows.num_rows)}
@@ -94,7 +96,11 @@ def base_file_rows(
     for name in META_FIELDS:
         columns.setdefault(name, pa.nulls(rows.num_rows, pa.string()))
     names = [field.name for field in schema]
-    return pa.table([columns[name] if name in columns else rows.column(name) for name in names], schema=schema)
+    chosen = [columns[name] if name in columns else rows.column(name) for name in names]
+    try:
+        return pa.table(chosen, schema=schema)
+    except pa.ArrowInvalid:  # as it says of nulls beneath null structs, too
+        return conform(pa.table(chosen, names=names), schema)
 
 
 def new_file_rows(

@@ -193,9 +193,17 @@ def _fit_struct(array: pa.Array, kind: pa.DataType, cast: Cast, path: str) -> pa
             visible = array.filter(array.is_valid()).field(at)
             if visible.null_count:
                 raise SchemaMismatch("column must not be null", column=inner, nulls=visible.null_count)
-            field = field.with_nullable(True)  # noqa: PLW2901 - checked; what is left are hidden nulls
+            children.append(_shown_by_none(_fit(child, field.with_nullable(True), cast, inner), field))
+            continue
         children.append(_fit(child, field, cast, inner))
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=_null_mask(array))
+
+
+def _shown_by_none(array: pa.Array, field: pa.Field) -> pa.Array:
+    """Put an empty value in the place of each null, which no row shows: parquet writes none in such a field."""
+    empty = pa.array([None], pa.struct([field.with_nullable(False)])).field(0)  # as Arrow itself fills a null struct
+    places = np.where(array.is_null().to_numpy(zero_copy_only=False), len(array), np.arange(len(array)))
+    return pa.concat_arrays([array, empty.cast(array.type)]).take(pa.array(places))
 
 
 def _decoded(array: pa.Array) -> pa.Array:
