@@ -69,11 +69,5 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "two build one index", "index-index", ((f"{SERVICE}.planned_partitions", always(set())),), ways=("uniform",)
     ),
-    Mutant(
-        "one that stood still opens again what another builds, and shows it",
-        "index-adopted",
-        (("pyhudi.services.service._require_own", off), (f"{BUILDING}._are_there", always(True))),
-        ways=("uniform",),
-    ),
     Mutant("readers use an index that is being built", "index-read", ((f"{BUILDING}._with", shown_at_once),)),
 )
