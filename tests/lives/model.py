@@ -114,9 +114,19 @@ class Model:
 
     def widen(self, kind: pa.DataType) -> None:
         """Its type becomes a wider one; what is wider already stays."""
-        at, kinds = self.schema.get_field_index(ADDED.name), [*WIDENED]
-        if kinds.index(kind) > kinds.index(self.schema.field(at).type):
+        if self.may_widen(kind):
+            at = self.schema.get_field_index(ADDED.name)
             self.schema = self.schema.set(at, ADDED.with_type(kind))
+
+    def may_widen(self, kind: pa.DataType) -> bool:
+        """Return whether its type is none that is wider."""
+        kinds = [*WIDENED]
+        return kinds.index(kind) >= kinds.index(self.schema.field(ADDED.name).type)
+
+    def is_whole(self, value: float) -> bool:
+        """Return whether a float is taken for a value of its type: whole, and of a size that has all digits."""
+        most = 2**31 if self.schema.field(ADDED.name).type == pa.int32() else 2**53
+        return float(value).is_integer() and -most <= value < most
 
     # --- what writes promise
 

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 import pyhudi
-from pyhudi.errors import NotBuilt, StatementError, TableExists, TableNotFound
+from pyhudi.errors import NotBuilt, SchemaMismatch, StatementError, TableExists, TableNotFound
 
 
 def test_a_table_is_what_the_statement_says(session):
@@ -66,6 +66,11 @@ def test_columns_are_added_and_widened_and_nothing_else(session):
     session.sql("alter table a alter column v type bigint")
     assert str(pyhudi.open_table(session.location("a")).schema.field("v").type) == "int64"
     assert session.sql("select * from a") == [{"id": 1, "v": 2, "w": None}]
+    session.sql("alter table a add columns (f integer)")
+    session.sql("alter table a alter column f type double")
+    assert str(pyhudi.open_table(session.location("a")).schema.field("f").type) == "double"
+    with pytest.raises(SchemaMismatch, match="narrower"):
+        session.sql("alter table a alter column f type integer")
     for change in ("drop column v", "rename column v to x", "alter column v first", "add columns (z integer first)"):
         with pytest.raises(NotBuilt):
             session.sql(f"alter table a {change}")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import takewhile
 from types import MappingProxyType
 from typing import Final
 
@@ -30,7 +29,7 @@ from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal,
 from pyhudi.queries.key_encoding import stored_key_encoding
 from pyhudi.queries.lost_properties import require_no_lost_line
 from pyhudi.queries.slices import table_schema, visible_slices
-from pyhudi.schema.evolution import RECONCILE, added, evolve, widened, widens_exactly
+from pyhudi.schema.evolution import RECONCILE, added, evolve, require_same_spelling, widened, widens_exactly
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.pandas_index import is_unnamed_index
 from pyhudi.schema.types import to_table_schema, to_table_type
@@ -125,14 +124,14 @@ def begin_write(
     is_counted: bool = True,
     check: Callable[[pa.Schema, Timeline], None] = _no_check,
     timeline: Timeline | None = None,
-    new_columns: pa.Schema | None = None,
+    alter: Callable[[pa.Schema], pa.Schema] | None = None,
 ) -> Iterator[WriteContext]:
     """Check, key and begin; on an error inside, the instant is rolled back.
 
     `check` looks at what else the call asks for, given the table's columns, before anything is written; `timeline` is
-    the one that the caller has looked at already; a write without rows may have `new_columns`. Rows that are not
-    counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows while
-    they are written.
+    the one that the caller has looked at already; a write without rows may `alter` the table's columns. Rows that
+    are not counted are not held either, for a write that goes over them once and needs no plan; a wrong key then shows
+    while they are written.
 
     Raises: SchemaMismatch, KeyMissing, NotBuilt before anything is written; WriteConflict where another commit changed
             the table's columns before this write began; ReadOutdated; StorageUnavailable where a put that commits
@@ -142,7 +141,7 @@ def begin_write(
     _require_fit(call, timeline)
     call, kept = _as_stored(call, timeline, operation, has_rows=records is not None)
     index = index_of(call.settings, call.state.config)
-    columns_of = partial(_columns, call, records=records, new_columns=new_columns, has_only_keys=has_only_keys)
+    columns_of = partial(_columns, call, records=records, alter=alter, has_only_keys=has_only_keys)
     stored, schema = columns_of(timeline)
     check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
@@ -349,31 +348,25 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
 
 
 def _columns(
-    call: WriteCall, timeline: Timeline, *, records: Frame | None, new_columns: pa.Schema | None, has_only_keys: bool
+    call: WriteCall,
+    timeline: Timeline,
+    *,
+    records: Frame | None,
+    alter: Callable[[pa.Schema], pa.Schema] | None,
+    has_only_keys: bool,
 ) -> tuple[pa.Schema, pa.Schema]:
     """Check the rows' columns against the table's; return those before and after the write."""
     stored = table_schema(call.state, timeline)
-    if new_columns is not None:
-        return stored, _with_new(stored, new_columns, call.state.config)
-    if records is None or has_only_keys:
+    if alter is not None:
+        after = alter(stored)
+    elif records is None or has_only_keys:
         return stored, stored
-    return stored, _schema_after(call, records, stored)
-
-
-def _with_new(stored: pa.Schema, new_columns: pa.Schema, config: TableConfig) -> pa.Schema:
-    """Return a table's columns with others behind them, but before partition columns that stand last.
-
-    There SQL has partition columns, whose rows come by position.
-
-    Raises: SchemaMismatch for one that the table has, or that no table can have.
-    """
-    new = to_table_schema(new_columns)
-    if known := [name for name in new.names if name in stored.names]:
-        raise SchemaMismatch("the table has this column already", columns=known)
-    partitions = {name.partition(":")[0] for name in config.partition_fields}
-    count = len(stored) - len(list(takewhile(partitions.__contains__, reversed(stored.names))))
-    evolved = list(evolve(stored, pa.schema([*stored, *new])))
-    return pa.schema([*evolved[:count], *evolved[len(stored) :], *evolved[count : len(stored)]])
+    else:
+        after = _schema_after(call, records, stored)
+    config = call.state.config
+    paths = (name.partition(":")[0] for name in config.partition_fields)
+    require_same_spelling(stored, after, {*config.record_key, *paths})
+    return stored, after
 
 
 def _schema_after(call: WriteCall, records: Frame, stored: pa.Schema) -> pa.Schema:

@@ -201,7 +201,8 @@ def change_column(statement: ChangeColumn, runner: Runner) -> None:
         wanted = ColumnDefinition(name=name, type=statement.type)
         (field,) = _typed([wanted], runner)
         if field.type != target.schema.field(name).type:
-            _widen(target, field, options_of_writes(runner, target.entry))
+            options = _without_operation(options_of_writes(runner, target.entry))
+            target.table.widen_columns({name: field.type}, options=options)
             runner.catalog.set_schema(target.entry.name, runner.open(target.entry.location).schema)
     if statement.comment is not None:
         _log.warning("a Hudi table keeps no comment of a column; it is left out: column %s", name)
@@ -362,16 +363,6 @@ def _drop_stored(
 def _literally(path: str) -> str:
     """Return a pattern that fits one path only."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
-
-
-def _widen(target: Target, field: pa.Field, options: dict[str, str]) -> None:
-    """Write no rows with a wider type of a column, so that the table takes it."""
-    rows = pa.table({name: pa.nulls(0, kind) for name, kind in _types_with(target.schema, field)})
-    target.table.insert(rows, options=_without_operation(options))
-
-
-def _types_with(schema: pa.Schema, changed: pa.Field) -> list[tuple[str, pa.DataType]]:
-    return [(field.name, changed.type if field.name == changed.name else field.type) for field in schema]
 
 
 def _without_operation(options: Mapping[str, str]) -> dict[str, str]:

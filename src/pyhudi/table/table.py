@@ -1,7 +1,8 @@
 """A Hudi table: every method is one call of a verb, and nothing is decided here.
 
-`opening` makes and finds tables, `writes` has the verbs that change rows, `recovery` those that take changes back,
-`services` those that keep a table in order, `unbuilt` what is not built. Start at `Table`.
+`opening` makes and finds tables, `writes` has the verbs that change rows, `columns` those that change columns,
+`recovery` those that take changes back, `services` those that keep a table in order, `unbuilt` what is not built. Start
+at `Table`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,12 +31,12 @@ from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
+from pyhudi.table.columns import ColumnVerbs
 from pyhudi.table.pinned import PinnedTable
 from pyhudi.table.recovery import RecoveryVerbs
 from pyhudi.table.services import ServiceVerbs
 from pyhudi.table.types import Filter, Names, Options
 from pyhudi.table.unbuilt import unbuilt_method
-from pyhudi.table.writes import WriteVerbs
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import Timeline, latest_write
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 
-class Table(WriteVerbs, RecoveryVerbs, ServiceVerbs):
+class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
     """One Hudi table. It is live: each call sees what is committed by then; a scan is pinned when it is called."""
 
     def __init__(self, state: TableState) -> None:

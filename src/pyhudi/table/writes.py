@@ -6,9 +6,6 @@ They stand here so that either half of the class can be read at one sitting. Sta
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Unpack, overload
 
-import pyarrow as pa
-
-from pyhudi.actions.add_columns import add_columns, new_columns
 from pyhudi.actions.bulk_insert import bulk_insert
 from pyhudi.actions.merge import MergeBuilder
 from pyhudi.actions.records import key_rows, keyed_rows, take_records
@@ -25,7 +22,7 @@ from pyhudi.predicate import Expression, to_expression, to_value
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
 from pyhudi.state.properties_file import open_state
-from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Schema, Written
+from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Written
 from pyhudi.timeline.codec import NONCE_KEY
 from pyhudi.timeline.view import Timeline
 
@@ -327,34 +324,6 @@ class WriteVerbs:
         require_operation(options, "delete_partition")
         call = self._call(options, dry_run, commit_metadata)
         return delete_partitions(call, partitions)
-
-    @overload
-    def add_columns(self, columns: Mapping[str, pa.DataType] | Schema, **how: Unpack[Written]) -> WriteResult: ...
-    @overload
-    def add_columns(self, columns: Mapping[str, pa.DataType] | Schema, **how: Unpack[Planned]) -> PlannedWrite: ...
-    def add_columns(
-        self,
-        columns: Mapping[str, pa.DataType] | Schema,
-        *,
-        options: Options | None = None,
-        dry_run: bool = False,
-        commit_metadata: Mapping[str, str] | None = None,
-    ) -> WriteResult | PlannedWrite:
-        """Add columns behind those that the table has, by a commit without rows; rows that are stored have nulls there.
-
-        Args:
-            columns: types by name, or a schema. They are nullable, whatever it says.
-            options: options of Apache Hudi by their keys, for this call.
-            dry_run: return the plan and write nothing.
-            commit_metadata: entries of your own for the commit.
-
-        Example:
-            >>> trips.add_columns({"tip": pa.float64()}).added
-            {'tip': 'double'}
-
-        Raises: SchemaMismatch for a column that the table has; InvalidInput, Conflict, CommitUnknown.
-        """
-        return add_columns(self._call(options, dry_run, commit_metadata), new_columns(columns))
 
     @overload
     def update(

@@ -105,8 +105,9 @@ class DeclareColumn(Write):
 
 @dataclass(frozen=True, slots=True)
 class WidenColumn(RowsWrite):
-    """Upsert rows in which that column has a wider type; from long to double only where digits may be lost."""
+    """Upsert rows in which that column has a wider type, or say that it is wider by a commit without rows."""
 
+    planned: ClassVar[tuple[tuple[str, str], ...]] = ()
     kind: str = "int64"
 
     @classmethod
@@ -114,19 +115,25 @@ class WidenColumn(RowsWrite):
         if not world.model.has_added:
             return None
         kind = chance.choice((pa.int64(), pa.float64()))
-        rows = draw_rows(chance, world.fields, chance.choice((1, 3)))
+        rows = draw_rows(chance, world.fields, chance.choice((0, 1, 3)))
         rows = tuple({**row, ADDED.name: chance.choice(WIDENED[kind])} for row in rows)
         more = (*draw_more(chance, world), ("hoodie.datasource.write.reconcile.schema", True))
         return cls(more, in_order(rows, world), str(kind).replace("double", "float64"))
 
     def fits(self, world: World) -> bool:
-        return world.model.has_added
+        return world.model.has_added and (bool(self.rows) or world.model.may_widen(self.type))
 
     def apply(self, table: Table, world: World) -> Any:
-        return table.upsert(self.given(self._wider(world.model)), options=self.options(world))
+        return self._written(table, world, dry_run=False)
 
     def dry(self, table: Table, world: World) -> Any:
-        return table.upsert(self.given(self._wider(world.model)), options=self.options(world), dry_run=True)
+        return self._written(table, world, dry_run=True)
+
+    def _written(self, table: Table, world: World, *, dry_run: bool) -> Any:
+        how: Any = {"options": self.options(world), "dry_run": dry_run}
+        if not self.rows:
+            return table.widen_columns({ADDED.name: self.type}, **how)
+        return table.upsert(self.given(self._wider(world.model)), **how)
 
     def _wider(self, model: Model) -> pa.Schema:
         at = model.schema.get_field_index(ADDED.name)
@@ -139,10 +146,14 @@ class WidenColumn(RowsWrite):
         return kind
 
     def change(self, model: Model) -> Counts:
-        model.widen(self.type)
+        values = [row[ADDED.name] for row in self.rows]
+        if not values or self.type == pa.int64() or not all(model.is_whole(value) for value in values):
+            model.widen(self.type)
         return model.upsert(self.rows)
 
     def call(self) -> str:
+        if not self.rows:
+            return f"table.widen_columns({{'x': pa.{self.kind}()}}{spell_options(self.more)})"
         return f"table.upsert({spell_rows(self.rows)}{spell_options(self.more)})  # x: {self.kind}"
 
 

@@ -6,7 +6,7 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 
 from pyhudi.schema.evolution.compare import hint_at, widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
-from pyhudi.schema.evolution.merge import RECONCILE, added, evolve, require_names_apart, widened
+from pyhudi.schema.evolution.merge import RECONCILE, added, evolve, require_names_apart, require_same_spelling, widened
 
 __all__ = [
     "RECONCILE",
@@ -16,6 +16,7 @@ __all__ = [
     "hint_at",
     "project",
     "require_names_apart",
+    "require_same_spelling",
     "widened",
     "widens_exactly",
 ]

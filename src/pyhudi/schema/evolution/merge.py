@@ -3,7 +3,7 @@
 Types only. Start at `evolve`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,7 @@ from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits_values,
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
-__all__ = ["RECONCILE", "added", "evolve", "require_names_apart", "widened"]
+__all__ = ["RECONCILE", "added", "evolve", "require_names_apart", "require_same_spelling", "widened"]
 
 RECONCILE: Final = option(
     "hoodie.datasource.write.reconcile.schema",
@@ -23,6 +23,14 @@ RECONCILE: Final = option(
     "The rows' columns may widen the table's where stored values may lose digits or become text (long to double, "
     "anything to string, string to binary), and columns that the rows lack are null.",
 )
+
+
+_SPELLED_ALIKE: Final = (
+    (pa.int32(), pa.int64()),
+    (pa.int32(), pa.string()),
+    (pa.int64(), pa.string()),
+)
+"""From which type to which a column may change that keys or partition paths are made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,22 @@ def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
     """Return the columns, by their path, whose type changed, and from what to what."""
     pairs = _pairs(list(before), list(after), "")
     return {path: f"{old} -> {new}" for path, old, new in pairs if old is not None and old != new}
+
+
+def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collection[str]) -> None:
+    """Check that columns of which keys and paths are made spell stored values as before: else a key comes twice.
+
+    The key of 1 is `1`, and that of 1.0 is `1.0`.
+
+    Raises: SchemaMismatch.
+    """
+    problems = [
+        f"{path}: {old} -> {new}"
+        for path, old, new in _pairs(list(before), list(after), "")
+        if path in columns and old is not None and old != new and (old, new) not in _SPELLED_ALIKE
+    ]
+    if problems:
+        raise mismatch("a column of the key or the partition path keeps its type: stored keys have its text", problems)
 
 
 def added(before: pa.Schema, after: pa.Schema) -> dict[str, str]:

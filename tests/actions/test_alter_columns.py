@@ -41,6 +41,40 @@ def test_added_columns_are_taken_back(engine, version):
     assert engine.rows_of(table, "uuid") == [("a",)]
 
 
+def test_a_column_becomes_wider_without_rows(engine, version):
+    wide = TRIPS.append(pa.field("seats", pa.int32()))
+    table = engine.create(schema=wide, version=version)
+    table.upsert(engine.rows(trips(trip("a", seats=2), schema=wide)))
+    done = table.widen_columns({"seats": pa.float64()})
+    assert (done.operation, done.widened) == ("alter_schema", {"seats": "int32 -> double"})
+    assert table.schema.field("seats").type == pa.float64()
+    wider = TRIPS.append(pa.field("seats", pa.float64()))
+    table.upsert(engine.rows(trips(trip("b", seats=0.5), schema=wider)))
+    assert engine.rows_of(table, "uuid", "seats") == [("a", 2.0), ("b", 0.5)]
+    assert engine.rows_of(table, "uuid", filter="seats = 2.0") == [("a",)]
+    with pytest.raises(SchemaMismatch, match="does not become narrower"):
+        table.widen_columns({"seats": pa.int32()})
+    with pytest.raises(SchemaMismatch, match="does not have this column"):
+        table.widen_columns({"seat": pa.float64()})
+    assert table.check().ok
+
+
+@pytest.mark.parametrize("column", ["id", "place"])
+def test_keys_and_paths_are_spelled_as_before_a_column_was_widened(engine, column):
+    schema = pa.schema([("id", pa.int32()), ("place", pa.int32()), ("ts", pa.int64())])
+    table = engine.create(schema=schema, record_key=["id"], partition_by=["place"])
+    one = pa.table({"id": [1], "place": [1], "ts": [1]}, schema=schema)
+    table.upsert(engine.rows(one))
+    at = schema.get_field_index(column)
+    with pytest.raises(SchemaMismatch, match="keeps its type"):
+        table.upsert(engine.rows(one.set_column(at, column, pa.array([1.5]))))
+    with pytest.raises(SchemaMismatch, match="keeps its type"):
+        table.widen_columns({column: pa.float64()})
+    table.widen_columns({column: pa.int64()})
+    table.upsert(engine.rows(one.set_column(at, column, pa.array([1], pa.int64()))))
+    assert engine.rows_of(table, "id", "place") == [(1, 1)]
+
+
 def test_a_dry_run_adds_nothing(engine):
     table = engine.create()
     before = listing(table)
