@@ -1,3 +1,5 @@
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 from tests.building import TRIPS, listing, trip, trips
@@ -73,6 +75,25 @@ def test_keys_and_paths_are_spelled_as_before_a_column_was_widened(engine, colum
     table.widen_columns({column: pa.int64()})
     table.upsert(engine.rows(one.set_column(at, column, pa.array([1], pa.int64()))))
     assert engine.rows_of(table, "id", "place") == [(1, 1)]
+
+
+def test_a_column_of_a_secondary_index_becomes_no_other_text(engine):
+    schema = pa.schema([("id", pa.string()), ("on", pa.date32()), ("n", pa.int32()), ("ts", pa.int64())])
+    table = engine.create(schema=schema, record_key=["id"], partition_by=[])
+    told = {"hoodie.metadata.enable": True}
+    one = pa.table({"id": ["a"], "on": [dt.date(2020, 1, 2)], "n": [7], "ts": [1]}, schema=schema)
+    table.upsert(engine.rows(one), options=told)
+    for kind, column in (("record_index", None), ("secondary", "on"), ("secondary", "n")):
+        table.create_index(kind, column, name=column, options=told)
+    wider = {**told, "hoodie.datasource.write.reconcile.schema": True}
+    with pytest.raises(SchemaMismatch, match="a secondary index"):
+        table.widen_columns({"on": pa.string()}, options=wider)
+    table.widen_columns({"n": pa.string()}, options=wider)
+    assert engine.rows_of(table, "id", filter="n = '7'") == [("a",)]
+    table.drop_index("on")
+    table.widen_columns({"on": pa.string()}, options=wider)
+    assert engine.rows_of(table, "id", filter="on = '2020-01-02'") == [("a",)]
+    assert table.check().ok
 
 
 def test_a_dry_run_adds_nothing(engine):

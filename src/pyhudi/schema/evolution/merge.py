@@ -30,7 +30,7 @@ _SPELLED_ALIKE: Final = (
     (pa.int32(), pa.string()),
     (pa.int64(), pa.string()),
 )
-"""From which type to which a column may change that keys or partition paths are made of."""
+"""From which type to which a column may change that keys, partition paths or entries of an index are made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +80,12 @@ def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
     return {path: f"{old} -> {new}" for path, old, new in pairs if old is not None and old != new}
 
 
-def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collection[str]) -> None:
-    """Check that columns of which keys and paths are made spell stored values as before: else a key comes twice.
+def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collection[str], used_by: str) -> None:
+    """Check that columns whose texts are stored elsewhere spell stored values as before: else these are not found.
 
     The key of 1 is `1`, and that of 1.0 is `1.0`.
 
-    Raises: SchemaMismatch.
+    Raises: SchemaMismatch that names what the columns are `used_by`.
     """
     problems = [
         f"{path}: {old} -> {new}"
@@ -93,7 +93,7 @@ def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collecti
         if path in columns and old is not None and old != new and (old, new) not in _SPELLED_ALIKE
     ]
     if problems:
-        raise mismatch("a column of the key or the partition path keeps its type: stored keys have its text", problems)
+        raise mismatch(f"a column of {used_by} keeps its type, because its text is stored there", problems)
 
 
 def added(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
