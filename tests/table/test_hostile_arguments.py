@@ -268,6 +268,8 @@ CALLS = {
     **each("delete_savepoint", ("options", "dry_run"), instant="20200101000000000"),
     **each("add_columns", ("columns",), **PLANNED),
     **each("add_columns", ("options", "commit_metadata"), columns={"uuid": pa.string()}),
+    **each("widen_columns", ("columns",), **PLANNED),
+    **each("widen_columns", ("options", "commit_metadata"), columns={"uuid": pa.int32()}),
     "set_options kept": lambda t, it: create().set_options(it),
     "set_options value": lambda t, it: create().set_options({"hoodie.keep.max.commits": it}),
     "set_options options": lambda t, it: create().set_options({}, options=it),
