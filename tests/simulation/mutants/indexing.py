@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.mutants.mutant import COMMIT, Mutant, always, found_at, off
+from tests.simulation.mutants.mutant import COMMIT, Mutant, found_at, off
 
 from pyhudi.state.model import TableState
 from pyhudi.timeline.view import Timeline
@@ -65,9 +65,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "keys that an index had not are not looked for in what came meanwhile",
         "index-same-new-key",
         ((f"{COMMIT}.require_new_keys", off),),
-    ),
-    Mutant(
-        "two build one index", "index-index", ((f"{SERVICE}.planned_partitions", always(set())),), ways=("uniform",)
     ),
     Mutant("readers use an index that is being built", "index-read", ((f"{BUILDING}._with", shown_at_once),)),
 )
