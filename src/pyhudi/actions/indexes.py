@@ -103,9 +103,8 @@ def create_index(
     Locks:  takes the table lock for short moments.
     Cost:   what the index is of, of every file or of the newest rows.
     Raises: InvalidInput for an index that there is already, or one of its name that is defined otherwise, or that this
-            table cannot have; NotBuilt for a table
-            without a metadata table; WriteConflict where another process builds it; LockNotAcquired;
-            StorageUnavailable where it could not be finished: `run_indexing` goes on with it.
+            table cannot have; NotBuilt for a table without a metadata table; WriteConflict where another process builds
+            it; LockNotAcquired; StorageUnavailable where it could not be finished: `run_indexing` goes on with it.
     """
     state = open_state(call.state.storage, call.state.env)
     definition = _definition(state, request, call.settings)

@@ -135,9 +135,8 @@ def blocks_to_merge(storage: Storage, logs: Sequence[LogFile], counts: Counts, c
     whole = [(log, block) for log, block in blocks if block.kind is not BlockKind.CORRUPT]
     if all(block.kind is not BlockKind.COMMAND for _, block in whole):  # else one may have taken the block back
         _require_no_alien(whole, counts, commits)
-    if isinstance(
-        commits, VisibleInstants
-    ):  # what a metadata table says of itself is compared with the files there are
+    # What a metadata table says of itself is compared with the files that there are.
+    if isinstance(commits, VisibleInstants):
         _require_committers(whole, logs, commits)
     return merge_order(whole, counts)
 
