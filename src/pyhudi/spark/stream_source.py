@@ -190,7 +190,7 @@ def _shaped(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
         batch = batch.append_column(field, pa.nulls(batch.num_rows, field.type))
     try:
         return select_and_cast(batch, target)
-    except pa.ArrowInvalid as error:
+    except SchemaMismatch as error:
         raise SchemaMismatch(
-            f"the table's columns changed since the query began, so begin it again: {error}", columns=target.names
+            f"the table's columns changed since the query began, so begin it again: {error.message}", **error.values
         ) from error
