@@ -449,6 +449,8 @@ def draw_cleaning(chance: Random) -> dict[str, object]:
     found |= {"hoodie.keep.min.commits": 4, "hoodie.keep.max.commits": chance.choice((5, 6))}
     if chance.random() < 0.3:
         found["hoodie.clean.incremental.enabled"] = False
+    if chance.random() < 0.3:
+        found["hoodie.archive.beyond.savepoint"] = True
     return found
 
 

@@ -23,8 +23,7 @@ from pyhudi.index.api import Index
 from pyhudi.index.choice import index_of, require_same_index
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.kernels.merge import DELETE_COLUMNS
-from pyhudi.metadata.definitions import read_indexes
-from pyhudi.metadata.names import SECONDARY_PREFIX
+from pyhudi.metadata.indexed_columns import require_same_entries
 from pyhudi.metadata.table.upkeep import METADATA_TABLE, building_refusals
 from pyhudi.options import Settings, option
 from pyhudi.predicate import Between, Column, Operator, all_of, binary, literal, parse
@@ -366,23 +365,10 @@ def _columns(
     else:
         after = _schema_after(call, records, stored)
     if widened(stored, after):
-        _require_same_texts(call.state, stored, after)
+        paths = (name.partition(":")[0] for name in call.state.config.partition_fields)
+        require_same_spelling(stored, after, {*call.state.config.record_key, *paths})
+        require_same_entries(call.state, stored, after)
     return stored, after
-
-
-def _require_same_texts(state: TableState, stored: pa.Schema, after: pa.Schema) -> None:
-    """Check that columns which change their type spell their values as before where these are stored as texts."""
-    paths = (name.partition(":")[0] for name in state.config.partition_fields)
-    require_same_spelling(stored, after, {*state.config.record_key, *paths}, "the key or the partition path")
-    if any(name.startswith(SECONDARY_PREFIX) for name in state.config.metadata_partitions):
-        indexed = {
-            column
-            for partition, definition in read_indexes(state).items()
-            for column in definition.fields
-            if partition.startswith(SECONDARY_PREFIX)
-        }
-        texts = {column for column in indexed if column in after.names and after.field(column).type == pa.string()}
-        require_same_spelling(stored, after, texts, "a secondary index (drop it first)")
 
 
 def _schema_after(call: WriteCall, records: Frame, stored: pa.Schema) -> pa.Schema:

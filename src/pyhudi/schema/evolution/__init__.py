@@ -6,7 +6,15 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 
 from pyhudi.schema.evolution.compare import hint_at, widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
-from pyhudi.schema.evolution.merge import RECONCILE, added, evolve, require_names_apart, require_same_spelling, widened
+from pyhudi.schema.evolution.merge import (
+    RECONCILE,
+    added,
+    evolve,
+    is_spelled_alike,
+    require_names_apart,
+    require_same_spelling,
+    widened,
+)
 
 __all__ = [
     "RECONCILE",
@@ -14,6 +22,7 @@ __all__ = [
     "conform",
     "evolve",
     "hint_at",
+    "is_spelled_alike",
     "project",
     "require_names_apart",
     "require_same_spelling",

@@ -15,7 +15,15 @@ from pyhudi.schema.evolution.compare import MayBecome, alike_names, fits_values,
 from pyhudi.schema.meta_fields import without_meta_fields
 from pyhudi.schema.types import to_table_schema
 
-__all__ = ["RECONCILE", "added", "evolve", "require_names_apart", "require_same_spelling", "widened"]
+__all__ = [
+    "RECONCILE",
+    "added",
+    "evolve",
+    "is_spelled_alike",
+    "require_names_apart",
+    "require_same_spelling",
+    "widened",
+]
 
 RECONCILE: Final = option(
     "hoodie.datasource.write.reconcile.schema",
@@ -30,7 +38,7 @@ _SPELLED_ALIKE: Final = (
     (pa.int32(), pa.string()),
     (pa.int64(), pa.string()),
 )
-"""From which type to which a column may change that keys, partition paths or entries of an index are made of."""
+"""From which type to which a column may change without another text for any value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,20 +88,25 @@ def widened(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
     return {path: f"{old} -> {new}" for path, old, new in pairs if old is not None and old != new}
 
 
-def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collection[str], used_by: str) -> None:
-    """Check that columns whose texts are stored elsewhere spell stored values as before: else these are not found.
+def require_same_spelling(before: pa.Schema, after: pa.Schema, columns: Collection[str]) -> None:
+    """Check that columns of keys and partition paths spell stored values as before: else a key comes twice.
 
     The key of 1 is `1`, and that of 1.0 is `1.0`.
 
-    Raises: SchemaMismatch that names what the columns are `used_by`.
+    Raises: SchemaMismatch.
     """
     problems = [
         f"{path}: {old} -> {new}"
         for path, old, new in _pairs(list(before), list(after), "")
-        if path in columns and old is not None and old != new and (old, new) not in _SPELLED_ALIKE
+        if path in columns and old is not None and not is_spelled_alike(old, new)
     ]
     if problems:
-        raise mismatch(f"a column of {used_by} keeps its type, because its text is stored there", problems)
+        raise mismatch("a column of the key or the partition path keeps its type: stored keys have its text", problems)
+
+
+def is_spelled_alike(before: pa.DataType, after: pa.DataType) -> bool:
+    """Return whether a value of one type and what becomes of it have one text, in keys, paths and indexes."""
+    return before == after or (before, after) in _SPELLED_ALIKE
 
 
 def added(before: pa.Schema, after: pa.Schema) -> dict[str, str]:
