@@ -151,3 +151,30 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(InvalidInput, match="rests on the record index"):
         trips.table.create_index("secondary", "rider")
     assert trips.table.scan(filter="rider = 'r1'").count() == sum(r["rider"] == "r1" for r in trips.rows.values())
+
+
+def test_a_secondary_index_that_is_planned_rests_on_the_record_index_too():
+    trips = Trips("cow", 9)
+    trips.table.drop_index("rider")
+    trips.table.create_index("secondary", "rider", schedule=True)
+    with pytest.raises(InvalidInput, match="drop these first"):
+        trips.table.drop_index("record_index")
+    trips.put(("k00", "a", "r1"), ts=2)
+    trips.table.index()
+    assert trips.table.scan(filter="rider = 'r1'").count() == sum(r["rider"] == "r1" for r in trips.rows.values())
+    assert trips.table.check().ok
+
+
+def test_a_plan_whose_record_index_is_gone_shows_no_secondary_index():
+    trips = Trips("cow", 9)
+    trips.table.drop_index("rider")
+    trips.table.create_index("secondary", "rider", schedule=True)
+    row = {"id": "k9", "city": "a", "ts": 1, "rider": "r1"}
+    trips.table.upsert([row], options={"hoodie.metadata.enable": False})  # drops the metadata table
+    trips.table.repair("files")
+    with pytest.raises(InvalidInput, match="which the table has no more"):
+        trips.table.index()
+    assert X not in pyhudi.open_table(trips.table.path).config.partitions_kept_up
+    assert trips.table.check().ok
+    trips.table.drop_index("rider")
+    assert trips.table.check().ok

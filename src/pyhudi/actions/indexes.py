@@ -25,6 +25,7 @@ from pyhudi.metadata.partitions.expression_blooms import has_same_text
 from pyhudi.metadata.partitions.kinds import KINDS, first_partitions, is_by_partition, kind_of
 from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.building import close_groups
+from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.options import Settings
 from pyhudi.queries.display import facts_html
 from pyhudi.queries.slices import table_schema
@@ -289,9 +290,11 @@ def _spelled(definition: IndexDefinition | None) -> str:
 def _with_dependents(state: TableState, partition: str) -> tuple[str, ...]:
     """Name what goes with a partition.   Raises: InvalidInput where indexes rest on it that are to be dropped first."""
     kept = state.config.partitions_kept_up
-    resting = [one for one in kept if one.startswith(SECONDARY_PREFIX)] if partition == "record_index" else []
-    if resting:
-        raise InvalidInput("secondary indexes rest on the record index; drop these first", indexes=resting)
+    if partition == MetadataPartition.RECORD_INDEX:
+        known = {*kept, *planned_partitions(state, load_timeline(state))}
+        resting = sorted(one for one in known if one.startswith(SECONDARY_PREFIX))
+        if resting:
+            raise InvalidInput("secondary indexes rest on the record index; drop these first", indexes=resting)
     goes_with = MetadataPartition.PARTITION_STATS.value
     is_stats = partition == MetadataPartition.COLUMN_STATS and goes_with in kept
     return (partition, goes_with) if is_stats else (partition,)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pyhudi.errors import NotBuilt, WriteConflict
+from pyhudi.errors import InvalidInput, NotBuilt, WriteConflict
 from pyhudi.filegroup.model import FileGroupId
 from pyhudi.metadata.definitions import define_record_index, definitions_for, read_indexes
 from pyhudi.metadata.listing import file_index
-from pyhudi.metadata.names import MetadataPartition
+from pyhudi.metadata.names import SECONDARY_PREFIX, MetadataPartition
 from pyhudi.metadata.partitions.api import Need, first_groups
 from pyhudi.metadata.partitions.kinds import KINDS, is_by_partition, kinds_of
 from pyhudi.metadata.table.building import FilledGroups, OpenedGroups, fill_groups, open_groups, show_groups
@@ -104,7 +104,8 @@ class Indexing:
 
         Locks:  takes the table lock for the former.
         Cost:   as building costs, of the files that there are.
-        Raises: NotBuilt for a partition that pyhudi does not build, or without a metadata table; as reading files.
+        Raises: NotBuilt for a partition that pyhudi does not build, or without a metadata table; InvalidInput for a
+                secondary index without the record index that it was planned on; as reading files.
         """
         state = open_state(call.state.storage, call.state.env)
         names = [one.partition for one in plan.partitions if one.partition not in state.config.metadata_partitions]
@@ -113,6 +114,7 @@ class Indexing:
         unknown = set(names) - {kind.name for kind in kinds_of(names, definitions_for(state, names))}
         if unknown:
             raise NotBuilt("pyhudi does not build these indexes; let Apache Hudi do it", partitions=sorted(unknown))
+        _require_record_index(state, names)
         counts = again_where_cleaned(partial(_rows_counts, call, state, names))
         with call.hold() as lease:
             require_lease(lease)
@@ -120,6 +122,7 @@ class Indexing:
             if set(names) <= set(state.config.metadata_partitions):  # since it was looked at, by a repair
                 return Indexed(filled=(), up_to=_up_to(timeline))
             _require_metadata_table(state)
+            _require_record_index(state, names)
             pin = put_pin(state, newest_time(timeline) or instant.requested_time, _PIN_SECONDS)
             groups = _groups(call, state, timeline, names, counts)
             state, opened = open_groups(state, timeline, groups, call.times.issue(newest_time(timeline)))
@@ -154,6 +157,17 @@ def _require_metadata_table(state: TableState) -> None:
     """Check that there is a metadata table for indexes: since a plan was made a write may have dropped it."""
     if not lists_files(state.config.metadata_partitions):
         raise NotBuilt("indexes are in the metadata table, which this table lacks; table.repair('files') builds it")
+
+
+def _require_record_index(state: TableState, names: Sequence[str]) -> None:
+    """Check that there is what secondary indexes rest on: since a plan was made the metadata table may be another."""
+    resting = sorted(one for one in names if one.startswith(SECONDARY_PREFIX))
+    if resting and MetadataPartition.RECORD_INDEX not in {*state.config.metadata_partitions, *names}:
+        raise InvalidInput(
+            "secondary indexes rest on the record index, which the table has no more since they were planned: create"
+            " it again, or drop these",
+            indexes=resting,
+        )
 
 
 def enabling(partitions: Sequence[str]) -> Settings:

@@ -13,8 +13,10 @@ from tests.lives.verbs.step import Step
 from tests.lives.world import World
 
 from pyhudi.errors import HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
+from pyhudi.timeline.active import load_timeline
 
 RECORD: Final = "record_index"
 SECONDARY: Final = ("s", "p", "ts", "k", ADDED.name)
@@ -123,7 +125,7 @@ class DropIndex(Step):
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         """Others rest on it, or a process that may live builds it."""
-        is_rested_on = self.partition == RECORD and any(one.startswith("secondary") for one in kept_up(world))
+        is_rested_on = self.partition == RECORD and any(one.startswith("secondary") for one in known(world))
         return (InvalidInput,) if is_rested_on or world.has_dead_writer else ()
 
     def call(self) -> str:
@@ -143,7 +145,10 @@ class RunIndexing(Step):
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
         """What is planned may have become impossible since."""
-        return (NotBuilt,) if world.may_have_plans and "files" not in ready(world) else ()
+        if not world.may_have_plans:
+            return ()
+        found: tuple[type[HudiError], ...] = () if "files" in ready(world) else (NotBuilt,)
+        return found if RECORD in ready(world) else (*found, InvalidInput)
 
     def call(self) -> str:
         return "pyhudi.open_table(path).index(options=options)"
@@ -185,3 +190,9 @@ def ready(world: World) -> set[str]:
 def kept_up(world: World) -> set[str]:
     """Return those, and those that are being built."""
     return {*open_state(world.storage, world.env).config.partitions_kept_up}
+
+
+def known(world: World) -> set[str]:
+    """Return those, and those that are planned."""
+    state = open_state(world.storage, world.env)
+    return kept_up(world) | planned_partitions(state, load_timeline(state))
