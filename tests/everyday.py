@@ -7,7 +7,7 @@ left out, of one with many cases few are tried, and each module keeps one test a
 
 CI has of what is left as many cases of a test as `REST_S` allows, one at least. Tests of which one case takes longer
 than `DEAR_S`, and the cases of a test marked `each`, as planted faults that are to be found, take turns: a commit has a
-fourth of them, by its hash, or by `PYHUDI_TURN`. `make test-all` has all.
+sixth of them, by its hash, or by `PYHUDI_TURN`. `make test-all` has all.
 """
 
 import os
@@ -34,11 +34,11 @@ TOGETHER_S = 0.15
 """What the cases of a test may take together, where there is more than one."""
 CASES = 16
 """How many cases of a test there are at most, however little they take."""
-REST_S = 1.0
+REST_S = 0.5
 """What the cases of a test may take together in CI, which runs them beyond those of `make test`."""
-DEAR_S = 1.5
+DEAR_S = 0.5
 """What one case may take in CI each time; tests that take longer are run in turns."""
-TURNS = 4
+TURNS = 6
 """How many turns there are: each test that takes longer is run in one of them."""
 _VERSION = re.compile(r"(.*-v)?([689])( .*)?")
 """How a table version is spelled: `6`, `9 fenced`, and at the end of a golden table's name."""
