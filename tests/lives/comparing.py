@@ -54,7 +54,7 @@ def require_as_promised(world: World, chance: Random, *, is_whole: bool) -> None
     for check in (*often, require_earliest) if is_whole else chance.sample(often, chance.choice((0, 1))):
         check(world, chance)
     if is_whole:
-        require_past(world, chance, is_whole=True)
+        require_every_past(world, chance)
         for _ in range(_WINDOWS):
             require_changed(world, chance)
 
@@ -203,14 +203,29 @@ def require_pinned(world: World, chance: Random) -> None:
         require_same(found, [one.row for one in moment.rows.values()], read)
 
 
-def require_past(world: World, chance: Random, *, is_whole: bool = False) -> None:
-    """Read moments by their instants and by the clock: two of them, or with `is_whole` all."""
+def require_past(world: World, chance: Random) -> None:
+    """Read two moments by their instants, and perhaps by the clock."""
     moments = world.model.moments
-    for moment in moments if is_whole else chance.sample(moments, min(2, len(moments))):
+    for moment in chance.sample(moments, min(2, len(moments))):
         require_moment(world, moment, moment.instant)
-        if chance.random() < 0.3 and is_last_of_its_time(world.model, moment):
-            # Version 6 knows when commits were requested only.
-            require_moment(world, moment, time_of(moment.instant if world.setting.version == 6 else moment.completion))
+        if chance.random() < 0.3:
+            require_time(world, moment)
+
+
+def require_every_past(world: World, chance: Random) -> None:
+    """Read all moments by their instants, and three by the clock, which only says in another way which they are."""
+    moments = world.model.moments
+    for moment in moments:
+        require_moment(world, moment, moment.instant)
+    for moment in chance.sample(moments, min(3, len(moments))):
+        require_time(world, moment)
+
+
+def require_time(world: World, moment: Moment) -> None:
+    """Read a moment by the clock, where no other commit is of that time."""
+    if is_last_of_its_time(world.model, moment):
+        # Version 6 knows when commits were requested only.
+        require_moment(world, moment, time_of(moment.instant if world.setting.version == 6 else moment.completion))
 
 
 def require_moment(world: World, moment: Moment, as_of: Any) -> None:

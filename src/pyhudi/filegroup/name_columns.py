@@ -22,6 +22,8 @@ LOGS: Final = pa.schema([*BASES, ("version", pa.int64())])
 """Log files without change logs; `time` is the base instant of the slice in layout 1, else the delta commit's."""
 
 _PARQUET: Final = ".parquet"
+_PARTS: Final = pa.scalar(3, pa.int32())
+_NONE: Final = pa.scalar("", pa.string())
 _EXTENSIONS: Final = "|".join(re.escape(one) for one in sorted(BASE_EXTENSIONS))
 _BASE: Final = rf"^(?P<file_id>[^_]+)_(?P<token>[^_]*)_(?P<time>[0-9]+)(?:{_EXTENSIONS})$"
 _LOG: Final = (
@@ -37,6 +39,8 @@ def base_files(files: pa.Table) -> pa.Table:
     """
     files = _where(files, pc.invert(pc.starts_with(files.column("name"), ".")))
     plain, rest = _split(files)
+    if not rest.num_rows:
+        return plain
     found, others = _read(rest, _BASE)
     for name in others.column("name").to_pylist():
         refuse_native_log(name)
@@ -48,7 +52,10 @@ def log_files(files: pa.Table) -> pa.Table:
 
     Shape: `filegroup.file_index.FILES` -> LOGS, in the same order.
     """
-    found, _ = _read(_where(files, pc.starts_with(files.column("name"), ".")), _LOG)
+    hidden = _where(files, pc.starts_with(files.column("name"), "."))
+    if not hidden.num_rows:
+        return LOGS.empty_table()
+    found, _ = _read(hidden, _LOG)
     return found.select(LOGS.names).cast(LOGS)
 
 
@@ -59,13 +66,13 @@ def _split(files: pa.Table) -> tuple[pa.Table, pa.Table]:
     """
     names = files.column("name").combine_chunks()
     parts = pc.split_pattern(names, "_", max_splits=2)
-    is_plain = pc.and_(pc.equal(pc.list_value_length(parts), 3), pc.ends_with(names, _PARQUET))
+    is_plain = pc.and_(pc.equal(pc.list_value_length(parts), _PARTS), pc.ends_with(names, _PARQUET))
     files, others = _where(files, is_plain), _where(files, pc.invert(is_plain))
     texts = _where(pa.table([parts], ["parts"]), is_plain).column(0).combine_chunks().flatten()
     file_ids, tokens, rest = (texts.take(pa.array(np.arange(at, len(texts), 3))) for at in range(3))
     times = pc.binary_slice(rest.cast(pa.binary()), 0, -len(_PARQUET)).cast(pa.string()).dictionary_encode()
     is_time = pc.match_substring_regex(times.dictionary, "^[0-9]+$").take(times.indices)
-    is_one = pc.and_(is_time, pc.greater(pc.binary_length(file_ids), 0))
+    is_one = pc.and_(is_time, pc.not_equal(file_ids, _NONE))
     columns = [*files.columns, file_ids, tokens, times.dictionary_decode()]
     found = pa.table(columns, schema=BASES)
     left = _where(files, pc.invert(is_one))

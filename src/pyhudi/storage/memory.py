@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import IO, NoReturn
 
 import pyarrow as pa
@@ -123,23 +124,21 @@ class MemoryStorage:
 
     def list(self, prefix: str) -> list[FileStatus]:
         """List all files below a directory."""
-        below = self._below(prefix)
         cut = len(self._prefix)
-        with self._content.mutex:
-            found = [(key, stored) for key, stored in self._content.files.items() if key.startswith(below)]
-        return sorted((_status(key[cut:], stored) for key, stored in found), key=lambda status: status.path)
+        return [_status(key[cut:], stored) for key, stored in _found(self._content, self._below(prefix))]
 
     def list_directory(self, prefix: str) -> Directory:
         """List the direct children of a directory."""
-        cut = len(f"{prefix}/") if prefix else 0
-        below = self.list(prefix)
-        files = tuple(status for status in below if "/" not in status.path[cut:])
-        inner = {status.path[: status.path.index("/", cut)] for status in below if "/" in status.path[cut:]}
+        below, cut = self._below(prefix), len(self._prefix)
+        found = _found(self._content, below)
+        files = tuple(_status(key[cut:], stored) for key, stored in found if key.find("/", len(below)) < 0)
+        inner = {key[cut : key.index("/", len(below))] for key, _ in found if key.find("/", len(below)) >= 0}
         return Directory(files=files, directories=tuple(sorted(inner)))
 
     def list_names(self, prefix: str) -> tuple[str, ...]:
         """Name the files right in a directory."""
-        return self.list_directory(prefix).names
+        below = self._below(prefix)
+        return tuple(key[len(below) :] for key, _ in _found(self._content, below) if key.find("/", len(below)) < 0)
 
     def delete(self, path: str) -> None:
         """Remove a file."""
@@ -218,6 +217,14 @@ def _held(lock: threading.Lock, env: Env, path: str, timeout_s: float) -> Iterat
         yield
     finally:
         lock.release()
+
+
+def _found(content: _Content, below: str) -> list[tuple[str, _Stored]]:
+    """Return the files whose paths begin with a text, by path."""
+    with content.mutex:
+        found = [one for one in content.files.items() if one[0].startswith(below)]
+    found.sort(key=itemgetter(0))
+    return found
 
 
 def _status(path: str, stored: _Stored) -> FileStatus:

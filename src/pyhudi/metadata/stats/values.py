@@ -181,13 +181,13 @@ def widest(kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar]:
 
 def _decoded(wrapped: pa.Array, value_types: pa.Array | None, kind: pa.DataType) -> pa.Array:
     found = pa.nulls(len(wrapped), kind)
-    for branch in wrapped.type:
-        if branch.name == "ArrayWrapper" or pc.struct_field(wrapped, [branch.name]).null_count == len(wrapped):
+    for branch, values in zip(wrapped.type, wrapped.flatten(), strict=True):
+        if branch.name == "ArrayWrapper" or values.null_count == len(values):
             continue
         plain = pc.struct_field(wrapped, [branch.name, "value"])
         for is_one, source in _sources(branch.name, plain.type, value_types, kind):
-            values = plain if is_one is None else pc.if_else(is_one, plain, pa.scalar(None, plain.type))
-            read = _read_as(values, source, kind)
+            chosen = plain if is_one is None else pc.if_else(is_one, plain, pa.scalar(None, plain.type))
+            read = _read_as(chosen, source, kind)
             if read is not None:
                 found = read if found.null_count == len(found) else pc.coalesce(found, read)
     return found
