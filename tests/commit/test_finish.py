@@ -6,7 +6,7 @@ from tests.building import TRIPS, trip, trips
 from pyhudi.commit.finish import finish
 from pyhudi.commit.work import WriteWork
 from pyhudi.errors import InternalError
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.timeline.active import read_commit_metadata
 
 

@@ -8,7 +8,7 @@ from pyhudi.commit.call import WriteCall
 from pyhudi.commit.sinks import appends_of, stored_slices, stored_task
 from pyhudi.commit.write_plan import Appends
 from pyhudi.engine.local import LocalEngine
-from pyhudi.filegroup.writer import Sink
+from pyhudi.filegroup.write_task import Sink
 from pyhudi.options import Settings
 from pyhudi.timeline.metadata import WriteOperation
 

@@ -7,7 +7,7 @@ from pyhudi.commit.tag import TaggedRows
 from pyhudi.commit.work import FilesWork, RowsWork, WriteWork, group_of
 from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice
-from pyhudi.filegroup.writer import FileTask
+from pyhudi.filegroup.write_task import FileTask
 from pyhudi.index.api import Recheck
 from pyhudi.index.choice import index_of
 from pyhudi.options import Settings

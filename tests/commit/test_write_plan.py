@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pyhudi.commit.write_plan import Appends, Demand, Sizing, plan_write, sole_files
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileId, FileSlice, LogFile, PartitionPath
-from pyhudi.filegroup.writer import Sink
+from pyhudi.filegroup.write_task import Sink
 from pyhudi.index.api import Hashing
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.timeline.instant import InstantTime

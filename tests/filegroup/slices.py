@@ -15,7 +15,7 @@ from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.filegroup.rows import base_file_rows
-from pyhudi.filegroup.writer import Sink
+from pyhudi.filegroup.write_task import Sink
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import MergeSpec
 from pyhudi.options import Settings

@@ -13,7 +13,8 @@ from pyhudi.filegroup.appender import append_changes
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import LogFile
-from pyhudi.filegroup.writer import Sink, create_base_file
+from pyhudi.filegroup.write_task import Sink
+from pyhudi.filegroup.writer import create_base_file
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.log import BlockKind, decode_deletes, read_blocks, split_rows
 from pyhudi.formats.parquet import iter_batches

@@ -6,7 +6,7 @@ from tests.building import SMALL_FILES, TableBuilder, trip
 
 from pyhudi.filegroup.copying import copy_base_files
 from pyhudi.filegroup.view import latest_file_slices
-from pyhudi.filegroup.writer import FileTask
+from pyhudi.filegroup.write_task import FileTask
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, read_footer
 from pyhudi.metadata.listing import file_index

@@ -11,15 +11,8 @@ from pyhudi.errors import StorageFull
 from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.rows import RowLayout
-from pyhudi.filegroup.writer import (
-    FileTask,
-    Rewritten,
-    WriteSpec,
-    create_base_file,
-    merge_base_file,
-    rewrite_base_file,
-    store_base_file,
-)
+from pyhudi.filegroup.write_task import FileTask, WriteSpec
+from pyhudi.filegroup.writer import Rewritten, create_base_file, merge_base_file, rewrite_base_file, store_base_file
 from pyhudi.formats.bloom import might_contain
 from pyhudi.formats.parquet import base_file_footer, parquet_options, read_footer
 from pyhudi.kernels.keys import KeyGenerator, KeySpec, PartitionField

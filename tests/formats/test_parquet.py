@@ -21,6 +21,7 @@ from pyhudi.formats.parquet import (
     parquet_options,
     read_footer,
     write_base_file,
+    written_footer,
 )
 from pyhudi.options import Settings
 
@@ -52,8 +53,9 @@ ROW = {
 def written(table: pa.Table, *, batch_rows: int = 1000, key_values: dict[str, str] | None = None, **options) -> bytes:
     sink = io.BytesIO()
     batches = table.to_batches(max_chunksize=batch_rows)
-    rows = write_base_file(sink, batches, table.schema, ParquetOptions(**options), lambda: key_values or {})
-    assert rows == table.num_rows
+    end = write_base_file(sink, batches, table.schema, ParquetOptions(**options), lambda: key_values or {})
+    assert sink.getvalue().endswith(end)
+    assert written_footer(end).rows_count == table.num_rows
     return sink.getvalue()
 
 

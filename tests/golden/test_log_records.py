@@ -18,7 +18,7 @@ from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import BaseFile, FileId, PartitionPath
 from pyhudi.filegroup.rows import RowLayout
-from pyhudi.filegroup.writer import FileTask, WriteSpec
+from pyhudi.filegroup.write_task import FileTask, WriteSpec
 from pyhudi.formats.hfile import open_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, decode_deletes, read_blocks, split_rows
 from pyhudi.formats.parquet import ParquetOptions

@@ -8,7 +8,7 @@ import pytest
 from tests.building import TRIPS, TableBuilder, trip
 
 from pyhudi.filegroup.view import latest_file_slices
-from pyhudi.filegroup.writer import FileTask
+from pyhudi.filegroup.write_task import FileTask
 from pyhudi.kernels.curves import Curve
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings

@@ -14,7 +14,7 @@ from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import parse_file
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.rows import RowLayout
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.write_task import WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeyGenerator, KeySpec
 from pyhudi.kernels.merge import MergeSpec

@@ -12,7 +12,7 @@ from pyhudi.errors import DuplicateKeys
 from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.model import FileId, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import FileTask
+from pyhudi.filegroup.write_task import FileTask
 from pyhudi.formats.parquet import read_footer
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings

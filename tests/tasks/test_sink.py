@@ -10,7 +10,8 @@ from pyhudi.filegroup.log_scan import VisibleInstants
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.model import LogFile
 from pyhudi.filegroup.reader import SliceSpec, read_slice
-from pyhudi.filegroup.writer import Rewritten, Sink, WriteStatus, create_base_file
+from pyhudi.filegroup.write_task import Sink, WriteStatus
+from pyhudi.filegroup.writer import Rewritten, create_base_file
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.kernels.changes import RowChanges

@@ -10,7 +10,8 @@ from tests.filegroup.test_writer import LAYOUT, TASK, keyed, next_task, spec_at
 from pyhudi.engine.api import BASE_ROW, BUCKET, IS_MOVED, Attempt
 from pyhudi.filegroup.log_scan import log_blocks
 from pyhudi.filegroup.log_spec import log_spec
-from pyhudi.filegroup.writer import Sink, WriteStatus, create_base_file
+from pyhudi.filegroup.write_task import Sink, WriteStatus
+from pyhudi.filegroup.writer import create_base_file
 from pyhudi.formats.bitmap import decode_positions
 from pyhudi.formats.log import HeaderKey, read_blocks
 from pyhudi.kernels.merge import MergeSpec

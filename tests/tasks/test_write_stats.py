@@ -1,4 +1,4 @@
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.tasks.write_stats import stat_of
 from pyhudi.timeline.metadata import WriteStat
 

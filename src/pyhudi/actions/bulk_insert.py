@@ -25,7 +25,7 @@ from pyhudi.commit.work import RowsWork, WriteWork, start_write
 from pyhudi.commit.write_plan import RECORD_SIZE, Demand, WritePlan, plan_write
 from pyhudi.engine.api import KEY, PARTITION, Attempt, Frame, Placing
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, WriteSpec, WriteStatus
 from pyhudi.index.api import Recheck
 from pyhudi.index.choice import index_of
 from pyhudi.options import one_of, option

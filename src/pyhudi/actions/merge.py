@@ -26,7 +26,7 @@ from pyhudi.engine.api import KEY, ORDER, PARTITION, Frame
 from pyhudi.errors import DuplicateKeys, InvalidInput, SchemaMismatch
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.filegroup.view import as_file_slices
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.write_task import WriteSpec
 from pyhudi.index.choice import index_of
 from pyhudi.kernels.keys import KeyGenerator
 from pyhudi.predicate import (

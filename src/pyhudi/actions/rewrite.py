@@ -24,7 +24,8 @@ from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded
 from pyhudi.filegroup.view import as_file_slices
-from pyhudi.filegroup.writer import FileTask, Rewritten, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.writer import Rewritten
 from pyhudi.kernels.merge import DELETE_COLUMNS, replace_rows
 from pyhudi.kernels.ordering import require_values
 from pyhudi.predicate import Expression, check, evaluate, fields_of, mask

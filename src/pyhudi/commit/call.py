@@ -14,7 +14,7 @@ from pyhudi.arguments import as_mapping, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.errors import OptionError
 from pyhudi.filegroup.file_index import FileIndex
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.write_task import WriteSpec
 from pyhudi.kernels.keys import KeySpec
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings, between, one_of, option

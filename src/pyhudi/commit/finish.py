@@ -17,7 +17,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import Sink, WriteStatus
+from pyhudi.filegroup.write_task import Sink, WriteStatus
 from pyhudi.metadata.listing import read_metadata
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.partitions.api import LookedUp, RowsTold
@@ -92,7 +92,12 @@ def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatu
     call = write.call
     tell_rows = partial(_rows_told, write, work, metadata)
     records = partial(
-        records_of_commit, metadata=metadata, settings=call.settings, run=call.engine.run, tell_rows=tell_rows
+        records_of_commit,
+        metadata=metadata,
+        settings=call.settings,
+        run=call.engine.run,
+        tell_rows=tell_rows,
+        statuses=written,
     )
     return Proposal(
         metadata=metadata,

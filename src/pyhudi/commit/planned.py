@@ -8,7 +8,7 @@ from pyhudi.commit.sizing import sizing_of
 from pyhudi.commit.tag import tag
 from pyhudi.commit.work import WriteWork
 from pyhudi.filegroup.model import PartitionPath
-from pyhudi.filegroup.writer import Sink
+from pyhudi.filegroup.write_task import Sink
 from pyhudi.kernels.merge import DELETE_COLUMNS, deleted_rows
 from pyhudi.queries.display import facts_html
 from pyhudi.state.merging import merge_spec

@@ -20,7 +20,7 @@ from pyhudi.commit.write_plan import task_of
 from pyhudi.engine.api import BUCKET, FILE_INDEX, KEY, STORED, Engine, Frame
 from pyhudi.filegroup.names import write_token
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.filegroup.write_task import FileTask, Sink
 from pyhudi.index.api import Recheck
 from pyhudi.index.simple import GLOBAL_SIMPLE, SIMPLE
 from pyhudi.index.tag import Found

@@ -7,7 +7,7 @@ from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.write_plan import Appends, task_of
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.filegroup.write_task import FileTask, Sink
 from pyhudi.queries.slice_rows import slice_spec
 from pyhudi.state.config import TableType
 from pyhudi.timeline.metadata import WriteOperation

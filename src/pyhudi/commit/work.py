@@ -15,7 +15,7 @@ from pyhudi.commit.tag import TaggedRows
 from pyhudi.commit.write_plan import WritePlan
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import WRITE_STATUS, FileTask, Sink, WriteStatus
+from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, Sink, WriteStatus
 from pyhudi.index.api import Recheck
 from pyhudi.tasks.write import to_statuses
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation, WriteStat

@@ -15,7 +15,7 @@ from typing import Final
 from pyhudi.engine.api import Moves, Placing, Routes
 from pyhudi.errors import CorruptData, InvalidInput
 from pyhudi.filegroup.model import FileGroupId, FileId, FileSlice, PartitionPath
-from pyhudi.filegroup.writer import FileTask, Sink
+from pyhudi.filegroup.write_task import FileTask, Sink
 from pyhudi.index.api import Hashing
 from pyhudi.kernels.bucket import bucket_number
 from pyhudi.kernels.merge import MergeSpec

@@ -24,7 +24,7 @@ from pyhudi.filegroup.log_spec import LogSpec
 from pyhudi.filegroup.model import LogFile
 from pyhudi.filegroup.names import MarkerKind, log_token, marker_path
 from pyhudi.filegroup.rows import base_file_rows
-from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
 from pyhudi.formats.log import BlockKind, encode_blocks, read_blocks
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.storage.api import PutMode, Storage

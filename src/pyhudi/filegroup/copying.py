@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from pyhudi.engine.scanning import naming_file
 from pyhudi.filegroup.model import BaseFile
-from pyhudi.filegroup.writer import FileTask, Tally, WriteSpec, WriteStatus, planned_base_file, publish_base_file
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import Tally, planned_base_file, publish_base_file
 from pyhudi.formats.bloom import BloomFilter, union
 from pyhudi.formats.parquet import (
     StitchedFile,
@@ -49,7 +50,7 @@ def copy_base_files(
         tally.inserts = tally.rows
         name = planned_base_file(spec, task).name
 
-        def write(sink: pa.NativeFile, footer: Callable[[], dict[str, str]]) -> None:
+        def write(sink: pa.NativeFile, footer: Callable[[], dict[str, str]]) -> bytes:
             stitch(
                 sink,
                 parts,
@@ -58,6 +59,7 @@ def copy_base_files(
                 options=spec.parquet,
                 footer=footer,
             )
+            return b""
 
         said = [base_file_footer(one.footer.key_values) for one in parts if one.footer.rows_count]
         tally.smallest = min((one.min_key for one in said if one.min_key is not None), default=None)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.log_ordering import ordering_union
-from pyhudi.filegroup.writer import FileTask, WriteSpec
+from pyhudi.filegroup.write_task import FileTask, WriteSpec
 from pyhudi.formats.avro_rows import encode_rows
 from pyhudi.formats.bitmap import encode_positions
 from pyhudi.formats.log import DELETES, BlockKind, HeaderKey, NewBlock, encode_deletes, join_rows

@@ -7,8 +7,7 @@ reports the stored one. Start at `merge_base_file` and `create_base_file`.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -17,134 +16,37 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, PreconditionFailed
-from pyhudi.filegroup.key_filter import BloomSpec, NextFilter
-from pyhudi.filegroup.log_spec import LogSpec
-from pyhudi.filegroup.model import BaseFile, FileId, LogFile, PartitionPath
+from pyhudi.filegroup.bounds import Measured, measured, together
+from pyhudi.filegroup.key_filter import NextFilter
+from pyhudi.filegroup.model import BaseFile
 from pyhudi.filegroup.names import marker_path
-from pyhudi.filegroup.rows import RowLayout, base_file_rows, new_file_rows, record_keys_of, stored_batches
+from pyhudi.filegroup.rows import base_file_rows, new_file_rows, record_keys_of, stored_batches
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
 from pyhudi.formats.bloom import BloomFilter, might_contain
 from pyhudi.formats.parquet import (
     Footer,
-    ParquetOptions,
     base_file_key_values,
     read_footer,
     write_base_file,
 )
-from pyhudi.kernels.merge import MergeSpec, Probe, merge_batch
+from pyhudi.kernels.merge import Probe, merge_batch
 from pyhudi.schema.json_text import parse_json
 from pyhudi.schema.meta_fields import FILE_NAME, RECORD_KEY
 from pyhudi.storage.api import PutMode, Storage
-from pyhudi.timeline.instant import InstantTime
 
 __all__ = [
-    "WRITE_STATUS",
-    "FileTask",
     "Rewritten",
-    "Sink",
     "Tally",
-    "WriteSpec",
-    "WriteStatus",
     "create_base_file",
     "merge_base_file",
     "planned_base_file",
     "publish_base_file",
     "rewrite_base_file",
     "store_base_file",
-    "unwritten",
 ]
 
 _STATUS_KEY: Final = "pyhudi.write_status"
 Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteSpec:
-    """What all tasks of one write share."""
-
-    instant: InstantTime
-    layout: RowLayout
-    merge: MergeSpec
-    parquet: ParquetOptions
-    bloom: BloomSpec | None
-    """None: no bloom filter and no key range in the footer (virtual keys)."""
-    logs: LogSpec | None = None
-    """None for a write that has no log files."""
-    required: tuple[str, ...] = ()
-    """Ordering columns in which no new value may be null."""
-
-    def with_threads(self, threads: int) -> "WriteSpec":
-        """Allow a task to read and write the columns of its files with several threads."""
-        return replace(self, parquet=replace(self.parquet, threads=threads))
-
-
-class Sink(StrEnum):
-    """Where the changes of a file group go."""
-
-    BASE = "base"
-    """Its next base file."""
-    LOG = "log"
-    """A log file on top of its newest slice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileTask:
-    """One file group to write."""
-
-    partition: PartitionPath
-    file_id: FileId
-    write_token: str
-    base: BaseFile | None = None
-    """The base file of the newest slice; None for a new file group, and where there are only logs."""
-    number: int = 0
-    """The middle part of sequence numbers: unique within the instant."""
-    sink: Sink = Sink.BASE
-    logs: tuple[LogFile, ...] = ()
-    """The logs of the newest slice, in merge order."""
-    base_instant: InstantTime | None = None
-    """The base instant of the newest slice, which names its logs at table version 6; None for a new file group."""
-    compacted: tuple[str, ...] = ()
-    """The instants whose blocks a log compaction puts together."""
-    is_as_tagged: bool = True
-    """The slice is the one in which the rows' keys were looked up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteStatus:
-    """One file that was written for a file group. Units: bytes, rows, ms."""
-
-    partition: str
-    file_id: str
-    path: str
-    """Empty when nothing changed and no file was written."""
-    previous_instant: str
-    """As the stat's `prevCommit` has it."""
-    previous_name: str
-    """The base file before this one; of a log file, the stat's `baseFile`."""
-    log_version: int = 0
-    """0 for a base file."""
-    log_files: tuple[str, ...] = ()
-    """Of a log file: the names that the stat's `logFiles` has."""
-    is_new_group: bool = False
-    """The file is the first of its file group."""
-    rows_count: int = 0
-    inserts_count: int = 0
-    updates_count: int = 0
-    deletes_count: int = 0
-    size_bytes: int = 0
-    write_ms: int = 0
-
-    def values(self) -> dict[str, object]:
-        """Return the fields by their names."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
-
-_COLUMN_TYPES: Final[dict[object, pa.DataType]] = {
-    str: pa.string(),
-    int: pa.int64(),
-    bool: pa.bool_(),
-    tuple[str, ...]: pa.list_(pa.string()),
-}
-WRITE_STATUS: Final = pa.schema([(one.name, _COLUMN_TYPES[one.type]) for one in fields(WriteStatus)])
 
 
 class _NothingChangedError(Exception):
@@ -161,6 +63,8 @@ class Tally:
     deletes: int = 0
     smallest: str | None = None
     largest: str | None = None
+    seen: dict[str, list[Measured]] = field(default_factory=dict)
+    """Of the columns that `WriteSpec.measures` names, part by part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,13 +112,6 @@ def _apart(keys: pa.ChunkedArray) -> list[pa.Array]:
     """Copy keys, which may lie in one piece of memory with the rows: that would stay as long as they do."""
     nothing = keys.slice(0, 0).combine_chunks()
     return [pa.concat_arrays([chunk, nothing]) for chunk in keys.chunks]
-
-
-def unwritten(task: FileTask) -> WriteStatus:
-    """Return the status of a file group in which nothing changed."""
-    return WriteStatus(
-        partition=task.partition, file_id=task.file_id, path="", previous_instant="null", previous_name=""
-    )
 
 
 def merge_base_file(storage: Storage, spec: WriteSpec, task: FileTask, updates: Probe) -> WriteStatus:
@@ -400,9 +297,12 @@ def _rewritten(
 def _counted(
     batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: Tally, filter_: NextFilter | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Count rows and follow keys and their range as batches go by."""
+    """Count rows and follow keys, their range and what else is measured as batches go by."""
+    names = spec.measures.seen if spec.measures is not None else ()
     for batch in batches:
         tally.rows += batch.num_rows
+        for name in names:
+            tally.seen.setdefault(name, []).append(measured(batch.column(name)))
         if spec.bloom is not None and batch.num_rows:
             keys = record_keys_of(batch, spec.layout)
             if filter_ is not None:
@@ -422,8 +322,8 @@ def _write_marked(
 ) -> WriteStatus:
     """Write a file from batches; see `publish_base_file`."""
 
-    def write(sink: pa.NativeFile, footer: Callable[[], dict[str, str]]) -> None:
-        write_base_file(sink, content.batches, spec.layout.file_schema, spec.parquet, footer)
+    def write(sink: pa.NativeFile, footer: Callable[[], dict[str, str]]) -> bytes:
+        return write_base_file(sink, content.batches, spec.layout.file_schema, spec.parquet, footer)
 
     return publish_base_file(storage, spec, task, write=write, tally=content.tally, bloom=content.bloom)
 
@@ -433,33 +333,37 @@ def publish_base_file(
     spec: WriteSpec,
     task: FileTask,
     *,
-    write: Callable[[pa.NativeFile, Callable[[], dict[str, str]]], None],
+    write: Callable[[pa.NativeFile, Callable[[], dict[str, str]]], bytes],
     tally: Tally,
     bloom: Callable[[], BloomFilter | None],
 ) -> WriteStatus:
     """Write a marker, then the file: it appears whole under a name that is the same for every attempt.
 
-    `write` is given the sink and what makes the footer's key values; `bloom` is asked once the rows went by.
+    `write` is given the sink and what makes the footer's key values, and returns how the file ends, empty where it does
+    not tell; `bloom` is asked once the rows went by.
     """
     file = planned_base_file(spec, task)
     storage.put(marker_path(spec.instant, file.path, "MERGE" if task.base else "CREATE"), b"")
 
     def footer() -> dict[str, str]:
         status = _status(spec, task, file.path, tally)
-        ours = {_STATUS_KEY: json.dumps(status.values(), separators=(",", ":"))}
+        said = {name: value for name, value in status.values().items() if name != "measures"}  # of what is to come
+        ours = {_STATUS_KEY: json.dumps(said, separators=(",", ":"))}
         if spec.bloom is None:
             return ours
         return ours | base_file_key_values(bloom=bloom(), min_key=tally.smallest, max_key=tally.largest)
 
     try:
         with storage.open_output(file.path, PutMode.CREATE) as sink:
-            write(sink, footer)
+            end = write(sink, footer)
             size_bytes = sink.tell()
     except _NothingChangedError:
         return _status(spec, task, "", Tally())
     except PreconditionFailed:
         return _stored_status(storage, file)
-    return replace(_status(spec, task, file.path, tally), size_bytes=size_bytes)
+    seen = {name: together(parts) for name, parts in tally.seen.items()}
+    measures = spec.measures.told(end, seen) if spec.measures is not None and end else b""
+    return replace(_status(spec, task, file.path, tally), size_bytes=size_bytes, measures=measures)
 
 
 def _stored_status(storage: Storage, file: BaseFile) -> WriteStatus:

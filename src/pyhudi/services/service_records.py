@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.metadata.partitions.api import Records, RowsTold
 from pyhudi.metadata.partitions.changes import records_of_commit
 from pyhudi.services.rows_told import rows_of_action
@@ -15,12 +16,23 @@ __all__ = ["service_records"]
 
 
 def service_records(
-    call: ServiceCall, state: TableState, metadata: CommitMetadata, time: InstantTime
+    call: ServiceCall,
+    state: TableState,
+    metadata: CommitMetadata,
+    time: InstantTime,
+    statuses: Sequence[WriteStatus] = (),
 ) -> Sequence[Records]:
-    """Return what a service's commit changes in the metadata table.   Cost: the footer of each base file, in tasks."""
+    """Return what a service's commit changes in the metadata table.   Cost: as `records_of_commit`."""
 
     def tell_rows() -> RowsTold:
         timeline = load_timeline(state)
         return rows_of_action(state, timeline, call.settings, call.engine, instant=time, metadata=metadata)
 
-    return records_of_commit(state, metadata=metadata, settings=call.settings, run=call.engine.run, tell_rows=tell_rows)
+    return records_of_commit(
+        state,
+        metadata=metadata,
+        settings=call.settings,
+        run=call.engine.run,
+        tell_rows=tell_rows,
+        statuses=statuses,
+    )

@@ -16,7 +16,8 @@ from pyhudi.filegroup.copying import copy_base_files
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import base_file_rows, decoded
-from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus, store_base_file
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import store_base_file
 from pyhudi.kernels.curves import Curve, curve_order
 from pyhudi.kernels.order import named_columns, row_order
 from pyhudi.schema.meta_fields import FILE_NAME

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
-from pyhudi.filegroup.writer import FileTask, WriteSpec, WriteStatus, store_base_file
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import store_base_file
 from pyhudi.storage.api import Storage
 
 __all__ = ["SliceTask", "compact_slice"]

@@ -14,7 +14,7 @@ from pyhudi.filegroup.appender import append_stored
 from pyhudi.filegroup.log_records import read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import Sink, WriteSpec, WriteStatus
+from pyhudi.filegroup.write_task import Sink, WriteSpec, WriteStatus
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import Burials

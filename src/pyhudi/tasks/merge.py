@@ -17,7 +17,8 @@ from pyhudi.engine.routing import runs_by_bucket
 from pyhudi.errors import DuplicateKeys, InvalidInput
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import decoded, record_keys_of
-from pyhudi.filegroup.writer import FileTask, Rewritten, Sink, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.write_task import FileTask, Sink, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.writer import Rewritten
 from pyhudi.kernels.keys import partition_paths, record_keys
 from pyhudi.kernels.merge import replace_rows
 from pyhudi.kernels.ordering import require_values

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.filegroup.rows import base_file_rows
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.write_task import WriteSpec
 from pyhudi.formats.parquet import write_base_file
 
 __all__ = ["SAMPLE_ROWS", "stored_row_bytes"]

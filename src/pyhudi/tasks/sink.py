@@ -18,18 +18,8 @@ from pyhudi.filegroup.log_ordering import are_storable
 from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.filegroup.rows import RowLayout, base_file_rows, decoded, record_keys_of
-from pyhudi.filegroup.writer import (
-    FileTask,
-    Rewritten,
-    Sink,
-    WriteSpec,
-    WriteStatus,
-    create_base_file,
-    merge_base_file,
-    rewrite_base_file,
-    store_base_file,
-    unwritten,
-)
+from pyhudi.filegroup.write_task import FileTask, Sink, WriteSpec, WriteStatus, unwritten
+from pyhudi.filegroup.writer import Rewritten, create_base_file, merge_base_file, rewrite_base_file, store_base_file
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, merge_batch, probe, replace_rows
 from pyhudi.kernels.rules import Fill, LogRule, empty_cells

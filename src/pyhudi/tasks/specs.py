@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyhudi.filegroup.key_filter import BloomSpec
 from pyhudi.filegroup.log_spec import log_spec
 from pyhudi.filegroup.rows import RowLayout
-from pyhudi.filegroup.writer import WriteSpec
+from pyhudi.filegroup.write_task import WriteSpec
 from pyhudi.formats.parquet import parquet_options
 from pyhudi.kernels.keys import KeySpec
+from pyhudi.metadata.partitions.changes import measures_of
 from pyhudi.options import Settings
 from pyhudi.schema.types import arrow_to_avro, record_name
 from pyhudi.state.config import TableConfig, TableType, key_spec
@@ -63,6 +64,7 @@ def write_spec(
         bloom=BloomSpec.of(settings) if config.populates_meta_fields else None,
         logs=log_spec(settings, state.layout, layout, config.name, merges_logs),
         required=tuple(name for name in required_columns(config, settings) if name in schema.names),
+        measures=measures_of(state, schema, settings),
     )
 
 

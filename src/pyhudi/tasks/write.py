@@ -21,16 +21,8 @@ from pyhudi.engine.routing import bucket_runs
 from pyhudi.errors import CorruptData
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import stored_rows
-from pyhudi.filegroup.writer import (
-    WRITE_STATUS,
-    FileTask,
-    Rewritten,
-    Sink,
-    WriteSpec,
-    WriteStatus,
-    create_base_file,
-    rewrite_base_file,
-)
+from pyhudi.filegroup.write_task import WRITE_STATUS, FileTask, Sink, WriteSpec, WriteStatus
+from pyhudi.filegroup.writer import Rewritten, create_base_file, rewrite_base_file
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.fold import fold
 from pyhudi.kernels.merge import MergeSpec, deleted_rows, newer_rows

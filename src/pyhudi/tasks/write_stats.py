@@ -6,7 +6,7 @@ Spec: format/timeline 3.2.
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.timeline.metadata import WriteStat
 
 __all__ = ["stat_of", "stats_of"]

@@ -11,7 +11,7 @@ from tests.filegroup.test_appender import AVRO, changes_of, spec_of
 from tests.filegroup.test_writer import LAYOUT, SECOND, TASK, keyed
 
 from pyhudi.filegroup.appender import append_changes
-from pyhudi.filegroup.writer import Sink
+from pyhudi.filegroup.write_task import Sink
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, rollback_block
 from pyhudi.metadata.stats.column_stats import read_column_stats
 from pyhudi.metadata.stats.log_stats import log_stats

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from tests.simulation.mutants.mutant import COMMIT, Mutant, always, off, off_under
 
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.timeline.metadata import WriteStat
 from pyhudi.txn.conflicts import Overlap
 

@@ -11,6 +11,7 @@ from pyhudi.formats.parquet.footer import (
     read_footer,
     read_rows_count,
     row_group_stats,
+    written_footer,
 )
 from pyhudi.formats.parquet.old_calendar import find_old_calendar
 from pyhudi.formats.parquet.page_index import read_page_bounds, read_pages
@@ -47,4 +48,5 @@ __all__ = [
     "runs_where",
     "stitch",
     "write_base_file",
+    "written_footer",
 ]

@@ -32,6 +32,7 @@ __all__ = [
     "read_rows_count",
     "require_rows",
     "row_group_stats",
+    "written_footer",
 ]
 
 INSTANT = pa.timestamp("us", "UTC")
@@ -131,20 +132,32 @@ def read_footer(source: pa.NativeFile) -> Footer:
         file = open_file(source, metadata, buffer_size=_STREAM_BYTES)
         _require_readable(file)
         require_rows(metadata.num_rows, metadata, range(metadata.num_row_groups))
-        instants = int96_columns(metadata)
-        pairs = metadata.metadata or {}
-        schema = pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow])
-        if len(set(schema.names)) < len(schema):
-            raise CorruptData("parquet file has two columns of one name", names=schema.names)
-        return Footer(
-            metadata=metadata,
-            schema=schema,
-            key_values={
-                key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()
-            },
-            rows_count=metadata.num_rows,
-            statistics=StoredStatistics(tail[: -_END.size]),
-        )
+        return _footer(file, tail)
+
+
+def written_footer(end: bytes) -> Footer:
+    """Return the footer of a file that this process has just written.
+
+    Bytes: the end of the file, as `write_base_file` returned it.
+    """
+    source = pa.BufferReader(end)
+    return _footer(open_file(source, None, buffer_size=_STREAM_BYTES), _read_tail(source))
+
+
+def _footer(file: pq.ParquetFile, tail: bytes) -> Footer:
+    metadata = file.metadata
+    instants = int96_columns(metadata)
+    pairs = metadata.metadata or {}
+    schema = pa.schema([_with_zone(field.remove_metadata(), instants) for field in file.schema_arrow])
+    if len(set(schema.names)) < len(schema):
+        raise CorruptData("parquet file has two columns of one name", names=schema.names)
+    return Footer(
+        metadata=metadata,
+        schema=schema,
+        key_values={key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs.items()},
+        rows_count=metadata.num_rows,
+        statistics=StoredStatistics(tail[: -_END.size]),
+    )
 
 
 def read_rows_count(source: pa.NativeFile) -> int:

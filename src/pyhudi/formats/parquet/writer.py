@@ -3,6 +3,7 @@
 Small batches are gathered into row groups; a file whose writing fails never gets a footer. Start at `write_base_file`.
 """
 
+import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
@@ -84,8 +85,8 @@ def write_base_file(
     schema: pa.Schema,
     options: ParquetOptions,
     footer: Callable[[], Mapping[str, str]],
-) -> int:
-    """Write batches as one file and give the number of its rows; `footer` is asked for key values at the end.
+) -> bytes:
+    """Write batches as one file and return how it ends, as `written_footer` takes it; `footer` is asked for key values.
 
     Columns may come as dictionaries; they are stored as what the schema says. If anything raises, the sink holds no
     readable file and must be thrown away.
@@ -103,7 +104,7 @@ def write_base_file(
     try:
         for batch in batches:
             stream.add(batch)
-        stream.close(footer)
+        return stream.close(footer)
     except HudiError:
         gate.is_shut = True
         raise
@@ -113,7 +114,6 @@ def write_base_file(
     except BaseException:
         gate.is_shut = True
         raise
-    return stream.rows_count
 
 
 class _Gate:
@@ -123,10 +123,14 @@ class _Gate:
         self.sink = sink
         self.is_shut = False
         self.closed = False
+        self.end: io.BytesIO | None = None
+        """Gets what is written from when it is set."""
 
     def write(self, data: bytes | memoryview) -> int:
         if not self.is_shut:
             self.sink.write(data)
+        if self.end is not None:
+            self.end.write(data)
         return len(data)
 
     def flush(self) -> None:
@@ -142,7 +146,7 @@ class _Stream:
     def __init__(self, gate: _Gate, schema: pa.Schema, options: ParquetOptions) -> None:
         self.gate, self.schema, self.options = gate, schema, options
         self.held: list[pa.RecordBatch] = []
-        self.held_rows = self.held_bytes = self.rows_count = 0
+        self.held_rows = self.held_bytes = 0
         self.form = schema
         self.file: pq.ParquetWriter | AssemblingWriter | None = None
         self.buffered: pa.NativeFile | None = None
@@ -163,14 +167,18 @@ class _Stream:
             if self.held_rows >= self.options.row_group_rows or self.held_bytes >= self.options.block_bytes:
                 self._flush()
 
-    def close(self, footer: Callable[[], Mapping[str, str]]) -> None:
-        """Write what is held and the footer."""
+    def close(self, footer: Callable[[], Mapping[str, str]]) -> bytes:
+        """Write what is held and the footer; return the file's end with the footer in it."""
         self._flush()
         file = self.file or self._open(self.schema.empty_table())
         file.add_key_value_metadata(dict(footer()))
+        if self.buffered is not None:
+            self.buffered.flush()
+        self.gate.end = io.BytesIO()
         file.close()
         if self.buffered is not None:
             self.buffered.flush()
+        return self.gate.end.getvalue()
 
     def _flush(self) -> None:
         if not self.held:
@@ -183,7 +191,6 @@ class _Stream:
         ]
         table = pa.Table.from_arrays(arrays, schema=self.form).unify_dictionaries()
         self.held, self.held_rows, self.held_bytes = [], 0, 0
-        self.rows_count += table.num_rows
         file = self.file or self._open(table)
         if isinstance(file, pq.ParquetWriter):
             file.write_table(table, row_group_size=max(1, table.num_rows))

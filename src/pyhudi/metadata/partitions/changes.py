@@ -13,28 +13,53 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.filegroup.model import PartitionPath
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.metadata.partitions.api import Clean, Commit, Records, TaskRunner, TellRows
 from pyhudi.metadata.partitions.kinds import kinds_for, need_footers, need_rows
 from pyhudi.metadata.records import MetadataRecords
 from pyhudi.metadata.stats.column_stats import column_stats_schema, indexed_columns, read_column_stats
+from pyhudi.metadata.stats.told_stats import StatsMeasures, unpack_stats
 from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.metadata import CommitMetadata
 
-__all__ = ["footers_of_files", "records_of_clean", "records_of_commit", "records_of_rollback", "stats_columns"]
+__all__ = [
+    "footers_of_files",
+    "measures_of",
+    "records_of_clean",
+    "records_of_commit",
+    "records_of_rollback",
+    "stats_columns",
+]
 
 _FILES_A_TASK: Final = 64
 
 
+def measures_of(state: TableState, schema: pa.Schema, settings: Settings) -> StatsMeasures | None:
+    """Return what tasks are to tell of base files of these columns; None where the metadata table asks for nothing."""
+    if not need_footers(state.config.partitions_kept_up):
+        return None
+    columns = _columns(state, schema, settings)
+    floats = tuple(field.name for field in schema if field.name in columns and pa.types.is_floating(field.type))
+    return StatsMeasures(columns, state.config.table_version, floats)
+
+
 def records_of_commit(
-    state: TableState, *, metadata: CommitMetadata, settings: Settings, run: TaskRunner, tell_rows: TellRows
+    state: TableState,
+    *,
+    metadata: CommitMetadata,
+    settings: Settings,
+    run: TaskRunner,
+    tell_rows: TellRows,
+    statuses: Sequence[WriteStatus] = (),
 ) -> list[Records]:
     """Return the records of a commit for the partitions that the table's metadata table has, or that are being built.
 
-    Cost: the footer of each file that was written, in tasks where there are many; of a log what `log_stats` costs.
-          What records of rows cost is paid where they are written.
+    Cost: the footer of each file that was written and of which `statuses` do not tell, in tasks where there are many;
+          of a log what `log_stats` costs. What records of rows cost is paid where they are written.
     """
     kept = state.config.partitions_kept_up
     written = [
@@ -45,7 +70,8 @@ def records_of_commit(
     ]
     schema = metadata.extra.get("schema")
     files = written if need_footers(kept) else []
-    footers = footers_of_files(state, files, schema, settings=settings, run=run)
+    known = _told_stats(state, statuses, schema, settings) if schema and files else None
+    footers = footers_of_files(state, files, schema, settings=settings, run=run, known=known)
     commit = Commit(
         state=state,
         metadata=metadata,
@@ -109,6 +135,18 @@ def footers_of_files(
     return pa.concat_tables([told, *(run(read, tasks) if len(tasks) > 1 else map(read, tasks))])
 
 
+def _told_stats(state: TableState, statuses: Sequence[WriteStatus], schema: str, settings: Settings) -> pa.Table | None:
+    """Return the statistics that tasks told of base files; None where they told none."""
+    told = {
+        (PartitionPath(one.partition), one.path.rpartition("/")[2]): one.measures for one in statuses if one.measures
+    }
+    if not told:
+        return None
+    types = {field.name: field.type for field in avro_to_arrow(schema)} | dict.fromkeys(META_FIELDS, pa.string())
+    wanted = stats_columns(state, schema, settings)
+    return unpack_stats(told, {name: types[name] for name in wanted}, state.config.table_version)
+
+
 def _of_files(known: pa.Table, files: Sequence[tuple[PartitionPath, str]], columns: Sequence[str]) -> pa.Table:
     """Keep the statistics of some files; none where they are of other columns than are wanted."""
     if not set(pc.unique(known.column("columnName")).to_pylist()) <= set(columns):
@@ -119,10 +157,12 @@ def _of_files(known: pa.Table, files: Sequence[tuple[PartitionPath, str]], colum
 
 def stats_columns(state: TableState, schema: str, settings: Settings) -> tuple[str, ...]:
     """Name the columns of a table that have statistics.   `schema` is the table's, in Avro."""
+    return _columns(state, avro_to_arrow(schema), settings)
+
+
+def _columns(state: TableState, schema: pa.Schema, settings: Settings) -> tuple[str, ...]:
     config = state.config
-    return indexed_columns(
-        avro_to_arrow(schema), settings, config.table_version, has_meta_fields=config.populates_meta_fields
-    )
+    return indexed_columns(schema, settings, config.table_version, has_meta_fields=config.populates_meta_fields)
 
 
 def _read(

@@ -6,8 +6,8 @@ Spec: format/metadata-table 5.2, 6.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,12 +28,14 @@ from pyhudi.storage.api import Storage
 __all__ = [
     "COLUMN_LIST",
     "MOST_COLUMNS",
+    "StatsOfType",
     "column_stats_schema",
     "deleted_stats",
     "indexed_columns",
     "is_log",
     "read_column_stats",
     "stats_of_files",
+    "stats_table",
 ]
 
 COLUMN_LIST: Final = option(
@@ -51,15 +53,19 @@ _OWN: Final = (COMMIT_TIME, RECORD_KEY, PARTITION_PATH)
 _OfLog: TypeAlias = Callable[[Storage, str, Sequence[str], int], list[FileStats]]
 
 
-@dataclass(slots=True)
-class _Rows:
-    """What was found of columns of one type, a file and column a row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsOfType:
+    """Statistics of columns of one type, a file and column a row.   Shape: n of each."""
 
-    columns: list[str] = field(default_factory=list)
-    partitions: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    bounds: list[tuple[Any, Any]] = field(default_factory=list)
-    counts: list[tuple[int, int, int, int]] = field(default_factory=list)
+    partitions: pa.Array
+    files: pa.Array
+    """Names."""
+    columns: pa.Array
+    least: pa.Array
+    greatest: pa.Array
+    """Of the type."""
+    counts: tuple[pa.Array, pa.Array, pa.Array, pa.Array]
+    """int64: values, nulls, bytes, bytes before compression."""
 
 
 def column_stats_schema(table_version: int) -> pa.Schema:
@@ -105,7 +111,7 @@ def read_column_stats(
         if is_log(path):
             return of_log(storage, path, columns, table_version)
         with storage.open_input(path) as source:
-            return list(parquet_stats(source, read_footer(source), columns, table_version))
+            return parquet_stats(source, read_footer(source), columns, table_version)
 
     return stats_of_files(files, read, table_version)
 
@@ -123,7 +129,7 @@ def stats_of_files(
     Shape:  `column_stats_schema`.
     Raises: as `read_path`; CorruptData names the file.
     """
-    found: dict[pa.DataType, _Rows] = {}
+    found: dict[pa.DataType, list[tuple[PartitionPath, str, FileStats]]] = {}
 
     def read(file: tuple[PartitionPath, str]) -> list[FileStats]:
         path = "/".join(filter(None, file))
@@ -131,16 +137,18 @@ def stats_of_files(
             return read_path(path)
 
     for (partition, name), stats in at_once(read, files).items():
-        for column, kind, bounds, counts in stats:
-            rows = found.setdefault(kind, _Rows())
-            rows.columns.append(column)
-            rows.partitions.append(partition)
-            rows.files.append(name)
-            rows.bounds.append(bounds)
-            rows.counts.append(counts)
-    schema = column_stats_schema(table_version)
-    tables = [_table(kind, rows, table_version) for kind, rows in found.items()]
-    return pa.concat_tables(tables).combine_chunks() if tables else schema.empty_table()
+        for one in stats:
+            found.setdefault(one[1], []).append((partition, name, one))
+    return stats_table([_typed(kind, rows) for kind, rows in found.items()], table_version)
+
+
+def stats_table(parts: Sequence[StatsOfType], table_version: int) -> pa.Table:
+    """Return statistics of columns of several types as records.
+
+    Shape: `column_stats_schema`, a row for each of all parts.
+    """
+    tables = [_table(one, table_version) for one in parts]
+    return pa.concat_tables(tables).combine_chunks() if tables else column_stats_schema(table_version).empty_table()
 
 
 def deleted_stats(files: Sequence[tuple[str, str]], columns: Sequence[str], table_version: int) -> pa.Table:
@@ -161,24 +169,37 @@ def deleted_stats(files: Sequence[tuple[str, str]], columns: Sequence[str], tabl
     return pa.table([filled.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
 
 
-def _table(kind: pa.DataType, rows: _Rows, table_version: int) -> pa.Table:
-    schema, count = column_stats_schema(table_version), len(rows.files)
-    least, greatest = (pa.array([pair[at] for pair in rows.bounds], kind) for at in (0, 1))
+def _typed(kind: pa.DataType, rows: Sequence[tuple[PartitionPath, str, FileStats]]) -> StatsOfType:
+    partitions, files, stats = zip(*rows, strict=True)
+    columns, _, bounds, counts = zip(*stats, strict=True)
+    least, greatest = (pa.array(one, kind) for one in zip(*bounds, strict=True))
+    values, nulls, packed, unpacked = (pa.array(one, pa.int64()) for one in zip(*counts, strict=True))
+    return StatsOfType(
+        partitions=pa.array(partitions, pa.string()),
+        files=pa.array(files, pa.string()),
+        columns=pa.array(columns, pa.string()),
+        least=least,
+        greatest=greatest,
+        counts=(values, nulls, packed, unpacked),
+    )
+
+
+def _table(rows: StatsOfType, table_version: int) -> pa.Table:
+    schema, count, kind = column_stats_schema(table_version), len(rows.files), rows.least.type
+    least, greatest = rows.least, rows.greatest
     if pt.is_floating(kind):
         least, greatest = _signed(least, -0.0), _signed(greatest, 0.0)
-    values, nulls, packed, unpacked = (pa.array(one, pa.int64()) for one in zip(*rows.counts, strict=True))
+    values, nulls, packed, unpacked = rows.counts
     ordinal, info = value_type(kind)
     said, nothing = (
         pa.scalar({"typeOrdinal": one, "additionalInfo": more}, VALUE_TYPE)
         for one, more in ((ordinal, info), (NO_VALUE_TYPE, None))
     )
-    is_empty = pa.array(
-        [name.startswith(".") and not one[0] for name, one in zip(rows.files, rows.counts, strict=True)]
-    )
+    is_empty = pc.and_(pc.starts_with(rows.files, "."), pc.equal(values, 0))
     columns = {
-        "partition": pa.array(rows.partitions, pa.string()),
-        "fileName": pa.array(rows.files, pa.string()),
-        "columnName": pa.array(rows.columns, pa.string()),
+        "partition": rows.partitions,
+        "fileName": rows.files,
+        "columnName": rows.columns,
         "minValue": encode_values(least, table_version),
         "maxValue": encode_values(greatest, table_version),
         "valueCount": values,

@@ -9,11 +9,12 @@ from functools import partial
 import pyarrow as pa
 
 from pyhudi.engine.scanning import stored_columns
+from pyhudi.filegroup.bounds import Bounds, enclosing, measured
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.parquet import read_footer
 from pyhudi.metadata.expressions import values_of
 from pyhudi.metadata.stats.column_stats import column_stats_schema, is_log, stats_of_files
-from pyhudi.metadata.stats.file_stats import Bounds, FileStats, enclosing, measured
+from pyhudi.metadata.stats.file_stats import FileStats
 from pyhudi.metadata.stats.log_stats import log_rows
 from pyhudi.metadata.stats.values import can_encode
 from pyhudi.predicate import Expression, check

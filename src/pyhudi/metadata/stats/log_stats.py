@@ -12,11 +12,12 @@ from typing import Final
 
 import pyarrow as pa
 
+from pyhudi.filegroup.bounds import Bounds, enclosing, measured
 from pyhudi.filegroup.log_records import open_parquet
 from pyhudi.formats.avro_rows import decode_rows
 from pyhudi.formats.log import BlockKind, HeaderKey, LogBlock, read_blocks, split_rows
 from pyhudi.formats.parquet import iter_batches, read_footer
-from pyhudi.metadata.stats.file_stats import Bounds, FileStats, enclosing, measured, parquet_stats
+from pyhudi.metadata.stats.file_stats import FileStats, parquet_stats
 from pyhudi.metadata.stats.values import can_encode
 from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow

@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.filegroup.names import write_token
-from pyhudi.filegroup.writer import FileTask, WriteStatus
+from pyhudi.filegroup.write_task import FileTask, WriteStatus
 from pyhudi.kernels.curves import Curve
 from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.table.commit import publish_changes
@@ -142,17 +142,21 @@ class Clustered:
     """What changes in it; None: not known any more."""
 
     @property
+    def statuses(self) -> Sequence[WriteStatus]:
+        """Return the files that were written."""
+        return [status for _, found in self.written for status in found if status.path]
+
+    @property
     def metadata(self) -> CommitMetadata:
         """Return the commit: files that are new, and file groups that they take the place of."""
-        statuses = [status for _, found in self.written for status in found if status.path]
-        kept = {(status.partition, status.file_id) for status in statuses}
+        kept = {(status.partition, status.file_id) for status in self.statuses}
         replaced: defaultdict[str, list[str]] = defaultdict(list)
         for one in (one for group, _ in self.written for one in group.slices):
             if (one.partition, one.file_id) not in kept:
                 replaced[one.partition].append(one.file_id)
         return CommitMetadata(
             operation=WriteOperation.CLUSTER,
-            stats=stats_of(statuses),
+            stats=stats_of(self.statuses),
             extra={"schema": self.schema},
             replaced={partition: tuple(ids) for partition, ids in replaced.items()},
         )
@@ -393,8 +397,8 @@ def _withdraw(call: ServiceCall, instant: Instant, gone: Mapping[FileGroupId, In
 
 
 def _with_records(call: ServiceCall, done: Clustered, time: InstantTime) -> Clustered:
-    """Find what changes in the metadata table.   Cost: the footer of each base file, in tasks."""
-    records = service_records(call, call.state, done.metadata, time)
+    """Find what changes in the metadata table.   Cost: as `service_records`."""
+    records = service_records(call, call.state, done.metadata, time, done.statuses)
     return replace(done, partitions=call.state.config.partitions_kept_up, records=records)
 
 

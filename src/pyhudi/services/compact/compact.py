@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pyhudi.filegroup.writer import WriteStatus
+from pyhudi.filegroup.write_task import WriteStatus
 from pyhudi.options import Settings, option
 from pyhudi.services.compact.compacted import (
     Compacted,
@@ -104,7 +104,7 @@ class Compaction:
         run = planned_run(call, instant, plan)
         task = partial(compact_slice, storage=call.state.storage, reads=run.reads, writes=run.writes)
         statuses = call.engine.run(task, run.tasks)
-        return compacted_files(run, WriteOperation.COMPACT, _stats(run.plan, statuses))
+        return compacted_files(run, WriteOperation.COMPACT, _stats(run.plan, statuses), statuses)
 
     def commit(
         self, call: ServiceCall, instant: Instant, plan: Operations, done: Compacted

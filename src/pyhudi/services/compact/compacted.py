@@ -13,7 +13,7 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.model import BaseFile, FileGroupId, PartitionPath
 from pyhudi.filegroup.names import parse_file, write_token
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.writer import FileTask, WriteSpec
+from pyhudi.filegroup.write_task import FileTask, WriteSpec, WriteStatus
 from pyhudi.metadata.partitions.api import Records
 from pyhudi.metadata.table.commit import publish_changes
 from pyhudi.queries.display import facts_html
@@ -161,12 +161,15 @@ def remove_of_others(state: TableState, time: InstantTime, files: Iterable[FileT
 
 
 def compacted_files(
-    run: CompactionRun, operation: WriteOperation, stats: Mapping[str, tuple[WriteStat, ...]]
+    run: CompactionRun,
+    operation: WriteOperation,
+    stats: Mapping[str, tuple[WriteStat, ...]],
+    statuses: Sequence[WriteStatus],
 ) -> Compacted:
-    """Return what a commit of these files says.   Cost: the footer of each base file, in tasks."""
+    """Return what a commit of these files says.   Cost: as `service_records`."""
     call, extra = run.call, {"schema": run.schema}
     metadata = CommitMetadata(operation=operation, stats=stats, extra=extra, compacted=True)
-    records = service_records(call, call.state, metadata, run.time)
+    records = service_records(call, call.state, metadata, run.time, statuses)
     return Compacted(metadata=metadata, partitions=call.state.config.partitions_kept_up, records=records)
 
 

@@ -123,7 +123,7 @@ class LogCompaction:
         run = planned_run(call, instant, plan)
         task = partial(compact_logs, storage=call.state.storage, reads=run.reads, writes=run.writes)
         statuses = [status for found in call.engine.run(task, run.tasks) for status in found]
-        return compacted_files(run, WriteOperation.LOG_COMPACT, stats_of(statuses))
+        return compacted_files(run, WriteOperation.LOG_COMPACT, stats_of(statuses), statuses)
 
     def commit(
         self, call: ServiceCall, instant: Instant, plan: Operations, done: Compacted

@@ -1,0 +1,98 @@
+"""What a task tells of a file that it wrote is what a reading of the file tells."""
+
+import datetime
+import io
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from tests.metadata.checking import new_table, rows
+
+from pyhudi.filegroup.bounds import measured, together
+from pyhudi.formats.parquet import ParquetOptions, write_base_file
+from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
+from pyhudi.metadata.stats.told_stats import StatsMeasures, unpack_stats
+from pyhudi.storage.memory import MemoryStorage
+
+FILE = ("p", "a-0_0-0-0_20250101000000000.parquet")
+DAY = datetime.datetime(2024, 1, 1)
+ROWS = pa.table(
+    {
+        "bool": pa.array([True, None, False, True]),
+        "int": pa.array([3, None, -7, 0], pa.int32()),
+        "long": pa.array([2**60, None, -(2**60), 0]),
+        "float": pa.array([1.5, None, math.nan, 0.0], pa.float32()),
+        "double": pa.array([-0.0, None, 0.0, 1e300]),
+        "nothing": pa.array([None] * 4, pa.float64()),
+        "text": pa.array(["b", None, "a", "\u00e9"]),
+        "date": pa.array([DAY.date(), None, datetime.date(1950, 1, 1), DAY.date()]),
+        "decimal": pa.array([Decimal("1.25"), None, Decimal("-9.75"), Decimal(0)], pa.decimal128(5, 2)),
+        "instant": pa.array([DAY, None, DAY, DAY], pa.timestamp("us")).cast(pa.timestamp("us", "UTC")),
+        "wall": pa.array([DAY, None, DAY, DAY], pa.timestamp("us")),
+        "bytes": pa.array([b"b", None, b"a", b""]),
+        "tags": pa.array([["a"], None, [], ["b"]]),
+    }
+)
+TYPES = {field.name: field.type for field in ROWS.schema} | {"gone": pa.int64()}
+
+
+def written(rows: pa.Table, columns=tuple(TYPES), *, version: int = 9, rows_a_group: int = 2) -> tuple[bytes, bytes]:
+    """Write a file and return it with what is told of it."""
+    sink, options = io.BytesIO(), ParquetOptions(row_group_rows=rows_a_group)
+    end = write_base_file(sink, rows.to_batches(max_chunksize=1), rows.schema, options, dict)
+    floats = tuple(one.name for one in rows.schema if pa.types.is_floating(one.type))
+    seen = {name: together([measured(part) for part in rows[name].chunks]) for name in floats}
+    return sink.getvalue(), StatsMeasures(tuple(columns), version, floats).told(end, seen)
+
+
+def sorted_rows(stats: pa.Table) -> list[str]:
+    return sorted(map(repr, stats.to_pylist()))  # NaN is not equal to itself
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("rows_a_group", [1, 3, 100])
+def test_what_is_told_is_what_a_file_says(version, rows_a_group):
+    data, told = written(ROWS, version=version, rows_a_group=rows_a_group)
+    storage = MemoryStorage()
+    storage.put("/".join(FILE), data)
+    expected = read_column_stats(storage, [FILE], list(TYPES), version)
+    found = unpack_stats({FILE: told}, TYPES, version)
+    assert found.schema == column_stats_schema(version)
+    assert sorted_rows(found) == sorted_rows(expected)
+    assert found.num_rows == 11
+
+
+def test_of_a_bound_that_no_footer_has_nothing_is_told():
+    rows = pa.table({"text": ["x" * 100_000, "y" * 100_000], "n": [1, 2]})
+    assert written(rows, rows.column_names)[1] == b""
+    assert written(rows, ["n"])[1]
+
+
+@pytest.mark.parametrize(
+    "types",
+    [{"int": pa.int64()}, {"int": pa.int32(), "other": pa.string()}],
+    ids=["of another type", "not measured"],
+)
+def test_a_file_of_which_not_all_is_told_is_to_be_read(types):
+    told = written(ROWS)[1]
+    other = written(pa.table({"int": pa.array([5], pa.int64())}), ["int", "other"])[1]
+    found = unpack_stats({FILE: told, ("q", "b.parquet"): other}, types, 9)
+    assert set(found["partition"].to_pylist()) == ({"q"} if types["int"] == pa.int64() else set())
+
+
+def test_only_columns_that_are_asked_for_are_unpacked():
+    found = unpack_stats({FILE: written(ROWS)[1]}, {"long": pa.int64(), "gone": pa.int64()}, 9)
+    assert found["columnName"].to_pylist() == ["long"]
+
+
+def test_a_write_opens_no_file_that_it_wrote(monkeypatch):
+    table = new_table(9)
+    opened: list[str] = []
+    storage = type(table.state.storage)
+    open_input = storage.open_input
+    monkeypatch.setattr(storage, "open_input", lambda self, path: opened.append(path) or open_input(self, path))
+    result = table.upsert(rows("b", "c"))
+    assert opened  # what was stored
+    assert not [path for path in opened if result.instant in path]
+    assert table.check().ok
