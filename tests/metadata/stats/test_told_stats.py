@@ -86,13 +86,24 @@ def test_only_columns_that_are_asked_for_are_unpacked():
     assert found["columnName"].to_pylist() == ["long"]
 
 
-def test_a_write_opens_no_file_that_it_wrote(monkeypatch):
-    table = new_table(9)
+@pytest.mark.parametrize(
+    ("table_type", "act"),
+    [
+        ("cow", lambda table: table.upsert(rows("b", "c")).instant),
+        ("cow", lambda table: table.cluster(order_by=["uuid"]).instants[-1]),
+        ("mor", lambda table: table.compact().instants[-1]),
+    ],
+    ids=["upsert", "clustering", "compaction"],
+)
+def test_no_base_file_is_opened_that_was_just_written(monkeypatch, table_type, act):
+    table = new_table(9, table_type=table_type)
+    table.upsert(rows("b", ts=2))
     opened: list[str] = []
     storage = type(table.state.storage)
     open_input = storage.open_input
     monkeypatch.setattr(storage, "open_input", lambda self, path: opened.append(path) or open_input(self, path))
-    result = table.upsert(rows("b", "c"))
+    instant = act(table)
     assert opened  # what was stored
-    assert not [path for path in opened if result.instant in path]
+    assert not [path for path in opened if instant in path]
+    monkeypatch.undo()
     assert table.check().ok
