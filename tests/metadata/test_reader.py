@@ -1,17 +1,24 @@
 """Entries read by key, by prefix and whole."""
 
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.building import TINY_FILTERS
 from tests.faulty import FaultyStorage
 from tests.metadata.checking import metadata_of, new_table, rows
 
+from pyhudi.formats.hfile import HFileCodec, write_hfile
 from pyhudi.formats.log import BlockKind, HeaderKey, NewBlock, encode_blocks, encode_deletes, rollback_block
+from pyhudi.metadata import reader
 from pyhudi.metadata.file_listing import read_files
 from pyhudi.metadata.keys import stats_prefix
 from pyhudi.metadata.names import MetadataPartition
-from pyhudi.metadata.reader import Wanted, read_entries
+from pyhudi.metadata.reader import Wanted, read_entries, slice_entries
+from pyhudi.storage.process import RecentlyUsed
 
+FILE_INFO = {"schema": b"{}"}
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
 
@@ -79,6 +86,27 @@ def test_a_command_takes_blocks_back():
     assert read_files(metadata_of(table)).num_rows == before.num_rows + 1
     with_log(table, lambda _: rollback_block(f"{done.instant}006", done.instant))
     assert read_files(metadata_of(table)).num_rows == before.num_rows
+
+
+@pytest.mark.parametrize("size", [100_000, 2_000_000])
+def test_a_file_made_anew_with_the_same_name_and_size_is_read_anew(size, monkeypatch):
+    table = metadata_of(new_table())
+    storage, (group,) = table.state.storage, table.file_groups(MetadataPartition.FILES)
+    keys = [f"key {number:09}" for number in range(size // 100)]
+    monkeypatch.setattr(reader, "_blocks", RecentlyUsed(1 << 20))
+    for values in ("first", "other", "other"):
+        random = np.random.default_rng(len(values) + ord(values[0]))
+        stored = [values.encode() + random.bytes(150) for _ in keys]
+        data = write_hfile(
+            pa.array(keys).cast(pa.binary()), pa.array(stored), file_info=FILE_INFO, codec=HFileCodec.NONE
+        )
+        assert len(data) > size
+        storage.put(group.base.path, data)
+        slice_ = replace(group, base=replace(group.base, size_bytes=len(data)), logs=())
+        for _ in range(2):
+            found = slice_entries(table, slice_, Wanted(keys=tuple(keys[5:9])))
+            assert found._parts["{}"][0].column("value").to_pylist() == stored[5:9]
+    assert len(reader._blocks._kept) == 2
 
 
 def test_a_look_up_reads_each_log_once():

@@ -1,5 +1,7 @@
 """What a process keeps of values that never change."""
 
+import os
+
 from pyhudi.storage.process import RecentlyUsed
 
 
@@ -25,3 +27,24 @@ def test_a_value_that_is_added_again_counts_once():
         kept.add("a", number, 2)
     kept.add("b", 1, 2)
     assert (kept.get("a"), kept.get("b")) == (8, 1)
+
+
+def test_what_is_kept_can_be_dropped():
+    kept = RecentlyUsed[str, int](8)
+    kept.add("a", 1, 2)
+    kept.clear()
+    for number, key in enumerate("bcde"):
+        kept.add(key, number, 2)
+    assert [kept.get(key) for key in "abcde"] == [None, 0, 1, 2, 3]
+
+
+def test_a_forked_child_waits_for_no_thread_of_its_parent():
+    kept = RecentlyUsed[str, int](8)
+    kept.add("a", 1)
+    with kept._lock:
+        child = os.fork()
+        if not child:
+            os._exit(0 if kept.get("a") is None and kept.add("a", 2) == kept.get("a") == 2 else 1)
+        _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert kept.get("a") == 1

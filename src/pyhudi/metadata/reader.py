@@ -22,7 +22,7 @@ from pyhudi.errors import CorruptData
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.formats.avro_rows import decode_rows, encode_rows
-from pyhudi.formats.hfile import HFile, open_hfile
+from pyhudi.formats.hfile import HFile, KeptBlock, open_hfile
 from pyhudi.formats.log import BlockKind, decode_deletes
 from pyhudi.formats.read_at import ReadAt
 from pyhudi.metadata.file_entries import FILE_ENTRIES
@@ -38,6 +38,8 @@ _SMALL_BYTES: Final = 1 << 20
 _KEPT_BYTES: Final = 64 << 10
 """Of an HFile that is decoded whole: about one data block, which a look-up would decode anyway."""
 _ALL_KEPT_BYTES: Final = 32 << 20
+_BLOCKS_BYTES: Final = 64 << 20
+"""Of the data blocks of larger HFiles that look-ups have decoded: a shard of a million keys of 36 bytes."""
 _KEY_BYTES: Final = 64
 """What a key costs as an object of its own, beside its text."""
 _SCHEMA: Final = "schema"
@@ -82,6 +84,7 @@ class _Layer:
 
 
 _layers: Final = RecentlyUsed[bytes, _Layer](_ALL_KEPT_BYTES)
+_blocks: Final = RecentlyUsed[bytes, KeptBlock](_BLOCKS_BYTES)
 
 
 @dataclass(slots=True)
@@ -209,10 +212,11 @@ def _of_group(table: MetadataTable, group: FileSlice, wanted: Wanted) -> Iterato
 def _layer(read_at: ReadAt, size_bytes: int, where: str, wanted: Wanted) -> tuple[str, pa.Table]:
     """Read the schema of an HFile, and the entries that are asked for; a small one is read and decoded whole, once."""
     if size_bytes > _SMALL_BYTES:
-        return _of_hfile(open_hfile(read_at, size_bytes), where, wanted)
+        return _of_hfile(open_hfile(read_at, size_bytes, _blocks), where, wanted)
     whole = read_at(0, size_bytes)
     if size_bytes > _KEPT_BYTES:
-        return _of_hfile(open_hfile(lambda offset, length: whole[offset : offset + length], len(whole)), where, wanted)
+        hfile = open_hfile(lambda offset, length: whole[offset : offset + length], len(whole), _blocks)
+        return _of_hfile(hfile, where, wanted)
     layer = small_layer(whole, where)
     return layer.schema, layer.entries_of(wanted.keys, wanted.prefixes)
 

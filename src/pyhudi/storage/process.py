@@ -6,6 +6,7 @@ Start at `process_name`.
 import os
 import socket
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import cache
@@ -32,14 +33,27 @@ def once_a_process(make: Callable[[], Made]) -> Callable[[], Made]:
 class RecentlyUsed(Generic[Key, Made]):
     """Values of this process that never change, the ones used last: as many as a bound on their weights leaves.
 
-    One value that alone would displace many is not kept.
+    One value that alone would displace many is not kept. A forked child begins with none: a thread of the parent may
+    have been at them as it was made.
     """
 
     def __init__(self, most: int) -> None:
         """Keep nothing yet; `most` is the sum of the weights."""
-        self._most, self._weight = most, 0
+        self._most = most
+        self._begin()
+        this = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: None if (found := this()) is None else found._begin())
+
+    def _begin(self) -> None:
+        self._weight = 0
         self._kept: OrderedDict[Key, tuple[Made, int]] = OrderedDict()
         self._lock = threading.Lock()
+
+    def clear(self) -> None:
+        """Keep nothing any more."""
+        with self._lock:
+            self._weight = 0
+            self._kept.clear()
 
     def get(self, key: Key) -> Made | None:
         """Return a value that is kept, or None."""

@@ -3,6 +3,7 @@
 import contextlib
 import struct
 import zlib
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tests.golden.catalogue import golden_tables
 
 from pyhudi.errors import CorruptData, HudiError, InvalidInput, LimitExceeded, Unsupported
 from pyhudi.formats.hfile import HFile, HFileCodec, KeyForm, open_hfile, reader, write_hfile
+from pyhudi.formats.hfile.entries import decode_entries, encode_entries
 from pyhudi.formats.hfile.protobuf import encode_message, encode_varint
 
 KEYS = st.sets(st.binary(max_size=6), max_size=40)
@@ -304,16 +306,46 @@ def test_a_block_that_unpacks_to_more_than_it_says_is_not_unpacked():
 )
 @pytest.mark.parametrize("count", [1, 100])
 def test_entries_that_do_not_fill_their_block_are_corrupt(payload, error, count):
-    from pyhudi.formats.hfile.entries import decode_entries
-
     with pytest.raises(error):
         decode_entries([payload] * count)
 
 
+PARTS = st.sampled_from([b"\xff" * 7, b"\xff" * 4, b"\x7f" + b"\xff" * 7 + b"\x04", b"\x00", b"k"])
+VALUES = st.lists(PARTS, max_size=4).map(b"".join)
+
+
+@settings(max_examples=200)
+@given(
+    keys=st.sets(st.lists(PARTS, min_size=2, max_size=2).map(b"".join), min_size=1)
+    | st.sets(st.binary(min_size=3, max_size=3), min_size=1, max_size=30)
+    | st.sets(st.sampled_from([b"aa", b"bb", b"c", b"ccc", b"dd"]), min_size=1),
+    data=st.data(),
+)
+def test_entries_of_keys_of_one_length_begin_where_the_lengths_say(keys, data):
+    keys = sorted(keys)
+    values = [data.draw(VALUES) for _ in keys]
+    entries = encode_entries(pa.array(keys, pa.binary()), pa.array(values, pa.binary())).to_pylist()
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(keys)))) | {len(keys)})
+    payloads = [b"".join(entries[first:end]) for first, end in pairwise([0, *cuts])]
+    found = decode_entries(payloads)
+    assert list(map(tuple, found.all().to_pydict().values())) == [tuple(keys), tuple(values)]
+    assert found.bounds.tolist() == [0, *cuts]
+
+
+def test_an_entry_that_reaches_into_the_next_block_is_refused():
+    whole = b"".join(
+        encode_entries(pa.array([b"a", b"b", b"c"], pa.binary()), pa.array([b"v"] * 3, pa.binary())).to_pylist()
+    )
+    for cut in range(1, len(whole)):
+        if cut * 3 % len(whole):
+            with pytest.raises(CorruptData, match="do not add up"):
+                decode_entries([whole[:cut], whole[cut:]])
+        else:
+            assert len(decode_entries([whole[:cut], whole[cut:]]).keys) == 3
+
+
 def test_keys_that_do_not_rise_are_corrupt():
     low, high = (next(blocks(written([key])))[1] for key in (b"a", b"b"))
-    from pyhudi.formats.hfile.entries import decode_entries
-
     assert len(decode_entries([low, high, high]).keys) == 3
     with pytest.raises(CorruptData):
         decode_entries([high, low])

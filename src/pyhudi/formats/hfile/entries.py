@@ -3,9 +3,10 @@
     entry  key length, value length, key, value, [version 0]
     key    row length, row, family length 0, time 7FFFFFFFFFFFFFFF, type 4
 
-The row is the key that Hudi speaks of. Where an entry begins is known only from the one before. So many blocks are
-walked through in step, one numpy operation for the n-th entry of all; of few blocks a plain loop reads the lengths,
-0.15 us an entry, which is still sooner than numpy is. Start at `decode_entries` and `encode_entries`.
+The row is the key that Hudi speaks of. Where an entry begins is known only from the one before. Where all keys have one
+length, as UUIDs have, the ends of keys are looked for, and the lengths tell whether these are the entries. Else many
+blocks are walked through in step, one numpy operation for the n-th entry of all; of few blocks a plain loop reads the
+lengths, 0.15 us an entry, which is still sooner than numpy is. Start at `decode_entries` and `encode_entries`.
 """
 
 import struct
@@ -49,6 +50,9 @@ _PUT = KEY_SUFFIX[-1]
 _HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 _FEW_BLOCKS = 64
 _PIECES, _VALUE_PIECE = 4, 2
+_WORD_BYTES, _FULL_WORD = 4, np.uint32(0xFFFFFFFF)
+_SUFFIX_FULL_AT = len(KEY_SUFFIX) - KEY_SUFFIX.index(b"\xff")
+"""So far before the end of a key is the first of its bytes FF."""
 _ROOM = bytes(_HEAD_BYTES)
 """Behind the last block, so that a head may be read wherever a block claims to have one."""
 
@@ -60,10 +64,16 @@ class BlockEntries:
     keys: pa.Array
     pieces: pa.Array
     """The bytes of the blocks, cut into key, what is between, value, what is between, of each entry."""
+    bounds: _Index
+    """Which entry is the first of each block, and how many there are."""
 
     def all(self) -> pa.RecordBatch:
         """Return columns `key` and `value`."""
-        return pa.RecordBatch.from_arrays([self.keys, self._values(np.arange(len(self.keys)))], schema=ENTRIES)
+        return pa.RecordBatch.from_arrays([self.keys, self.values()], schema=ENTRIES)
+
+    def values(self) -> pa.Array:
+        """Return the values of all entries."""
+        return self._values(np.arange(len(self.keys)))
 
     def chosen(self, is_chosen: npt.NDArray[np.bool_]) -> pa.RecordBatch:
         """Return some entries: columns `key` and `value`."""
@@ -83,8 +93,10 @@ def decode_entries(payloads: Sequence[bytes], *, has_version: bool = True) -> Bl
     """
     data = b"".join((*payloads, _ROOM))
     ends = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
-    starts = _starts(data, ends, len(_VERSION) if has_version else 0)
-    entries = _entries(data, starts, int(ends[-1]) if len(ends) else 0, len(_VERSION) if has_version else 0)
+    starts = _even_starts(data, ends, len(_VERSION) if has_version else 0)
+    if starts is None:
+        starts = _starts(data, ends, len(_VERSION) if has_version else 0)
+    entries = _entries(data, starts, ends, len(_VERSION) if has_version else 0)
     keys = entries.keys
     if len(keys) > 1 and pc.any(pc.greater(keys[:-1], keys[1:])) == pa.scalar(True):
         raise CorruptData("keys of an HFile are not sorted", entries=len(keys))
@@ -135,6 +147,34 @@ def binary_lengths(values: pa.Array) -> _Index:
     return lengths
 
 
+def _even_starts(data: bytes, ends: _Index, version_bytes: int) -> _Index | None:
+    """Return where entries begin if all keys have the length of the first; None where the lengths say otherwise.
+
+    A key ends with seven bytes FF among others, of which four are one word of the data. What is found so elsewhere does
+    not go on from entry to entry, and then nothing is returned.
+    """
+    if not len(ends) or ends[-1] <= _HEAD_BYTES:
+        return None
+    key, value = _LENGTHS.unpack_from(data)
+    second = key + value + _LENGTHS_BYTES + version_bytes
+    if key < _KEY_OVERHEAD or (second < ends[-1] and _LENGTHS.unpack_from(data, second)[0] != key):
+        return None
+    words = np.frombuffer(data, "<u4", int(ends[-1]) // _WORD_BYTES)
+    full = np.flatnonzero(words == _FULL_WORD)
+    before = words[full - 1]
+    further = (before >= _FULL_WORD << np.uint32(24)).astype(np.int64)  # bytes FF that the word before ends with
+    for shift in (np.uint32(16), np.uint32(8)):
+        further += before >= _FULL_WORD << shift
+    starts = full * _WORD_BYTES - further + (_SUFFIX_FULL_AT - _LENGTHS_BYTES - key)
+    if not len(starts) or starts[0] != 0:
+        return None
+    keys, values = _lengths_at(_heads(data), starts)
+    behind = starts + keys + values + (_LENGTHS_BYTES + version_bytes)
+    if behind[-1] != ends[-1] or not np.array_equal(behind[:-1], starts[1:]) or (keys != key).any():
+        return None
+    return starts if np.array_equal(behind[np.searchsorted(behind, ends)], ends) else None
+
+
 def _starts(data: bytes, ends: _Index, version_bytes: int) -> _Index:
     """Return where entries begin, block by block, as far as the lengths say; what comes of them is not checked."""
     between = _LENGTHS_BYTES + version_bytes
@@ -176,8 +216,8 @@ def _walk(data: bytes, at: int, end: int, between: int) -> _Index:
     return np.frombuffer(found, np.int64)
 
 
-def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> BlockEntries:
-    content = np.frombuffer(data, np.uint8)
+def _entries(data: bytes, starts: _Index, ends: _Index, version_bytes: int) -> BlockEntries:
+    content, end = np.frombuffer(data, np.uint8), ends.max(initial=0)
     keys, values = _lengths_at(_heads(data), starts)
     rows: _Index = _integers(data, "<u2")[starts + _LENGTHS_BYTES].byteswap().astype(np.int64)
     rows_at = starts + _HEAD_BYTES
@@ -193,7 +233,8 @@ def _entries(data: bytes, starts: _Index, end: int, version_bytes: int) -> Block
     edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3] = rows_at, rows_at + rows, values_at, values_at + values
     # the file's bytes as one array of keys, values and what is between them, of which Arrow takes each fourth
     pieces = _binary(np.append(edges.reshape(-1), np.int32(end)), data)
-    return BlockEntries(keys=pieces.take(pa.array(_PIECES * np.arange(len(starts)))), pieces=pieces)
+    bounds = np.append(0, np.searchsorted(starts, ends))
+    return BlockEntries(keys=pieces.take(pa.array(_PIECES * np.arange(len(starts)))), pieces=pieces, bounds=bounds)
 
 
 def _lengths_at(heads: npt.NDArray[Any], places: _Index) -> tuple[_Index, _Index]:

@@ -4,9 +4,10 @@ Opening reads the end of the file, once where it is small. A look-up reads index
 any, and the data blocks whose range of keys it touches; neighbours come in one read. Start at `open_hfile`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,15 @@ from pyhudi.formats.hfile.block import HFileBlockKind, decode_block
 from pyhudi.formats.hfile.entries import ENTRIES, BlockEntries, decode_entries
 from pyhudi.formats.hfile.file_info import decode_file_info, has_mvcc
 from pyhudi.formats.hfile.index import BlockIndex, decode_leaf_index, decode_meta_index, decode_root_index
+from pyhudi.formats.hfile.kept import KeptBlock, KeptBlocks, KeptEntries, block_digest, decode_to_keep
 from pyhudi.formats.hfile.ranges import KeyRanges, covered_blocks, covered_keys, every_key, key_ranges, prefix_ranges
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_trailer
 from pyhudi.formats.read_at import ReadAt
 
 __all__ = ["HFile", "open_hfile"]
+
+Item = TypeVar("Item")
+Part = TypeVar("Part", bound=BlockEntries | KeptEntries)
 
 _TAIL_BYTES = 64 << 10
 _GAP_BYTES = 32 << 10
@@ -31,8 +36,10 @@ _PIECE_BYTES = 16 << 20
 """Decoded at once: larger pieces cost more, as their memory is fetched from the system anew."""
 
 
-def open_hfile(read_at: ReadAt, size: int) -> "HFile":
+def open_hfile(read_at: ReadAt, size: int, kept: KeptBlocks | None = None) -> "HFile":
     """Read what says where things are: trailer, root index and file info.
+
+    What look-ups decode is put into `kept`, and taken from there where the file has the same bytes.
 
     Cost:   one read, two if that is more than 64 KiB.
     Raises: CorruptData, LimitExceeded and Unsupported for what is no HFile, or none that is read here; what `read_at`
@@ -57,6 +64,7 @@ def open_hfile(read_at: ReadAt, size: int) -> "HFile":
         _trailer=trailer,
         _root=BlockIndex.of(decode_root_index(root, trailer.data_index_count, trailer.levels), trailer.load_on_open),
         _meta_blocks=decode_meta_index(places, trailer.meta_index_count),
+        _kept=kept,
     )
 
 
@@ -71,6 +79,7 @@ class HFile:
     _trailer: Trailer = field(repr=False)
     _root: BlockIndex = field(repr=False)
     _meta_blocks: Mapping[str, tuple[int, int]] = field(repr=False)
+    _kept: KeptBlocks | None = field(default=None, repr=False)
 
     def lookup(self, keys: pa.Array | pa.ChunkedArray | Sequence[bytes], *, prefix: bool = False) -> pa.Table:
         """Return the entries with these keys, or whose keys begin with them: columns `key` and `value`, sorted.
@@ -81,7 +90,9 @@ class HFile:
         """
         wanted = _keys(keys)
         ranges = prefix_ranges(wanted) if prefix else key_ranges(wanted)
-        found = [part.chosen(covered_keys(part.keys, ranges)) for part in self._parts(ranges)]
+        blocks = self._data_blocks(ranges)
+        parts = _rising(self._decoded(blocks) if self._kept is None else self._known(blocks, self._kept), blocks)
+        found = [part.chosen(covered_keys(part.keys, ranges)) for part in parts]
         return pa.Table.from_batches(found, ENTRIES)
 
     def read(self) -> pa.Table:
@@ -97,7 +108,8 @@ class HFile:
         Raises: as `lookup`.
         """
         count = 0
-        for part in self._parts(every_key()):
+        blocks = self._data_blocks(every_key())
+        for part in _rising(self._decoded(blocks), blocks):
             count += len(part.keys)
             yield part.all()
         if count != self.entries:
@@ -116,21 +128,39 @@ class HFile:
         payload, _ = decode_block(self._source.read(offset, size), 0, HFileBlockKind.META, self._trailer.codec)
         return payload
 
-    def _parts(self, ranges: KeyRanges) -> Iterator[BlockEntries]:
-        """Read the data blocks that may have keys in these ranges, in parts in which keys rise."""
-        blocks = self._data_blocks(ranges)
+    def _decoded(self, blocks: BlockIndex) -> Iterator[tuple[int, BlockEntries]]:
+        """Read data blocks, some at a time: (number of the first, entries)."""
         has_version = has_mvcc(self.file_info)
-        last = pa.array([b""], pa.binary())
-        for first, payloads in _pieces(self._payloads(blocks, HFileBlockKind.DATA)):
-            part = decode_entries(payloads, has_version=has_version)
-            keys = part.keys
-            if not len(keys):
+        for first, payloads in _pieces((one, len(one)) for one in self._payloads(blocks, HFileBlockKind.DATA)):
+            yield first, decode_entries(payloads, has_version=has_version)
+
+    def _known(self, blocks: BlockIndex, kept: KeptBlocks) -> Iterator[tuple[int, KeptEntries]]:
+        """Read data blocks as `_decoded` does, and decode those whose bytes are not known."""
+        has_version = has_mvcc(self.file_info)
+        for first, found in _pieces(self._kept_or_unpacked(blocks, kept, has_version=has_version)):
+            payloads = [payload for _, payload in found if isinstance(payload, bytes)]
+            decoded = iter(decode_to_keep(payloads, has_version=has_version))
+            entries = []
+            for digest, block in found:
+                if isinstance(block, bytes):
+                    new = next(decoded)
+                    entries.append(kept.add(digest, new, new.size_bytes))
+                else:
+                    entries.append(block)
+            yield first, KeptEntries.of(entries)
+
+    def _kept_or_unpacked(
+        self, blocks: BlockIndex, kept: KeptBlocks, *, has_version: bool
+    ) -> Iterator[tuple[tuple[bytes, KeptBlock | bytes], int]]:
+        """Read blocks: (digest, what is kept or the payload), and how many bytes that has."""
+        for offset, stored in self._stored(blocks):
+            digest = block_digest(stored, self._trailer.codec, has_version=has_version)
+            known = kept.get(digest)
+            if known is not None:
+                yield (digest, known), known.size_bytes
                 continue
-            lowest = pa.concat_arrays([last, blocks.keys.slice(first, 1)])
-            if pc.any(pc.less(keys[0], lowest)) == pa.scalar(True):
-                raise CorruptData("keys of an HFile are not where its index says", offset=int(blocks.offsets[first]))
-            last = keys.slice(len(keys) - 1)
-            yield part
+            payload = self._payload(stored, HFileBlockKind.DATA, offset)
+            yield (digest, payload), len(payload)
 
     def _data_blocks(self, ranges: KeyRanges) -> BlockIndex:
         blocks = self._root.take(covered_blocks(self._root.keys, ranges))
@@ -142,16 +172,23 @@ class HFile:
         return blocks
 
     def _payloads(self, blocks: BlockIndex, kind: HFileBlockKind) -> Iterator[bytes]:
-        """Read blocks in their order, neighbours together."""
-        offsets, ends = blocks.offsets, blocks.offsets + blocks.sizes
-        for first, behind in _runs(offsets, ends):
-            start = int(offsets[first])
-            data = self._source.read(start, int(ends[behind - 1]) - start)
+        """Read and unpack blocks in their order."""
+        return (self._payload(stored, kind, offset) for offset, stored in self._stored(blocks))
+
+    def _payload(self, stored: memoryview, kind: HFileBlockKind, offset: int) -> bytes:
+        payload, end = decode_block(stored, 0, kind, self._trailer.codec)
+        if end != len(stored):
+            raise CorruptData("HFile's index and block differ in size", offset=offset)
+        return payload
+
+    def _stored(self, blocks: BlockIndex) -> Iterator[tuple[int, memoryview]]:
+        """Read blocks in their order, neighbours together: (where it begins, its bytes)."""
+        offsets, ends = blocks.offsets.tolist(), (blocks.offsets + blocks.sizes).tolist()
+        for first, behind in _runs(blocks.offsets, blocks.offsets + blocks.sizes):
+            start = offsets[first]
+            data = self._source.read(start, ends[behind - 1] - start)
             for block in range(first, behind):
-                payload, end = decode_block(data, int(offsets[block]) - start, kind, self._trailer.codec)
-                if end != ends[block] - start:
-                    raise CorruptData("HFile's index and block differ in size", offset=int(offsets[block]))
-                yield payload
+                yield offsets[block], data[offsets[block] - start : ends[block] - start]
 
 
 class _Source:
@@ -186,18 +223,32 @@ def _runs(offsets: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, int]]:
         first = block
 
 
-def _pieces(payloads: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Gather payloads to pieces that are decoded at once: (number of the first, payloads)."""
-    piece: list[bytes] = []
+def _pieces(sized: Iterable[tuple[Item, int]]) -> Iterator[tuple[int, list[Item]]]:
+    """Gather what has so many bytes to pieces that are decoded at once: (number of the first, all of them)."""
+    piece: list[Item] = []
     first = size = 0
-    for number, payload in enumerate(payloads):
-        piece.append(payload)
-        size += len(payload)
+    for number, (item, size_bytes) in enumerate(sized):
+        piece.append(item)
+        size += size_bytes
         if size >= _PIECE_BYTES:
             yield first, piece
             piece, first, size = [], number + 1, 0
     if piece:
         yield first, piece
+
+
+def _rising(parts: Iterable[tuple[int, Part]], blocks: BlockIndex) -> Iterator[Part]:
+    """Yield parts that have entries; the keys of each are where the index says, and follow those of the one before."""
+    last = pa.array([b""], pa.binary())
+    for first, part in parts:
+        keys = part.keys
+        if not len(keys):
+            continue
+        lowest = pa.concat_arrays([last, blocks.keys.slice(first, 1)])
+        if pc.any(pc.less(keys[0], lowest)) == pa.scalar(True):
+            raise CorruptData("keys of an HFile are not where its index says", offset=int(blocks.offsets[first]))
+        last = keys.slice(len(keys) - 1)
+        yield part
 
 
 def _keys(keys: pa.Array | pa.ChunkedArray | Sequence[bytes]) -> pa.Array:
