@@ -24,7 +24,7 @@ class Measures(Protocol):
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """Name the columns whose nulls and bounds are taken as the rows go by."""
+        """Name the columns whose nulls and bounds are taken as the rows go by, where they are in files."""
 
     def told(self, end: bytes, seen: Mapping[str, Measured]) -> bytes:
         """Return what `WriteStatus.measures` has of a file, from its end with the footer in it and what was seen."""

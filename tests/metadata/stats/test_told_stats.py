@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.metadata.checking import new_table, rows
 
+from pyhudi import create_table
 from pyhudi.filegroup.bounds import measured, together
 from pyhudi.formats.parquet import ParquetOptions, write_base_file
 from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
@@ -79,6 +80,28 @@ def test_a_file_of_which_not_all_is_told_is_to_be_read(types):
     other = written(pa.table({"int": pa.array([5], pa.int64())}), ["int", "other"])[1]
     found = unpack_stats({FILE: told, ("q", "b.parquet"): other}, types, 9)
     assert set(found["partition"].to_pylist()) == ({"q"} if types["int"] == pa.int64() else set())
+
+
+def test_where_no_column_is_asked_for_nothing_is_told():
+    told = written(ROWS, ())[1]
+    assert told
+    assert unpack_stats({FILE: told}, {}, 9).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.datasource.write.drop.partition.columns": "true"},
+        {"hoodie.populate.meta.fields": "false", "hoodie.metadata.index.column.stats.column.list": "none"},
+    ],
+    ids=["a dropped column of floats", "no columns"],
+)
+def test_tables_are_written_of_which_files_tell_less(tmp_path, options):
+    schema = pa.schema([("uuid", pa.string()), ("fare", pa.float64()), ("tip", pa.float64())])
+    trips = pa.table({"uuid": ["a", "b"], "fare": [1.5, 2.5], "tip": [0.5, math.nan]}, schema=schema)
+    table = create_table(str(tmp_path / "t"), schema, record_key="uuid", partition_by="fare", options=options)
+    assert table.upsert(trips, options=options).inserted == 2
+    assert table.check().ok
 
 
 def test_only_columns_that_are_asked_for_are_unpacked():

@@ -103,13 +103,13 @@ def _packed(stats: Sequence[FileStats], left: Sequence[str]) -> bytes:
         by_type[one[1]].append(one)
     batches = [pa.RecordBatch.from_pylist([{"column": name, "type": _ABSENT} for name in left], schema=_PACKED)]
     for kind, found in by_type.items():
-        columns, _, bounds, counts = zip(*found, strict=True)
+        names, _, bounds, counts = zip(*found, strict=True)
         least, greatest = (_to_bytes(pa.array(one, kind)) for one in zip(*bounds, strict=True))
         told = [pa.array(one, pa.int64()) for one in zip(*counts, strict=True)]
-        texts = [pa.array(one, pa.string()) for one in (columns, [str(kind)] * len(found))]
+        texts = [pa.array(one, pa.string()) for one in (names, [str(kind)] * len(found))]
         batches.append(pa.RecordBatch.from_arrays([*texts, least, greatest, *told], schema=_PACKED))
-    [whole] = pa.Table.from_batches(batches, _PACKED).combine_chunks().to_batches()
-    return bytes(whole.serialize())
+    columns = [column.combine_chunks() for column in pa.Table.from_batches(batches, _PACKED).columns]
+    return bytes(pa.RecordBatch.from_arrays(columns, schema=_PACKED).serialize())
 
 
 def _to_bytes(values: pa.Array) -> pa.Array:
