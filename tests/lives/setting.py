@@ -55,6 +55,7 @@ PAYLOAD = "hoodie.datasource.write.payload.class"
 OWN_SHARDS = "hoodie.metadata.record.level.index.min.filegroup.count"
 SHARDS = "hoodie.metadata.global.record.level.index.min.filegroup.count"
 DROPS = "hoodie.datasource.write.drop.partition.columns"
+NULLS_FOR_MISSING = "hoodie.write.set.null.for.missing.columns"
 _METADATA = "hoodie.metadata."
 _ALWAYS: Options = (
     ("hoodie.copyonwrite.record.size.estimate", 1000),
@@ -280,7 +281,7 @@ class Setting:
         # What is drawn here leaves `chance` alone: lives without indexes stay as they are.
         own = Random(zlib.crc32(repr(drawn).encode()))
         drawn = with_indexes(own, drawn) if own.random() < INDEXED else drawn
-        return by_change_log(own, by_bytes(own, by_text(own, drawn)))
+        return taking_nulls(own, by_change_log(own, by_bytes(own, by_text(own, drawn))))
 
 
 def with_indexes(chance: Random, setting: Setting) -> Setting:
@@ -333,6 +334,11 @@ def by_change_log(chance: Random, setting: Setting) -> Setting:
         adds=False,
         writes=setting.writes + said,
     )
+
+
+def taking_nulls(chance: Random, setting: Setting) -> Setting:
+    """Let writes of some tables store nulls in columns that their rows lack: another writer may have added them."""
+    return setting if chance.random() < 0.5 else replace(setting, writes=(*setting.writes, (NULLS_FOR_MISSING, True)))
 
 
 def add_up(older: pa.Table, newer: pa.Table) -> pa.Table:

@@ -13,8 +13,10 @@ from tests.lives.verbs.indexing import CreateIndex, DropIndex, RepairIndex, RunI
 from tests.lives.verbs.recovery import Restore, Rollback, Savepoint, instant_of
 from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, RunDueServices, Service
+from tests.lives.verbs.statements import SqlInsert, SqlMerge, SqlUpdate
 from tests.lives.verbs.step import Step, Write
 from tests.lives.verbs.writing import (
+    AddColumn,
     BulkInsert,
     DeclareColumn,
     DeleteKeys,
@@ -23,10 +25,11 @@ from tests.lives.verbs.writing import (
     Insert,
     Overwrite,
     Upsert,
+    WidenColumn,
 )
 from tests.lives.world import DEAD_S, World, Wrong
 
-from pyhudi.errors import Conflict, HudiError
+from pyhudi.errors import Conflict, HudiError, SchemaMismatch
 from pyhudi.storage.api import Storage
 from pyhudi.table import Table
 from pyhudi.timeline.instant import Action, InstantTime
@@ -41,8 +44,14 @@ MEET: tuple[type[Write], ...] = (
     Merge,
     Overwrite,
     DeletePartitions,
+    AddColumn,
+    DeclareColumn,
+    WidenColumn,
+    SqlInsert,
+    SqlUpdate,
+    SqlMerge,
 )
-SERVE: tuple[type[Step], ...] = (Compact, LogCompact, Cluster, Clean, Archive)
+SERVE: tuple[type[Step], ...] = (Compact, LogCompact, Cluster, Clean, Archive, RunDueServices)
 DIE: tuple[type[Step], ...] = (
     Upsert,
     Upsert,
@@ -55,11 +64,11 @@ DIE: tuple[type[Step], ...] = (
     Merge,
     Overwrite,
     *SERVE,
-    RunDueServices,
     Savepoint,
     Restore,
     Rollback,
 )
+BACK: tuple[type[Step], ...] = (Restore, Rollback, Savepoint)
 INDEX: tuple[type[Step], ...] = (CreateIndex, CreateIndex, DropIndex, RunIndexing, RepairIndex)
 """Of tables that may have indexes, beside the others."""
 BY_CONDITION = (DeleteWhere, Update, Merge, DeletePartitions, Overwrite, DeleteKeys, Insert)
@@ -183,7 +192,8 @@ class Beside(Step):
     @classmethod
     def draw(cls, chance: Random, world: World) -> Self | None:
         pairs: tuple[tuple[tuple[type[Step], ...], tuple[type[Step], ...]], ...]
-        pairs = ((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET))
+        pairs = ((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET), (SERVE, SERVE))
+        pairs += ((MEET, BACK), (SERVE, BACK))
         if world.setting.is_indexed and chance.random() < 0.5:
             pairs = ((INDEX, MEET), (INDEX, MEET), (MEET, INDEX), (INDEX, SERVE), (SERVE, INDEX))
         kinds = chance.choice(pairs)
@@ -232,6 +242,8 @@ class Beside(Step):
         return bool(new) and isinstance(self.step, Write)
 
     def _may_refuse(self, world: World, before: Model, error: HudiError) -> bool:
+        if isinstance(error, SchemaMismatch) and world.model.schema != before.schema:
+            return True  # what was given has the columns of before
         now, world.model = world.model, before
         found = isinstance(error, self.step.refusals(world))
         world.model = now
@@ -246,7 +258,7 @@ class Beside(Step):
         behind.begin()
         self.step.change(behind)
         answers = [behind]
-        if is_met and isinstance(self.step, BY_CONDITION):
+        if is_met and isinstance(self.step, BY_CONDITION) and not isinstance(self.other, BACK):
             answers.append(self._first(world.model, before))
         world.model = next((one for one in answers if shows(world.table, one)), behind)
         world.model.is_compact = False
@@ -257,7 +269,7 @@ class Beside(Step):
         world.has_plans = True
         world.model.is_compact = False
         world.remember()
-        world.expire(is_cleaned=isinstance(step, Clean))
+        world.expire(is_cleaned=isinstance(step, Clean | RunDueServices))
         if isinstance(step, Archive):
             step.expect(world.model, None)
 

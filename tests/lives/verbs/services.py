@@ -145,7 +145,7 @@ class RunDueServices(Step):
 
     def apply(self, table: Table, world: World) -> Any:
         with suppress(WriteConflict):  # others have left nothing of a plan, which is removed
-            return world.open().run_due_services(options=world.setting.options)
+            return world.open(table.state.storage).run_due_services(options=world.setting.options)
         return None
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
