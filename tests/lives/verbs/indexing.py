@@ -79,10 +79,12 @@ class CreateIndex(Step):
         return result
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
-        """There is one already, or it goes with another that is not there; or there is no metadata table."""
+        """There is one already, or it is planned, or goes with one that is not there; or there is no metadata table."""
+        planned: tuple[type[HudiError], ...] = (WriteConflict,) if known(world) - kept_up(world) else ()
         is_there = self._partition in kept_up(world) or self.kind == "partition_stats"
         is_in_paths = world.setting.drops_partitions and self._column in world.setting.partition
-        return ((InvalidInput,) if is_there or is_in_paths else ()) + (() if "files" in ready(world) else (NotBuilt,))
+        refused = planned + ((InvalidInput,) if is_there or is_in_paths else ())
+        return refused + (() if "files" in ready(world) else (NotBuilt,))
 
     @property
     def _column(self) -> str | None:
