@@ -137,8 +137,7 @@ class MemoryStorage:
 
     def list_names(self, prefix: str) -> tuple[str, ...]:
         """Name the files right in a directory."""
-        below = self._below(prefix)
-        return tuple(key[len(below) :] for key, _ in _found(self._content, below) if key.find("/", len(below)) < 0)
+        return self.list_directory(prefix).names
 
     def delete(self, path: str) -> None:
         """Remove a file."""
