@@ -101,14 +101,20 @@ def _packed(stats: Sequence[FileStats], left: Sequence[str]) -> bytes:
     by_type: dict[pa.DataType, list[FileStats]] = defaultdict(list)
     for one in stats:
         by_type[one[1]].append(one)
-    batches = [pa.RecordBatch.from_pylist([{"column": name, "type": _ABSENT} for name in left], schema=_PACKED)]
-    for kind, found in by_type.items():
-        names, _, bounds, counts = zip(*found, strict=True)
-        least, greatest = (_to_bytes(pa.array(one, kind)) for one in zip(*bounds, strict=True))
-        told = [pa.array(one, pa.int64()) for one in zip(*counts, strict=True)]
-        texts = [pa.array(one, pa.string()) for one in (names, [str(kind)] * len(found))]
-        batches.append(pa.RecordBatch.from_arrays([*texts, least, greatest, *told], schema=_PACKED))
-    columns = [column.combine_chunks() for column in pa.Table.from_batches(batches, _PACKED).columns]
+    ordered = [one for found in by_type.values() for one in found]
+    bounds = [
+        _to_bytes(pa.array([pair[at] for *_, pair, _ in found], kind))
+        for at in (0, 1)
+        for kind, found in by_type.items()
+    ]
+    nothing = pa.nulls(len(left), pa.binary())
+    columns = [
+        pa.array([*(name for name, *_ in ordered), *left], pa.string()),
+        pa.array([*(str(kind) for _, kind, *_ in ordered), *(_ABSENT for _ in left)], pa.string()),
+        pa.concat_arrays([*bounds[: len(by_type)], nothing]),
+        pa.concat_arrays([*bounds[len(by_type) :], nothing]),
+        *(pa.array([*(counts[at] for *_, counts in ordered), *(None for _ in left)], pa.int64()) for at in range(4)),
+    ]
     return bytes(pa.RecordBatch.from_arrays(columns, schema=_PACKED).serialize())
 
 
