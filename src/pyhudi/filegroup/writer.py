@@ -298,7 +298,7 @@ def _counted(
     batches: Iterator[pa.RecordBatch], spec: WriteSpec, tally: Tally, filter_: NextFilter | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Count rows and follow keys, their range and what else is measured as batches go by."""
-    stored = spec.layout.file_schema.names
+    stored = set(spec.layout.file_schema.names)
     names = [name for name in spec.measures.seen if name in stored] if spec.measures is not None else []
     for batch in batches:
         tally.rows += batch.num_rows

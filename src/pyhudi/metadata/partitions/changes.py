@@ -43,8 +43,8 @@ def measures_of(state: TableState, schema: pa.Schema, settings: Settings) -> Sta
     if not need_footers(state.config.partitions_kept_up):
         return None
     columns = _columns(state, schema, settings)
-    floats = tuple(field.name for field in schema if field.name in columns and pa.types.is_floating(field.type))
-    return StatsMeasures(columns, state.config.table_version, floats)
+    floats = {field.name for field in schema if pa.types.is_floating(field.type)}
+    return StatsMeasures(columns, state.config.table_version, tuple(name for name in columns if name in floats))
 
 
 def records_of_commit(
