@@ -694,3 +694,12 @@ def test_a_source_whose_partition_is_null_in_every_row_is_matched():
     assert merge.execute().updated == 1
     rows = table.scan(["uuid", "rider", "fare"]).to_arrow().sort_by("uuid").to_pylist()
     assert rows[0] == {"uuid": "a", "rider": None, "fare": 2.0}
+
+
+def test_a_row_that_gets_minus_zero_where_it_was_ordered_by_zero_is_not_left_behind(version):
+    table = TableBuilder("mor").create(ordering=["fare"], version=version)
+    table.upsert(trips(trip("a", fare=0.0), trip("b", fare=0.0)))
+    source = trips(trip("a", fare=-0.0, rider="new"))
+    assert table.merge(source, ON).when_matched_update_all().execute().updated == 1
+    found = table.scan(["uuid", "rider", "fare"]).to_arrow().sort_by("uuid").to_pylist()[0]
+    assert (found["rider"], str(found["fare"])) == ("new", "-0.0")  # Java orders -0.0 below 0.0

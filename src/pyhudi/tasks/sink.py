@@ -22,6 +22,7 @@ from pyhudi.filegroup.write_task import FileTask, Sink, WriteSpec, WriteStatus, 
 from pyhudi.filegroup.writer import Rewritten, create_base_file, merge_base_file, rewrite_base_file, store_base_file
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.kernels.merge import DELETE_COLUMNS, MergeSpec, deleted_rows, merge_batch, probe, replace_rows
+from pyhudi.kernels.ordering import comparable
 from pyhudi.kernels.rules import Fill, LogRule, empty_cells
 from pyhudi.storage.api import Storage
 
@@ -176,12 +177,17 @@ def _is_undone(batch: pa.RecordBatch, rewritten: Rewritten, merge: MergeSpec) ->
     were_empty = empty_cells(before, merge)
     if any((flags & ~were_empty.get(name, False)).any() for name, flags in empty_cells(after, merge).items()):
         return True
-    is_same = all(before[name].equals(after[name]) for name in merge.ordering)
+    is_same = all(_are_alike(before[name], after[name]) for name in merge.ordering)
     if not merge.orders_log or not len(rows) or (is_same and not merge.keeps_ties):
         return False
     by_time = replace(merge, is_event_time=True, log_rule=LogRule.AS_STORED, fill=Fill.NOTHING)
     as_texts = [replace(by_time, is_binlog=False, keeps_ties=False)] if merge.precombines_as_text else []
     return any(_loses(before, after, rules) for rules in (by_time, *as_texts))
+
+
+def _are_alike(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:
+    """Return whether ordering values are the same: to Arrow, for which -0.0 is 0.0, and as they compare."""
+    return bool(before.equals(after) and comparable(before).equals(comparable(after)))
 
 
 def _loses(before: pa.Table, after: pa.Table, rules: MergeSpec) -> bool:
