@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from tests import figures
 from tests.amounts import amount
-from tests.soak.actors import ACTORS, Place, meaning
+from tests.building import trip
+from tests.soak.__main__ import SHORT_LIVES
+from tests.soak.actors import ACTORS, COUNTERS, Place, meaning
 from tests.soak.judging import Journal, difference, judged, require_told
 from tests.soak.killing import kill_writers
 from tests.soak.running import new_table
@@ -85,6 +87,15 @@ def test_rows_that_no_commit_explains_are_seen(place):
     assert judged(place, told(), first) == 0
     with pytest.raises(AssertionError, match="count-p0"):
         judged(place, told(), {**first, ("count-p0", "p0"): 1.0})
+
+
+def test_a_log_compaction_of_a_keeper_that_died_is_no_fault(tmp_path):
+    place = Place(path=str(tmp_path / "trips"), table_type="mor", options=SHORT_LIVES)
+    rows = new_table(place)
+    for _ in range(2):
+        place.table().upsert([trip(key, city, fare=1.0, ts=2) for key, city in COUNTERS], options=place.asked)
+    assert place.table().log_compact(options=place.asked, schedule=True).instants
+    assert judged(place, told(), dict.fromkeys(rows, 1.0)) == 0
 
 
 def test_what_commits_mean():
