@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.scanning import naming_file
 from pyhudi.errors import CorruptData, InternalError, PreconditionFailed
-from pyhudi.filegroup.log_blocks import encode_changes
+from pyhudi.filegroup.log_blocks import block_columns, encode_changes
 from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_spec import LogSpec
 from pyhudi.filegroup.model import LogFile
@@ -40,6 +40,8 @@ class _Written:
     rows_count: int
     deletes_count: int
     size_bytes: int
+    measures: bytes = b""
+    """Nothing of a file that another attempt has published."""
 
 
 def append_changes(storage: Storage, spec: WriteSpec, task: FileTask, changes: RowChanges) -> list[WriteStatus]:
@@ -93,7 +95,16 @@ def _write(
             size, count = size + len(data), count + 1
     deletes = sum(int(part.is_delete.sum()) for part in parts[:count])
     rows = sum(len(part.keys) for part in parts[:count]) - deletes
-    return _Written(rows_count=rows, deletes_count=deletes, size_bytes=size), list(parts[count:])
+    told = _told(spec, parts[:count])
+    return _Written(rows_count=rows, deletes_count=deletes, size_bytes=size, measures=told), list(parts[count:])
+
+
+def _told(spec: WriteSpec, parts: Sequence[RowChanges]) -> bytes:
+    """Return what is told of a file with the blocks of these parts."""
+    if spec.measures is None:
+        return b""
+    rows = [part.rows.select(block_columns(part)) for part in parts if not part.is_delete.any()]
+    return spec.measures.told_of_log(spec.layout.file_schema, rows)
 
 
 def _read_back(storage: Storage, spec: WriteSpec, file: LogFile) -> tuple[_Written, pa.ChunkedArray, pa.ChunkedArray]:
@@ -158,6 +169,7 @@ def _status(
         updates_count=0 if is_new_group else written.rows_count,
         deletes_count=written.deletes_count,
         size_bytes=written.size_bytes,
+        measures=written.measures,
     )
 
 

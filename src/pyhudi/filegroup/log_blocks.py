@@ -16,7 +16,7 @@ from pyhudi.formats.parquet import write_base_file
 from pyhudi.kernels.changes import RowChanges
 from pyhudi.schema.meta_fields import META_FIELDS
 
-__all__ = ["encode_changes"]
+__all__ = ["block_columns", "encode_changes"]
 
 Positions = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -47,10 +47,16 @@ def encode_changes(part: RowChanges, spec: WriteSpec, task: FileTask) -> NewBloc
         content = _deletes(keys, ordering_union(columns, is_unordered), task.partition)
         return NewBlock(kind=BlockKind.DELETE, headers=headers, content=content)
     if part.columns is not None:
-        rows = rows.select([name for name in rows.column_names if name in (*META_FIELDS, *part.columns)])
+        rows = rows.select(block_columns(part))
         headers |= {HeaderKey.SCHEMA: _part_of(spec.logs.schema, rows.column_names), HeaderKey.IS_PARTIAL: "true"}
     content = _rows(rows, headers[HeaderKey.SCHEMA], spec)
     return NewBlock(kind=spec.logs.kind, headers=headers, content=content)
+
+
+def block_columns(part: RowChanges) -> list[str]:
+    """Name the columns that the block of rows has: all, or those of partial updates with the meta columns."""
+    names = part.rows.column_names
+    return names if part.columns is None else [name for name in names if name in (*META_FIELDS, *part.columns)]
 
 
 def _known_positions(part: RowChanges) -> Positions | None:

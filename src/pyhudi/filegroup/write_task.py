@@ -1,6 +1,6 @@
 """What a task is told of a file group that it writes, and what it tells of each file. Start at `FileTask`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -20,14 +20,20 @@ __all__ = ["WRITE_STATUS", "FileTask", "Measures", "Sink", "WriteSpec", "WriteSt
 
 
 class Measures(Protocol):
-    """What is found out about each base file of a write, for the room that asks for it and reads it from statuses."""
+    """What is found out about each file of a write, for the room that asks for it and reads it from statuses."""
 
     @property
     def seen(self) -> tuple[str, ...]:
         """Name the columns whose nulls and bounds are taken as the rows go by, where they are in files."""
 
     def told(self, end: bytes, seen: Mapping[str, Measured]) -> bytes:
-        """Return what `WriteStatus.measures` has of a file, from its end with the footer in it and what was seen."""
+        """Return what `WriteStatus.measures` has of a base file, from its end, with the footer, and what was seen."""
+
+    def told_of_log(self, columns: pa.Schema, rows: Sequence[pa.Table]) -> bytes:
+        """Return what `WriteStatus.measures` has of a log, from the rows of each of its blocks.
+
+        `columns` are those that whole rows have; a block of partial updates has some of them.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class WriteSpec:
     required: tuple[str, ...] = ()
     """Ordering columns in which no new value may be null."""
     measures: Measures | None = None
-    """What a status tells of a base file beside its counts; None: nothing."""
+    """What a status tells of a file beside its counts; None: nothing."""
 
     def with_threads(self, threads: int) -> "WriteSpec":
         """Allow a task to read and write the columns of its files with several threads."""
@@ -108,7 +114,7 @@ class WriteStatus:
     size_bytes: int = 0
     write_ms: int = 0
     measures: bytes = b""
-    """What `WriteSpec.measures` found out about a base file; empty where nothing did, so that the file is read."""
+    """What `WriteSpec.measures` found out about the file; empty where nothing did, so that the file is read."""
 
     def values(self) -> dict[str, object]:
         """Return the fields by their names."""

@@ -5,15 +5,26 @@ import io
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from tests.filegroup.test_writer import FIRST, KEYS, SECOND, spec_at
 from tests.metadata.checking import new_table, rows
 
 from pyhudi import create_table
+from pyhudi.filegroup.appender import append_changes
 from pyhudi.filegroup.bounds import measured, together
+from pyhudi.filegroup.log_spec import log_spec
+from pyhudi.filegroup.rows import RowLayout
+from pyhudi.filegroup.write_task import FileTask, Sink
 from pyhudi.formats.parquet import ParquetOptions, write_base_file
+from pyhudi.kernels.changes import RowChanges
+from pyhudi.kernels.merge import MergeSpec
 from pyhudi.metadata.stats.column_stats import column_stats_schema, read_column_stats
 from pyhudi.metadata.stats.told_stats import StatsMeasures, unpack_stats
+from pyhudi.options import Settings
+from pyhudi.schema.meta_fields import META_FIELDS
+from pyhudi.state.layout import LAYOUTS
 from pyhudi.storage.memory import MemoryStorage
 
 FILE = ("p", "a-0_0-0-0_20250101000000000.parquet")
@@ -62,6 +73,47 @@ def test_what_is_told_is_what_a_file_says(version, rows_a_group):
     assert found.schema == column_stats_schema(version)
     assert sorted_rows(found) == sorted_rows(expected)
     assert found.num_rows == 11
+
+
+KEYED = ROWS.select([name for name in ROWS.column_names if name != "tags"])
+for _name, _values in (("_hoodie_record_key", ["a", "b", "c", "d"]), ("_hoodie_partition_path", ["p"] * 4)):
+    KEYED = KEYED.append_column(_name, pa.array(_values))
+OWN_COLUMNS = [name for name in KEYED.column_names if not name.startswith("_")]
+LOG_TYPES = {name: pa.string() for name in META_FIELDS} | {name: TYPES[name] for name in OWN_COLUMNS}
+
+
+def logged(changes: RowChanges, version: int, options: dict) -> tuple[MemoryStorage, list]:
+    """Write changes to logs; returns their statuses, which tell of all columns."""
+    storage, layout = MemoryStorage(), RowLayout(schema=KEYED.select(OWN_COLUMNS).schema, key_spec=KEYS)
+    logs = log_spec(Settings.of(options), LAYOUTS[version], layout, "trips")
+    measures = StatsMeasures(tuple(LOG_TYPES), version, ())
+    spec = spec_at(SECOND, layout=layout, logs=logs, merge=MergeSpec(ordering=("int",)), measures=measures)
+    task = FileTask(partition="p", file_id="f-0", write_token="0-0-0", base_instant=FIRST, sink=Sink.LOG)
+    return storage, append_changes(storage, spec, task, changes)
+
+
+@pytest.mark.parametrize("block_format", ["avro", "parquet"])
+@pytest.mark.parametrize(
+    ("version", "columns"),
+    [(6, None), (8, None), (9, None), (8, ("long", "double", "text")), (9, ("long", "double", "text"))],
+    ids=["6", "8", "9", "8, partial", "9, partial"],
+)
+@pytest.mark.parametrize("deleted", [(), (0, 3), (0, 1, 2, 3)], ids=["rows", "both", "deletes"])
+@pytest.mark.parametrize("is_small", [False, True], ids=["one file", "many"])
+def test_what_is_told_of_a_log_is_what_a_reading_says(version, block_format, columns, deleted, is_small):
+    small = {"hoodie.logfile.data.block.max.size": "1", "hoodie.logfile.max.size": "400"} if is_small else {}
+    flags = np.isin(np.arange(4), deleted)
+    changes = RowChanges(
+        keys=KEYED["_hoodie_record_key"], rows=KEYED, is_delete=flags, is_unordered=flags, columns=columns
+    )
+    storage, statuses = logged(changes, version, {"hoodie.logfile.data.block.format": block_format, **small})
+    assert (len(statuses) > 1) is is_small
+    files = {("p", one.path.removeprefix("p/")): one.measures for one in statuses}
+    assert all(files.values())
+    expected = read_column_stats(storage, list(files), list(LOG_TYPES), version)
+    found = unpack_stats(files, LOG_TYPES, version)
+    assert expected.num_rows
+    assert sorted_rows(found) == sorted_rows(expected)
 
 
 def test_of_a_bound_that_no_footer_has_nothing_is_told():
@@ -115,18 +167,23 @@ def test_only_columns_that_are_asked_for_are_unpacked():
         ("cow", lambda table: table.upsert(rows("b", "c")).instant),
         ("cow", lambda table: table.cluster(order_by=["uuid"]).instants[-1]),
         ("mor", lambda table: table.compact().instants[-1]),
+        ("mor", lambda table: table.upsert(rows("b", ts=3)).instant),
+        ("mor", lambda table: table.delete(keys=["b"]).instant),
     ],
-    ids=["upsert", "clustering", "compaction"],
+    ids=["upsert", "clustering", "compaction", "rows to a log", "deletes to a log"],
 )
-def test_no_base_file_is_opened_that_was_just_written(monkeypatch, table_type, act):
+def test_no_file_is_read_that_was_just_written(monkeypatch, table_type, act):
     table = new_table(9, table_type=table_type)
     table.upsert(rows("b", ts=2))
-    opened: list[str] = []
+    looked_at: list[str] = []
     storage = type(table.state.storage)
-    open_input = storage.open_input
-    monkeypatch.setattr(storage, "open_input", lambda self, path: opened.append(path) or open_input(self, path))
+    for name in ("open_input", "get_range", "head", "get"):
+        asked = getattr(storage, name)
+        monkeypatch.setattr(
+            storage, name, lambda self, path, *said, asked=asked: looked_at.append(path) or asked(self, path, *said)
+        )
     instant = act(table)
-    assert opened  # what was stored
-    assert not [path for path in opened if instant in path]
+    assert looked_at  # what was stored
+    assert not [path for path in looked_at if instant in path and not path.startswith(".hoodie/")]
     monkeypatch.undo()
     assert table.check().ok

@@ -1,6 +1,7 @@
-"""Statistics of columns that a task tells of a base file which it has written, so that its footer is not read again.
+"""Statistics of columns that a task tells of a file which it has written, so that the file is not read again.
 
-What a footer does not tell, as whether floats have NaN, is measured as the rows go by. A file's statistics travel as
+What the footer of a base file does not tell, as whether floats have NaN, is measured as the rows go by; of a log the
+task has all rows. A file's statistics travel as
 some 80 bytes a column, and those of many files are unpacked at once, type by type. Start at `StatsMeasures` and
 `unpack_stats`.
 """
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pyhudi.filegroup.bounds import Measured
+from pyhudi.filegroup.bounds import Measured, measured, together
 from pyhudi.filegroup.model import PartitionPath
 from pyhudi.formats.parquet import written_footer
 from pyhudi.metadata.stats.column_stats import StatsOfType, stats_table
 from pyhudi.metadata.stats.file_stats import FileStats, footer_bounds, stats_within
+from pyhudi.metadata.stats.values import can_encode
 
 __all__ = ["StatsMeasures", "unpack_stats"]
 
@@ -53,7 +55,20 @@ class StatsMeasures:
             if told is None and field.name not in seen:
                 return b""
             found[field] = told or seen[field.name]
-        stats = stats_within(footer, found)
+        return self._packed(stats_within(footer, found))
+
+    def told_of_log(self, columns: pa.Schema, rows: Sequence[pa.Table]) -> bytes:
+        """Pack the statistics of the rows of a log's blocks, of columns that all of these have."""
+        whole = pa.concat_tables(rows, promote_options="default") if rows else columns.empty_table()
+        kept = {*columns.names}.intersection(*(one.column_names for one in rows))
+        fields = [whole.schema.field(name) for name in self.columns if name in kept]
+        stats: list[FileStats] = []
+        for field in (one for one in fields if can_encode(one.type, self.table_version)):
+            nulls, bounds = together([measured(chunk) for chunk in whole.column(field.name).chunks])
+            stats.append((field.name, field.type, bounds, (whole.num_rows, nulls, 0, 0)))
+        return self._packed(stats)
+
+    def _packed(self, stats: Sequence[FileStats]) -> bytes:
         return _packed(stats, sorted({*self.columns} - {name for name, *_ in stats}))
 
 
