@@ -66,6 +66,20 @@ def test_bounds_of_a_wider_type_replace_those_of_the_narrower_one(version, kinds
 
 
 @VERSIONS
+def test_partition_statistics_that_are_built_enclose_values_of_the_wider_type(version):
+    table = new_table(version)
+    for key, city in (("a", "sf"), ("b", "rio"), ("c", "rio")):
+        put(table, key, city, pa.int32(), 1)
+    put(table, "b", "rio", pa.int64(), 1 << 40)
+    for city in ("rio", "sf"):
+        table.drop_index("partition_stats")
+        table.create_index("partition_stats")
+        assert table.scan(filter=f"size > {1 << 39}").to_arrow()["uuid"].to_pylist() == ["b"]
+        assert statistics_problems(table) == []
+        put(table, "d", city, pa.int64(), 1)
+
+
+@VERSIONS
 def test_a_partition_that_was_not_written_while_a_column_grew_is_told_of_its_new_type(version):
     table = new_table(version)
     put(table, "a", "sf", pa.int32(), 1)

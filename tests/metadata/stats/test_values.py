@@ -13,10 +13,10 @@ from pyhudi.metadata.stats.values import (
     can_encode,
     decode_bounds,
     encode_values,
-    last_kind,
     stats_type,
     value_type,
     widest,
+    widest_kind,
 )
 
 VERSIONS = [6, 8, 9]
@@ -112,7 +112,30 @@ def test_rows_of_several_types_are_read_each_by_its_own():
     said = pa.concat_arrays([types_of(kind, 9, 1) for kind in (pa.int32(), pa.int64())])
     low, _ = decode_bounds(pa.concat_arrays([one, other]), pa.concat_arrays([one, other]), said, pa.int64())
     assert low.to_pylist() == [1, 2**40]
-    assert last_kind(pa.concat_arrays([one, other]), said) == pa.int64()
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ((pa.int32(), pa.int64()), pa.int64()),
+        ((pa.int64(), pa.int32()), pa.int64()),
+        ((pa.float64(), pa.int32(), pa.float32(), pa.int64()), pa.float64()),
+        ((pa.string(), pa.int32()), pa.string()),
+        ((pa.bool_(), pa.int32()), pa.int32()),
+        ((pa.int32(), pa.bool_()), pa.bool_()),
+    ],
+    ids=str,
+)
+def test_the_type_of_bounds_of_several_is_the_widest(version, kinds, expected):
+    values = {pa.bool_(): True, pa.string(): "a"}
+    bounds = [encode_values(pa.array([values.get(kind, 1)], kind), version) for kind in kinds]
+    said = [types_of(kind, version, 1) for kind in kinds]
+    nothing = pa.nulls(1, bounds[0].type), pa.nulls(1, types_of(pa.int32(), 9, 1).type)
+    whole = pa.concat_arrays([*bounds, nothing[0]])
+    types = None if version == 8 else pa.concat_arrays([*said, nothing[1]])
+    assert widest_kind(whole, types) == expected
+    assert widest_kind(nothing[0], None if version == 8 else nothing[1]) is None
 
 
 @pytest.mark.parametrize("kind", [*VALUES, pa.decimal128(38, 10), pa.decimal128(30, 15)])
@@ -120,7 +143,7 @@ def test_the_widest_bounds_enclose_all_values(kind):
     low, high = widest(kind)
     assert (low.type, high.type) == (kind, kind)
     wrapped = [encode_values(pa.array([end.as_py()], kind), 9) for end in (low, high)]
-    assert last_kind(wrapped[0], types_of(kind, 9, 1)) == kind
+    assert widest_kind(wrapped[0], types_of(kind, 9, 1)) == kind
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.metadata.keys import partition_id
-from pyhudi.metadata.stats.values import decode_bounds, encode_values, last_kind, value_type, widest
+from pyhudi.metadata.stats.values import decode_bounds, encode_values, value_type, widest, widest_kind
 
 __all__ = ["fold_stats", "partition_stats", "widen"]
 
@@ -104,13 +104,13 @@ def _merged(stats: pa.Table, by: Sequence[str], table_version: int) -> pa.Table:
 
 
 def _merged_column(stats: pa.Table, by: Sequence[str], table_version: int) -> pa.Table:
-    """Merge the rows of one column, in the type that it had last.
+    """Merge the rows of one column, in the widest type that it had.
 
     Where a bound of some row is not known, the widest takes its place: readers in Java take null for no values.
     """
     least, greatest = (stats.column(name).combine_chunks() for name in _BOUNDS)
     said = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
-    kind = last_kind(least, said)
+    kind = widest_kind(least, said)
     rows = stats.select([*by, *_COUNTS]).append_column("row", pa.array(np.arange(stats.num_rows)))
     sums = [(name, "sum") for name in _COUNTS]
     if kind is None:

@@ -18,7 +18,7 @@ from pyhudi.metadata.names import MetadataPartition
 from pyhudi.metadata.reader import Wanted, read_entries
 from pyhudi.metadata.state import open_metadata
 from pyhudi.metadata.stats.folding import folded_stats
-from pyhudi.metadata.stats.values import encode_values, last_kind, widest
+from pyhudi.metadata.stats.values import encode_values, widest, widest_kind
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.state.model import TableState
@@ -94,7 +94,7 @@ def _replacing(stats: pa.Table, chosen: pa.Array, table_version: int) -> pa.Tabl
     for name in names:
         rows = stats.filter(pc.and_(chosen, pc.equal(stats.column("columnName").combine_chunks(), name)))
         said = rows.column("valueType").combine_chunks() if "valueType" in rows.column_names else None
-        kind = last_kind(rows.column("minValue").combine_chunks(), said)
+        kind = widest_kind(rows.column("minValue").combine_chunks(), said)
         ends = widest(kind) if kind is not None else ()
         for column, end in zip(("minValue", "maxValue"), ends, strict=False):
             values = encode_values(pa.repeat(end, rows.num_rows), table_version)

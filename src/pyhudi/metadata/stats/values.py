@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.metadata.schema import record_schema
+from pyhudi.schema.evolution import widens
 from pyhudi.schema.types import avro_to_arrow
 
 __all__ = [
@@ -28,11 +29,11 @@ __all__ = [
     "decode_bounds",
     "encode_values",
     "kind_of_value_type",
-    "last_kind",
     "stats_type",
     "stored_bounds",
     "value_type",
     "widest",
+    "widest_kind",
 ]
 
 VALUE_TYPE: Final = pa.struct([pa.field("typeOrdinal", pa.int32(), nullable=False), ("additionalInfo", pa.string())])
@@ -139,22 +140,36 @@ def stored_bounds(wrapped: pa.Array, value_types: pa.Array, kind: pa.DataType) -
     return _decoded(wrapped, value_types, kind)
 
 
-def last_kind(bounds: pa.Array, value_types: pa.Array | None) -> pa.DataType | None:
-    """Return the type of the last bound that is there; None where all are null, or it is of no type that has an order.
+def widest_kind(bounds: pa.Array, value_types: pa.Array | None) -> pa.DataType | None:
+    """Return the type of the bounds that are there; where a column has become wider, it is the type that it has now.
+
+    Files are in no order of time, so that the last of them may be of the narrower type, which bounds of the wider one
+    do not fit. Where neither type is the wider one, it is that of the last bound.
+
+    Nulls: None where all bounds are, and where the last is of no type that has an order.
 
     Of V1 a long may be a timestamp; its numbers have the same order.
     """
-    places = np.flatnonzero(bounds.is_valid().to_numpy(zero_copy_only=False))
-    if not len(places):
+    is_there = bounds.is_valid()
+    if not is_there.true_count:
         return None
-    at = int(places[-1])
-    said = None if value_types is None else value_types[at].as_py()
-    if said is not None:
-        return kind_of_value_type(said["typeOrdinal"], said["additionalInfo"] or "")
-    name = next((name for name, value in bounds[at].items() if value.is_valid), "")
-    if name not in ("", "ArrayWrapper"):
-        return _v1_kind(name, bounds.type.field(name).type.field("value").type, pa.int64())
-    return None
+    last: dict[pa.DataType | None, int] = {}
+    for branch, values in zip(bounds.type, bounds.flatten(), strict=True):
+        if branch.name == "ArrayWrapper" or values.null_count == len(values):
+            continue
+        plain = pc.struct_field(bounds, [branch.name, "value"])
+        for is_one, kind in _sources(branch.name, plain.type, value_types, pa.int64()):
+            is_here = values.is_valid() if is_one is None else pc.and_(values.is_valid(), is_one)
+            if is_here.true_count:
+                last[kind] = max(last.get(kind, 0), int(pc.indices_nonzero(is_here)[-1].as_py()))
+    if not last:
+        return None
+    newest, *older = sorted(last, key=lambda kind: -last[kind])
+    if newest is None:
+        return None
+    for kind in older:
+        newest = kind if kind is not None and widens(newest, kind) else newest
+    return newest
 
 
 def widest(kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar]:

@@ -4,7 +4,7 @@ Pure. `conform` fits a user's rows to a table, `evolve` gives the table's schema
 `project` reads old files with today's schema. Start at `conform`.
 """
 
-from pyhudi.schema.evolution.compare import hint_at, widens_exactly
+from pyhudi.schema.evolution.compare import hint_at, widens, widens_exactly
 from pyhudi.schema.evolution.fit import conform, project
 from pyhudi.schema.evolution.merge import (
     RECONCILE,
@@ -27,5 +27,6 @@ __all__ = [
     "require_names_apart",
     "require_same_spelling",
     "widened",
+    "widens",
     "widens_exactly",
 ]
