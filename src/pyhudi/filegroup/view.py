@@ -19,7 +19,15 @@ from pyhudi.filegroup.numbering import Flags, Ints, NumberedFiles, at_or_before,
 from pyhudi.timeline.instant import Action, InstantTime
 from pyhudi.timeline.view import Timeline, as_of, completion_of, is_committed
 
-__all__ = ["SLICES", "CommittedPath", "as_file_slices", "file_groups", "latest_file_slices", "newest_slices"]
+__all__ = [
+    "SLICES",
+    "CommittedPath",
+    "as_file_slices",
+    "file_groups",
+    "latest_file_slices",
+    "logs_may_add_keys",
+    "newest_slices",
+]
 
 CommittedPath = Callable[[InstantTime, PartitionPath, FileId], str | None]
 """Which path the commit metadata of an instant names for a file group; None where it cannot be told."""
@@ -121,6 +129,24 @@ def latest_file_slices(
 ) -> list[FileSlice]:
     """Return each visible file group's newest slice as a value, sorted by partition and file id; see `file_groups`."""
     return as_file_slices(newest_slices(file_groups(files, timeline, replaced, point, committed_path)))
+
+
+def logs_may_add_keys(one: FileSlice, timeline: Timeline) -> bool:
+    """Return whether the logs of a slice may have rows of keys that its base file has not, whatever the index.
+
+    A row goes into a log where the base file has its key, deleted or not. A compaction that was planned before leaves
+    deleted ones out, and the row lies on its base file then. Where the completion of a compaction is not known, it may
+    be so: in layout 1, and of one that was archived.
+    """
+    if one.base is None or not one.logs:
+        return False
+    made = timeline.completed.get(one.base.instant)
+    if made is None:
+        return True
+    if made.action is not Action.COMMIT:  # no compaction
+        return False
+    is_known = timeline.layout.logs_name_their_instant and made.completion_time is not None
+    return not is_known or any(log.instant <= str(made.completion_time) for log in one.logs)
 
 
 def _compacting(timeline: Timeline) -> frozenset[str]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.api import FILE_INDEX, KEY, LOCATED, PARTITION, Engine, Frame, KeyedRows
 from pyhudi.engine.frames import LocalFrame
-from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.model import FileGroupId, FileSlice
 from pyhudi.filegroup.reader import SliceSpec
 from pyhudi.filegroup.slice_keys import may_delete
 from pyhudi.index.api import Index
@@ -48,13 +48,15 @@ class KeysInLogs:
 
     spec: SliceSpec
     has_all: bool
-    """False: only slices without a base file."""
+    """False: only slices without a base file, and those of `ahead`."""
+    ahead: frozenset[FileGroupId] = frozenset()
+    """File groups whose logs have other keys than their base files: see `filegroup.view.logs_may_add_keys`."""
     finds_hidden: bool = False
     """Keys are found, too, of which only rows are there that deletes hide."""
 
     def concerns(self, one: FileSlice) -> bool:
         """Return whether a slice is merged to be looked into."""
-        return bool(one.logs) and (self.has_all or one.base is None)
+        return bool(one.logs) and (self.has_all or one.base is None or one.group in self.ahead)
 
     @property
     def may_hide(self) -> bool:
@@ -154,7 +156,10 @@ def _in_logs(
     """Find slices that are the only ones of their partition, and whose logs have all keys that are wanted of it."""
     count = Counter(one.group.partition for one in slices)
     alone = [one for one in slices if one.base is not None and one.logs and count[one.group.partition] == 1]
-    if merging is None or merging.has_all or not alone:
+    if merging is None:
+        return rows, []
+    alone = [one for one in alone if not merging.concerns(one)]
+    if not alone:
         return rows, []
     rows = engine.fetch_keys(rows)
     if rows.keys is None:

@@ -91,9 +91,15 @@ def _folded_by(merger: Merger, rows: pa.Table, keys: pa.ChunkedArray, is_delete:
     later[heads] = False
     rest = KeyedChanges(codes=every.codes[later], rows=rows.filter(pa.array(later)), is_delete=is_delete[later])
     first = pa.array(heads)
-    state, is_gone = merge_in_order(rows.take(first), is_delete[heads], rest, merger)
-    found = probe(state, keys.take(first), is_gone, MergeSpec(merger=merger))
-    return replace(found, changes=every)
+    state, is_gone, follows_delete = merge_in_order(rows.take(first), is_delete[heads], rest, merger)
+    rules = MergeSpec(merger=merger)
+    found = probe(state, keys.take(first), is_gone, rules)
+    if not follows_delete.any():
+        return replace(found, changes=every)
+    updates = np.flatnonzero(follows_delete)
+    deletes = state.take(pa.nulls(len(updates), pa.int64()))  # without ordering value
+    always = np.ones(len(updates), dtype=np.bool_)
+    return replace(found, changes=every, buried=Burials.of(updates, deletes, always, rules))
 
 
 def _codes(keys: pa.ChunkedArray, positions: Indices | None) -> Indices:

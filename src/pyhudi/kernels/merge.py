@@ -318,7 +318,7 @@ def _merged_by(merger: Merger, batch: pa.RecordBatch, rows: Indices, hits: Indic
     """Merge as a function of the user's says."""
     stored = pa.Table.from_batches([batch.take(pa.array(rows))])
     none = np.zeros(len(rows), dtype=np.bool_)
-    made, is_gone = merge_in_order(stored, none, changes.of_keys(hits), merger)
+    made, is_gone, _ = merge_in_order(stored, none, changes.of_keys(hits), merger)
     meeting = _Meeting(rows=rows, hits=np.arange(len(rows)), replaces=~is_gone, loses=none, is_buried=none)
     merged = _replace(batch, meeting, made, {})
     if is_gone.any():

@@ -5,6 +5,7 @@ A registration lives in one process; a write or read on Spark takes the function
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pyhudi.errors import HudiError, InvalidInput, OptionError
 from pyhudi.kernels.rules import DELETE_COLUMNS, Bools, Indices, MergeFunction, Merger, to_bools
 from pyhudi.schema.meta_fields import without_meta_fields
 
-__all__ = ["KeyedChanges", "merge_in_order", "register_merger", "registered_merger"]
+__all__ = ["KeyedChanges", "Merging", "merge_in_order", "register_merger", "registered_merger"]
 
 _IS_DELETED = DELETE_COLUMNS[0]
 _INTERNAL = "_pyhudi_"
@@ -78,11 +79,21 @@ def registered_merger(name: str) -> Merger | None:
     return _MERGERS.get(name.lower())
 
 
-def merge_in_order(state: pa.Table, is_gone: Bools, changes: KeyedChanges, merger: Merger) -> tuple[pa.Table, Bools]:
+class Merging(NamedTuple):
+    """What merging leaves: a row a key."""
+
+    rows: pa.Table
+    is_gone: Bools
+    """Rows that are deleted."""
+    follows_delete: Bools
+    """Rows whose key was deleted on the way: nothing of what is before these changes is in them."""
+
+
+def merge_in_order(state: pa.Table, is_gone: Bools, changes: KeyedChanges, merger: Merger) -> Merging:
     """Let the changes of each key meet what is there of it, one after the other, all keys at once.
 
-    Shape:  state: a row a key, numbered as `changes.codes`, with the columns of the changes -> the rows, and which of
-            them are deleted. Dictionaries are spelled out.
+    Shape:  state: a row a key, numbered as `changes.codes`, with the columns of the changes -> as many. Dictionaries
+            are spelled out.
     Cost:   a call of the function, and a gather of the rows, for each time that a key changes.
     Raises: InvalidInput for a function that fails, or returns what is no merged row.
     """
@@ -90,6 +101,7 @@ def merge_in_order(state: pa.Table, is_gone: Bools, changes: KeyedChanges, merge
     order = np.argsort(changes.codes, kind="stable")
     starts = np.cumsum(counts) - counts
     state, rows, is_gone = _plain(state), _plain(changes.rows), is_gone.copy()
+    was_gone = is_gone.copy()
     for number in range(int(counts.max(initial=0))):
         met = np.flatnonzero(counts > number)
         new = order[starts[met] + number]
@@ -101,7 +113,8 @@ def merge_in_order(state: pa.Table, is_gone: Bools, changes: KeyedChanges, merge
         state = pa.concat_tables([state, rows.take(pa.array(new[~both])), made]).take(pa.array(places))
         is_gone[met] = changes.is_delete[new]
         is_gone[met[both]] = is_deleted
-    return state, is_gone
+        was_gone |= is_gone
+    return Merging(rows=state, is_gone=is_gone, follows_delete=was_gone & ~is_gone)
 
 
 def _made(merger: Merger, older: pa.Table, newer: pa.Table) -> tuple[pa.Table, Bools]:

@@ -50,7 +50,7 @@ def compact_logs(task: SliceTask, *, storage: Storage, reads: SliceSpec, writes:
         is_unordered=folded.wins_always,
         positions=folded.positions,
     )
-    if folded.buried is None or not folded.ordering:
+    if folded.buried is None or not (folded.ordering or reads.merge.merger):
         return append_stored(storage, writes, file, merged)
     merged, before = _with_burials(merged, folded.buried)
     return append_stored(storage, writes, file, merged, before=before)

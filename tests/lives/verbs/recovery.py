@@ -21,7 +21,9 @@ class Rollback(Step):
         return cls() if world.model.moments and chance.random() < 0.6 else None
 
     def fits(self, world: World) -> bool:
-        return bool(world.model.moments)
+        """What was never seen is no moment to go back to."""
+        moments = world.model.moments
+        return bool(moments) and not any(one.is_unknown for one in moments[-2:-1])
 
     def apply(self, table: Table, world: World) -> Any:
         return roll_back(table, world.model.moments[-1].instant, world)

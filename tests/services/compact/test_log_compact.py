@@ -1,11 +1,15 @@
 """Log compactions of what Apache Hudi wrote, and of logs that one has put together before."""
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.services.compacting import VERSIONS, base_files, call_of, log_files, rows_of, services_of, state_of
 from tests.simulation.watching import deaths
 from tests.txn.writing import leftovers
 
+from pyhudi import create_table
 from pyhudi.filegroup.log_scan import VisibleInstants, blocks_to_merge, log_blocks
+from pyhudi.kernels.mergers import register_merger
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import Settings
 from pyhudi.services.compact.compact import compact_table
@@ -120,3 +124,33 @@ def test_a_process_that_dies_at_any_write_leaves_what_the_next_one_finishes(vers
         assert rows_of(table.state) == before, at
         assert len(log_files(table.state)) == files + 2, at
     assert len(found) > 6
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("ordering", [[], ["ts"]], ids=["not ordered", "ordered"])
+@pytest.mark.parametrize("deletes", [1, 2])
+def test_a_row_behind_a_delete_does_not_meet_the_base_file_s_by_a_merger(tmp_path, version, ordering, deletes):
+    """Log compaction keeps the delete beside the row, as a reader of all blocks would find it."""
+    name = "adds up behind deletes"
+    register_merger(name, lambda old, new: new.set_column(2, "n", pc.add(old["n"], new["n"])))
+    table = create_table(
+        str(tmp_path),
+        pa.schema([("k", pa.string()), ("ts", pa.int64()), ("n", pa.int64())]),
+        record_key="k",
+        ordering=ordering,
+        table_type="mor",
+        table_version=version,
+        options={"hoodie.write.record.merge.mode": "CUSTOM", "hoodie.write.record.merge.strategy.id": name},
+    )
+    table.upsert([{"k": key, "ts": 1, "n": 1} for key in "abc"])
+    for _ in range(deletes):
+        table.upsert([{"k": key, "ts": 2, "n": 10} for key in "ac"])
+        table.delete(keys=["a", "b"])
+        table.upsert([{"k": key, "ts": 3, "n": 5} for key in "ac"])
+    expected = {"a": 5, "c": 1 + 15 * deletes}
+    for act in (lambda: table.log_compact(options=ONE), table.compact):
+        rows = table.scan(["k", "n"]).to_arrow()
+        assert dict(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected
+        assert act().instants
+    rows = table.scan(["k", "n"]).to_arrow()
+    assert dict(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected

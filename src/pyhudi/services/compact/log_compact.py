@@ -18,6 +18,7 @@ from pyhudi.filegroup.listing import at_once
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.merge_memory import MERGE_MEMORY
 from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.view import logs_may_add_keys
 from pyhudi.kernels.rules import Fill
 from pyhudi.metadata.listing import file_index
 from pyhudi.options import MOST, Settings, between, option
@@ -167,13 +168,16 @@ def _require_foldable(call: ServiceCall) -> None:
 
 
 def _with_blocks(index: FileIndex, slices: Sequence[FileSlice], settings: Settings) -> list[FileSlice]:
-    """Keep the slices whose logs have enough blocks, fit into memory and hold whole rows."""
+    """Keep the slices whose logs have enough blocks, fit into memory and hold whole rows.
+
+    Those stay as they are whose logs have keys that the base file has not, where only their names tell of it.
+    """
     storage, instants = index.state.storage, visible_instants(index.state, index.timeline, settings)
     most_bytes, needed = settings.get(MERGE_MEMORY), settings.get(LEAST_BLOCKS)
     by_place = {
         f"{one.group.partition}/{one.group.file_id}": one
         for one in slices
-        if sum(log.size_bytes for log in one.logs) <= most_bytes
+        if sum(log.size_bytes for log in one.logs) <= most_bytes and not _is_ahead(one, index.timeline)
     }
 
     def is_chosen(place: str) -> bool:
@@ -183,3 +187,8 @@ def _with_blocks(index: FileIndex, slices: Sequence[FileSlice], settings: Settin
 
     chosen = at_once(is_chosen, list(by_place))
     return [one for place, one in by_place.items() if chosen[place]]
+
+
+def _is_ahead(one: FileSlice, timeline: Timeline) -> bool:
+    is_told = one.base is not None and one.base.instant in timeline.completed
+    return is_told and timeline.layout.logs_name_their_instant and logs_may_add_keys(one, timeline)
