@@ -146,7 +146,9 @@ class World:
             is_by_commits = option("hoodie.clean.policy", "KEEP_LATEST_COMMITS") == "KEEP_LATEST_COMMITS"
             self.model.expire(option("hoodie.clean.commits.retained", 10) if is_by_commits else 1)
         if option("hoodie.archive.automatic", default=True):
-            self.model.expire(option("hoodie.keep.min.commits", 20))
+            beyond = option("hoodie.archive.beyond.savepoint", default=False)  # those that stay count among the kept
+            saved = len(self.model.savepoints) if beyond else 0
+            self.model.expire(max(0, option("hoodie.keep.min.commits", 20) - saved))
 
     def require_nothing_lost(self, before: set[str], said: Exception) -> None:
         """Check that a verb which was refused took nothing away; what was due in the metadata table may be done."""
