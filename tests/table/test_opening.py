@@ -177,3 +177,29 @@ def test_columns_that_differ_by_case_only_make_no_table(path):
     with pytest.raises(SchemaMismatch, match="by case only"):
         write_table(path, [{"id": 1, "Id": 2}], record_key=["id"])
     assert not table_exists(path)
+
+
+STAYS = {"hoodie.index.type": "GLOBAL_BLOOM", "hoodie.bloom.index.update.partition.path": "false"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_handle_reads_rows_that_another_one_lets_stay_in_their_partition(tmp_path, version, table_type):
+    create_table(
+        str(tmp_path),
+        pa.schema([("k", pa.string()), ("ts", pa.int64()), ("city", pa.string())]),
+        record_key="k",
+        partition_by="city",
+        ordering="ts",
+        table_type=table_type,
+        table_version=version,
+    )
+    old = [open_table(str(tmp_path)) for _ in range(3)]
+    table = open_table(str(tmp_path))
+    first = table.upsert([{"k": "a", "ts": 1, "city": "oslo"}], options=STAYS).instant
+    table.upsert([{"k": "a", "ts": 2, "city": "lima"}], options=STAYS)
+    moved = "city = 'lima'"
+    assert old[0].scan(filter=moved).to_arrow()["ts"].to_pylist() == [2]
+    assert old[1].changes(after=first, filter=moved).to_arrow()["ts"].to_pylist() == [2]
+    assert old[2].lookup(["lima"], by="city")["ts"].to_pylist() == [2]
+    assert old[2].config == table.config

@@ -5,6 +5,7 @@ Pure: listings in, columns out, no loop over names. It reads what `filegroup.nam
 """
 
 import re
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -22,8 +23,6 @@ LOGS: Final = pa.schema([*BASES, ("version", pa.int64())])
 """Log files without change logs; `time` is the base instant of the slice in layout 1, else the delta commit's."""
 
 _PARQUET: Final = ".parquet"
-_PARTS: Final = pa.scalar(3, pa.int32())
-_NONE: Final = pa.scalar("", pa.string())
 _EXTENSIONS: Final = "|".join(re.escape(one) for one in sorted(BASE_EXTENSIONS))
 _BASE: Final = rf"^(?P<file_id>[^_]+)_(?P<token>[^_]*)_(?P<time>[0-9]+)(?:{_EXTENSIONS})$"
 _LOG: Final = (
@@ -66,13 +65,13 @@ def _split(files: pa.Table) -> tuple[pa.Table, pa.Table]:
     """
     names = files.column("name").combine_chunks()
     parts = pc.split_pattern(names, "_", max_splits=2)
-    is_plain = pc.and_(pc.equal(pc.list_value_length(parts), _PARTS), pc.ends_with(names, _PARQUET))
+    is_plain = pc.and_(pc.equal(pc.list_value_length(parts), _scalar(3, pa.int32())), pc.ends_with(names, _PARQUET))
     files, others = _where(files, is_plain), _where(files, pc.invert(is_plain))
     texts = _where(pa.table([parts], ["parts"]), is_plain).column(0).combine_chunks().flatten()
     file_ids, tokens, rest = (texts.take(pa.array(np.arange(at, len(texts), 3))) for at in range(3))
     times = pc.binary_slice(rest.cast(pa.binary()), 0, -len(_PARQUET)).cast(pa.string()).dictionary_encode()
     is_time = pc.match_substring_regex(times.dictionary, "^[0-9]+$").take(times.indices)
-    is_one = pc.and_(is_time, pc.not_equal(file_ids, _NONE))
+    is_one = pc.and_(is_time, pc.not_equal(file_ids, _scalar("", pa.string())))
     columns = [*files.columns, file_ids, tokens, times.dictionary_decode()]
     found = pa.table(columns, schema=BASES)
     left = _where(files, pc.invert(is_one))
@@ -86,6 +85,12 @@ def _read(files: pa.Table, form: str) -> tuple[pa.Table, pa.Table]:
     for field in parts.type:
         files = files.append_column(field.name, parts.field(field.name))
     return _where(files, is_one), _where(files, pc.invert(is_one))
+
+
+@cache
+def _scalar(value: int | str, kind: pa.DataType) -> pa.Scalar:
+    """Return a scalar, made once and when it is asked for, because to make one loads pandas."""
+    return pa.scalar(value, kind)
 
 
 def _where(files: pa.Table, is_kept: pa.BooleanArray | pa.ChunkedArray) -> pa.Table:

@@ -28,6 +28,7 @@ __all__ = [
     "load_properties",
     "open_state",
     "plan_state",
+    "reopened",
     "update_properties",
 ]
 
@@ -56,6 +57,16 @@ def open_state(storage: Storage, env: Env) -> TableState:
     """
     config = TableConfig.of(load_properties(storage, env))
     return TableState(storage=storage, env=env, config=config, layout=_layout(config))
+
+
+def reopened(state: TableState) -> TableState:
+    """Open a table as it is now: a write may have put its index or lock into the properties since.
+
+    One that is not made yet stays as it was planned.
+
+    Raises: as `open_state`.
+    """
+    return state if state.is_planned else open_state(state.storage, state.env)
 
 
 def plan_state(storage: Storage, env: Env, properties: Mapping[str, str]) -> TableState:

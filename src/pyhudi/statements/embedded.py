@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from pyhudi.arguments import as_mapping, as_text
+from pyhudi.arguments import as_mapping, as_option_text, as_text
 from pyhudi.errors import InvalidInput, StatementError
 from pyhudi.statements.duck import DuckRunner
 from pyhudi.statements.parse import Head, head_of, read_statement
@@ -53,7 +53,7 @@ def run_sql(
     Raises: StatementError, ExpressionError with the place of what is wrong, counted from 1 in the whole text;
             TableNotFound, PackageMissing without duckdb; what the verbs of a table raise.
     """
-    said = {key: str(value) for key, value in as_mapping("options", options).items()}
+    said = {key: as_option_text(key, value) for key, value in as_mapping("options", options).items()}
     runner = DuckRunner(as_mapping("tables", tables), said, storage_options)
     return run_script(as_text("text", text), runner)
 

@@ -69,6 +69,8 @@ class ColumnVerbs(WriteVerbs):
             commit_metadata: entries of your own for the commit.
 
         Example:
+            >>> trips.add_columns({"seats": pa.int32()}).added
+            {'seats': 'int32'}
             >>> trips.widen_columns({"seats": pa.int64()}).widened
             {'seats': 'int32 -> int64'}
 

@@ -6,7 +6,7 @@ from pyhudi.actions.savepoint import Savepoint, delete_savepoint, savepoint
 from pyhudi.arguments import as_switch, as_text
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.properties_file import reopened
 from pyhudi.table.types import Moment, Options
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.rollback import RollbackPlan
@@ -44,7 +44,7 @@ class RecoveryVerbs:
                 a savepoint; SnapshotExpired where files of the moment before it were cleaned; WriteConflict while the
                 table is restored; LockNotAcquired.
         """
-        state = self._current()
+        state = self._state = reopened(self._state)
         return rollback_instant(
             state,
             InstantTime(as_text("instant", instant)),
@@ -71,7 +71,7 @@ class RecoveryVerbs:
         Raises: InstantNotFound; InvalidInput for what is no completed commit, or has a savepoint; SnapshotExpired where
                 files of that moment were cleaned; LockNotAcquired.
         """
-        state = self._current()
+        state = self._state = reopened(self._state)
         return savepoint(
             state,
             InstantTime(as_text("instant", instant)),
@@ -94,7 +94,7 @@ class RecoveryVerbs:
 
         Raises: InstantNotFound; LockNotAcquired.
         """
-        state = self._current()
+        state = self._state = reopened(self._state)
         delete_savepoint(
             state,
             InstantTime(as_text("instant", instant)),
@@ -125,11 +125,6 @@ class RecoveryVerbs:
         Raises: InstantNotFound; InvalidInput where a savepoint keeps a later commit; SnapshotExpired where files of the
                 moment were cleaned, or commits since were archived; Conflict; NotBuilt.
         """
-        state = self._current()
+        state = self._state = reopened(self._state)
         settings = settings_of(state.config, options)
         return restore(state, instant, settings, is_dry_run=as_switch("dry_run", dry_run))
-
-    def _current(self) -> TableState:
-        """Open the table as it is now: a write may have put its index or lock into the properties."""
-        self._state = open_state(self._state.storage, self._state.env)
-        return self._state

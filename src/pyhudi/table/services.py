@@ -27,7 +27,7 @@ from pyhudi.services.due import run_due_services
 from pyhudi.services.service import ServiceCall, service_call
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.properties_file import reopened
 from pyhudi.table.types import Options
 
 __all__ = ["ServiceVerbs"]
@@ -210,7 +210,7 @@ class ServiceVerbs:
             is_dry_run=as_switch("dry_run", dry_run),
             is_only_planned=as_switch("schedule", schedule),
         )
-        self._fresh()
+        self._state = reopened(self._state)
         return done
 
     def drop_index(self, name: str, *, options: Options | None = None, dry_run: bool = False) -> IndexResult:
@@ -229,7 +229,7 @@ class ServiceVerbs:
         """
         call = self._call_on(None, options)
         done = drop_index(call, as_text("name", name), is_dry_run=as_switch("dry_run", dry_run))
-        self._fresh()
+        self._state = reopened(self._state)
         return done
 
     def index(self, *, options: Options | None = None, spark: object = None) -> IndexResult:
@@ -246,7 +246,7 @@ class ServiceVerbs:
         Raises: as `create_index`.
         """
         done = run_indexing(self._call_on(spark, options))
-        self._fresh()
+        self._state = reopened(self._state)
         return done
 
     def archive(self, *, options: Options | None = None, dry_run: bool = False) -> ArchiveResult:
@@ -338,7 +338,8 @@ class ServiceVerbs:
             >>> trips.options().slice(0, 1).column_names
             ['key', 'value', 'where_from']
         """
-        return options_in_force(self._fresh().config)
+        self._state = reopened(self._state)
+        return options_in_force(self._state.config)
 
     def set_options(self, kept: Mapping[str, object], *, options: Options | None = None) -> None:
         """Keep options of Apache Hudi for all writes and services of the table, of whichever process.
@@ -356,15 +357,11 @@ class ServiceVerbs:
 
         Raises: OptionError for a value that cannot be, and for an option that no table keeps; LockNotAcquired.
         """
-        state = self._fresh()
+        state = self._state = reopened(self._state)
         self._state = set_options(state, as_mapping("kept", kept), settings_of(state.config, options))
 
     def _call_on(self, spark: object, options: Options | None) -> ServiceCall:
         """Return the call of a service whose work a session does, or this process without one."""
-        state = self._fresh()
+        state = self._state = reopened(self._state)
         engine = None if spark is None else engine_on(spark, state.storage)
         return service_call(state, settings_of(state.config, options), engine)
-
-    def _fresh(self) -> TableState:
-        self._state = open_state(self._state.storage, self._state.env)
-        return self._state

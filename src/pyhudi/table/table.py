@@ -31,6 +31,7 @@ from pyhudi.queries.snapshot import Moment, ReadPlan, pin, plan_snapshot
 from pyhudi.state.config import TableConfig
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
+from pyhudi.state.properties_file import reopened
 from pyhudi.table.columns import ColumnVerbs
 from pyhudi.table.pinned import PinnedTable
 from pyhudi.table.recovery import RecoveryVerbs
@@ -185,7 +186,7 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
 
         Raises: InvalidInput, ExpressionError, InstantNotFound, SnapshotExpired, NotBuilt.
         """
-        timeline = pin(self._state, as_of)
+        timeline = self._pinned(as_of)
         return self._scan_at(timeline, columns, filter, mode, limit=limit, meta=meta, options=options)
 
     @contextmanager
@@ -267,6 +268,7 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
         if as_choice("format", format, ("latest_state", "cdc")) == "cdc":
             instead = "scan(as_of=...) reads the rows as they were"
             raise NotBuilt(f"pyhudi reads changes as latest_state, not as images yet; {instead}", format=format)
+        self._state = reopened(self._state)
         plan = plan_changes(
             self._state,
             after=after,
@@ -306,7 +308,7 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
 
         Raises: InvalidInput, SchemaMismatch for a value of another type; what `scan` raises.
         """
-        timeline = pin(self._state, as_of)
+        timeline = self._pinned(as_of)
         if by is None:
             plan = plan_lookup(self._state, timeline, keys, LocalEngine(self._state.storage), columns=columns)
         else:
@@ -336,6 +338,15 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
     export = unbuilt_method("export")
     upgrade = unbuilt_method("upgrade")
     downgrade = unbuilt_method("downgrade")
+
+    def _pinned(self, as_of: Moment | None) -> Timeline:
+        """Pin a moment, and open the table as it is now.
+
+        What commits may be like, as that records keep their partitions, is in the properties before they are completed.
+        """
+        layout, timeline = self._state.layout, pin(self._state, as_of)
+        self._state = reopened(self._state)
+        return timeline if self._state.layout == layout else pin(self._state, as_of)
 
     def _scan_at(
         self,

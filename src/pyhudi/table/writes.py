@@ -21,7 +21,7 @@ from pyhudi.errors import InvalidInput
 from pyhudi.predicate import Expression, to_expression, to_value
 from pyhudi.state.kept_options import settings_of
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state
+from pyhudi.state.properties_file import reopened
 from pyhudi.table.types import Filter, Isolated, IsolatedPlan, Isolation, Options, Planned, Records, Written
 from pyhudi.timeline.codec import NONCE_KEY
 from pyhudi.timeline.view import Timeline
@@ -432,8 +432,7 @@ class WriteVerbs:
         spark: object = None,
     ) -> WriteCall:
         given = with_argument(options, "isolation", isolation, ISOLATION.key)
-        if not self._state.is_planned:
-            self._state = open_state(self._state.storage, self._state.env)
+        self._state = reopened(self._state)
         said = commit_entries(commit_metadata)
         storage, hears = self._state.storage, progress_for(self._state.env)
         engine = engine_for(records, storage, hears) if spark is None else engine_on(spark, storage)
