@@ -34,6 +34,10 @@ def frame():
     return spooled(batches, batches[0].schema, MEMORY)
 
 
+def test_all_rows_are_in_the_order_in_which_they_came(frame):
+    assert frame.resident().table()[ORDER].to_pylist() == list(range(ROWS))
+
+
 def routes(placing, **said):
     plan = {
         "bucket_of_file": (4,),

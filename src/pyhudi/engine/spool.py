@@ -145,9 +145,9 @@ class SpooledFrame:
         return pa.concat_tables([schema.empty_table(), *held])
 
     def resident(self) -> LocalFrame:
-        """Return all rows in memory, for what cannot be done by partitions."""
+        """Return all rows in memory as they came, for what cannot be done by partitions: of ties the later one wins."""
         batches = [batch for partition in self.spool.counts for batch in self.spool.read(partition)]
-        return LocalFrame.of(pa.Table.from_batches(batches, schema=self.schema))
+        return LocalFrame.of(_in_order(pa.Table.from_batches(batches, schema=self.schema)))
 
     def sample(self, rows_count: int) -> pa.Table:
         """Return the first rows of the largest partition."""
