@@ -6,7 +6,6 @@ Spec: Writer Expectations 2.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyhudi.commit.begin import WriteContext
 from pyhudi.commit.sinks import appends_of, stored_slices
@@ -16,7 +15,6 @@ from pyhudi.engine.api import FILE_INDEX, KEY, Frame, KeyedRows, Moves
 from pyhudi.engine.frames import LocalFrame
 from pyhudi.filegroup.log_spec import has_positions
 from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, PartitionPath
-from pyhudi.filegroup.slice_keys import may_delete
 from pyhudi.filegroup.view import logs_may_add_keys
 from pyhudi.index.api import Index
 from pyhudi.index.bloom import BLOOM, GLOBAL_BLOOM, by_metadata
@@ -169,7 +167,7 @@ def search(
     delete are not found.
     """
     has_all = sees_deletes or index.sees_all_logs or bool(columns)
-    ahead = frozenset() if has_all else _ahead(write, slices)
+    ahead = frozenset(one.group for one in slices if logs_may_add_keys(one, write.snapshot))
     return find_keys(
         engine=write.call.engine,
         storage=write.call.state.storage,
@@ -181,22 +179,6 @@ def search(
         merging=KeysInLogs(spec=stored_slices(write), has_all=has_all, ahead=ahead, finds_hidden=finds_hidden),
         numbers_rows=numbers_rows,
     )
-
-
-def _ahead(write: WriteContext, slices: Sequence[FileSlice]) -> frozenset[FileGroupId]:
-    """Return the file groups whose logs have other keys than their base files, or will once they are compacted.
-
-    A row whose key a log deletes does not go back to a slice whose compaction is planned: that leaves the key out.
-
-    Cost: a read a log of the slices that are going to be compacted.
-    """
-    call, logged = write.call, [one for one in slices if one.logs and one.base is not None]
-    planned = [one for one in logged if write.closed.get(one.group) is not None]
-    look = partial(may_delete, storage=call.state.storage, spec=stored_slices(write))
-    checks = call.engine.run(look, planned) if planned else []
-    deleting = [one for one, may in zip(planned, checks, strict=True) if may]
-    adding = [one for one in logged if logs_may_add_keys(one, write.snapshot)]
-    return frozenset(one.group for one in (*deleting, *adding))
 
 
 def _holding(slices: Sequence[FileSlice], located: LocalFrame) -> list[FileSlice]:
