@@ -1,5 +1,6 @@
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,9 +12,16 @@ from tests.file_names import base_file_name, log_file_name
 
 from pyhudi.errors import Unsupported
 from pyhudi.filegroup.file_index import FILES
-from pyhudi.filegroup.model import BaseFile, FileSlice
+from pyhudi.filegroup.model import BaseFile, FileGroupId, FileSlice, LogFile, PartitionPath
 from pyhudi.filegroup.names import parse_file
-from pyhudi.filegroup.view import SLICES, as_file_slices, file_groups, latest_file_slices, newest_slices
+from pyhudi.filegroup.view import (
+    SLICES,
+    as_file_slices,
+    file_groups,
+    latest_file_slices,
+    logs_may_add_keys,
+    newest_slices,
+)
 from pyhudi.storage.api import FileStatus
 from pyhudi.timeline.instant import InstantTime, collapse, parse_name
 from pyhudi.timeline.view import Timeline, as_of, completion_of, is_committed, timeline_of
@@ -162,6 +170,33 @@ def test_a_log_of_an_odd_instant_counts_by_its_own_time():
     files += [status(log_file_name("a-0", one, 1)) for one in (early, late)]
     (found,) = slices_of({"p": files}, seen, {})
     assert [one.instant for one in found.logs] == [late]
+
+
+@pytest.mark.parametrize(
+    ("names", "layout", "expected"),
+    [
+        (["3_6.commit", "4_5.deltacommit"], 2, True),
+        (["3_4.commit", "4_5.deltacommit"], 2, True),
+        (["2_3.commit", "4_5.deltacommit"], 2, False),
+        (["2_8.deltacommit", "4_9.deltacommit"], 2, False),
+        (["4_5.deltacommit"], 2, True),
+        (["2.commit", "4.deltacommit"], 1, True),
+        (["2.deltacommit", "4.deltacommit"], 1, False),
+    ],
+    ids=["overtaken", "met", "done before", "no compaction", "archived", "version 6", "version 6, no compaction"],
+)
+def test_logs_may_have_keys_of_their_own_where_a_compaction_was_not_done_before_them(names, layout, expected):
+    seen = timeline(*names, layout=layout)
+    made = day(int(names[0][0]) if len(names) > 1 else 2)
+    file, entry = (parse_file(PartitionPath("p"), one) for one in (base(int(made[6:8])), log(4)))
+    assert isinstance(file, BaseFile)
+    assert isinstance(entry, LogFile)
+    group = FileGroupId(partition=file.partition, file_id=file.file_id)
+    slice_ = FileSlice(group=group, base_instant=made, base=file)
+    logged = replace(slice_, logs=(entry,))
+    assert logs_may_add_keys(logged, seen) is expected
+    assert not logs_may_add_keys(slice_, seen)
+    assert not logs_may_add_keys(replace(logged, base=None), seen)
 
 
 def test_version_6_logs_belong_to_the_base_instant_in_their_names():

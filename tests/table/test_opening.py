@@ -194,7 +194,7 @@ def test_a_handle_reads_rows_that_another_one_lets_stay_in_their_partition(tmp_p
         table_type=table_type,
         table_version=version,
     )
-    old = [open_table(str(tmp_path)) for _ in range(3)]
+    old = [open_table(str(tmp_path)) for _ in range(5)]
     table = open_table(str(tmp_path))
     first = table.upsert([{"k": "a", "ts": 1, "city": "oslo"}], options=STAYS).instant
     table.upsert([{"k": "a", "ts": 2, "city": "lima"}], options=STAYS)
@@ -202,4 +202,17 @@ def test_a_handle_reads_rows_that_another_one_lets_stay_in_their_partition(tmp_p
     assert old[0].scan(filter=moved).to_arrow()["ts"].to_pylist() == [2]
     assert old[1].changes(after=first, filter=moved).to_arrow()["ts"].to_pylist() == [2]
     assert old[2].lookup(["lima"], by="city")["ts"].to_pylist() == [2]
-    assert old[2].config == table.config
+    with old[3].pin() as pinned:
+        assert pinned.scan(filter=moved).to_arrow()["ts"].to_pylist() == [2]
+    assert old[4].check().ok
+    assert all(one.config == table.config for one in old)
+
+
+def test_a_handle_tells_of_an_index_that_another_one_made(path):
+    table = create_table(path, TRIPS, **SAID)
+    table.upsert([trip("a")], options={"hoodie.metadata.enable": "true"})
+    old, checking = open_table(path), open_table(path)
+    table.create_index("record_index")
+    assert "record_index" in old.inspect.indexes()["name"].to_pylist()
+    assert checking.check().ok
+    assert "record_index" in checking.config.metadata_partitions

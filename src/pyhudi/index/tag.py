@@ -83,9 +83,9 @@ def find_keys(
           wanted of its partition, and no other file group is there.
     """
     together = [] if merging is None else [one for one in slices if merging.concerns(one)]
-    kept = [one for one in slices if one.base is not None and one not in together]
     rows, logged = _in_logs(engine, storage, rows, slices, merging)
-    kept = [one for one in kept if one not in logged]
+    elsewhere = {one.group for one in (*together, *logged)}
+    kept = [one for one in slices if one.base is not None and one.group not in elsewhere]
     by_partition = not index.is_global
     rows, kept = index.narrow(engine, storage, rows, kept, by_partition)
     scanned = [base_scan(one.base) for one in kept if one.base is not None]

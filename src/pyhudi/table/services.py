@@ -300,6 +300,7 @@ class ServiceVerbs:
             >>> trips.check().ok
             True
         """
+        self._state = reopened(self._state)
         return check_table(
             self._state,
             lambda instant: writer_of(self._state, instant, settings_of(self._state.config, None)),

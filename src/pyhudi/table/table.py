@@ -120,6 +120,7 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
     @property
     def inspect(self) -> Inspect:
         """Return what answers questions about files and commits, each as an Arrow table."""
+        self._state = reopened(self._state)
         return Inspect(
             self._state, lambda instant: writer_of(self._state, instant, settings_of(self._state.config, None))
         )
@@ -211,6 +212,7 @@ class Table(ColumnVerbs, RecoveryVerbs, ServiceVerbs):
         """
         settings = settings_of(self._state.config, options)
         with pinned_moment(self._state, as_of, expires_in_s, settings) as moment:
+            self._state = reopened(self._state)  # as `_pinned` does
             yield PinnedTable(self._state, self._scan_at, moment)
 
     def unchanged_since(self, timeline: Timeline) -> "Table":

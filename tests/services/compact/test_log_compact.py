@@ -154,3 +154,22 @@ def test_a_row_behind_a_delete_does_not_meet_the_base_file_s_by_a_merger(tmp_pat
         assert act().instants
     rows = table.scan(["k", "n"]).to_arrow()
     assert dict(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_logs_that_have_keys_of_their_own_keep_the_names_that_tell_of_it(tmp_path, version):
+    """Of a log compaction's file it could not be told any more that a compaction was planned before its rows came."""
+    schema = pa.schema([("k", pa.string()), ("n", pa.int64())])
+    table = create_table(str(tmp_path), schema, record_key="k", table_type="mor", table_version=version)
+    table.upsert([{"k": key, "n": 1} for key in "ab"])
+    table.delete(keys=["a"])
+    table.compact(schedule=True)
+    table.upsert([{"k": "a", "n": 2}])
+    table.run_due_services(options={"hoodie.compact.inline.max.delta.commits": 5})
+    table.upsert([{"k": "b", "n": 2}])
+    assert table.log_compact(options=ONE).file_groups == 0
+    result = table.upsert([{"k": "a", "n": 3}, {"k": "c", "n": 3}])
+    assert (result.inserted, result.updated, table.count()) == (1, 1, 3)
+    table.compact()
+    table.upsert([{"k": "b", "n": 4}])
+    assert table.log_compact(options=ONE).file_groups == 1
