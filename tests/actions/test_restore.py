@@ -292,6 +292,26 @@ def test_a_restore_that_is_refused_at_the_last_moment_has_a_metadata_table_again
     assert TableBuilder().rows_of(fresh, "uuid", "ts") == STATES[3]
 
 
+def test_a_metadata_table_that_another_writer_builds_before_the_plan_stands_lists_nothing_that_goes(
+    version, monkeypatch
+):
+    table, done = written(TableBuilder(), version, given=METADATA_TABLE)
+    run = restoring.run_service
+
+    def late(call, service):
+        other = TableBuilder().reopen(table)
+        assert not other.state.config.metadata_partitions
+        other.upsert(trips(trip("z")), options=METADATA_TABLE)
+        return run(call, service)
+
+    monkeypatch.setattr(restoring, "run_service", late)
+    table.restore(done[1].instant)
+    fresh = TableBuilder().reopen(table)
+    assert "files" in fresh.state.config.metadata_partitions
+    assert fresh.check().ok
+    assert TableBuilder().rows_of(fresh, "uuid", "ts") == STATES[1]
+
+
 def test_a_restore_that_is_under_way_gets_its_metadata_table_when_it_is_finished(version):
     table, done = written(TableBuilder(), version, given=METADATA_TABLE)
     stop = Fault(kind=FaultKind.ERROR_BEFORE, path="*.restore.inflight", operations=frozenset({"put"}))

@@ -290,9 +290,7 @@ def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored:
 def _partitions_of_commits(
     state: TableState, timeline: Timeline, partitions: set[PartitionPath], stored: _Files
 ) -> set[str]:
-    """Leave out partitions without committed files while a write is pending: it makes its own before it commits."""
-    if not pending_instants(timeline):
-        return {*partitions}
+    """Leave out partitions without committed files: a write makes its own before it commits, and may fail."""
     found: set[str] = set(committed_files(state, timeline).partitions)
     for where, name in stored:
         file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))

@@ -23,7 +23,7 @@ from pyhudi.options import Settings
 from pyhudi.services.rows_told import rows_of_table
 from pyhudi.state.metadata_table import METADATA_TABLE_KEYS, drop_metadata_table, lists_files
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import create_state, open_state
+from pyhudi.state.properties_file import create_state, open_state, reopened
 from pyhudi.state.refusals import require_writable
 from pyhudi.timeline.active import load_timeline
 from pyhudi.timeline.view import newest_time
@@ -82,11 +82,14 @@ def _built(
 def without_metadata_table(state: TableState) -> TableState:
     """Drop the metadata table before commits are taken back, which it may have been compacted with.
 
+    Also one that another writer has built since the table was opened.
+
     Locks:  the table lock is held.
     Raises: NotBuilt for a table that is not written yet.
     """
-    has_one = any(state.config.properties.get(key) for key in METADATA_TABLE_KEYS)
-    fresh = drop_metadata_table(state) if has_one else state
+    fresh = reopened(state)
+    has_one = any(fresh.config.properties.get(key) for key in METADATA_TABLE_KEYS)
+    fresh = drop_metadata_table(fresh) if has_one else fresh
     require_writable(fresh.config, fresh.layout)
     return fresh
 

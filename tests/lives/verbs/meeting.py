@@ -13,7 +13,7 @@ from tests.lives.verbs.indexing import CreateIndex, DropIndex, RepairIndex, RunI
 from tests.lives.verbs.recovery import Restore, Rollback, Savepoint, instant_of
 from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive, Clean, Cluster, Compact, LogCompact, RunDueServices, Service
-from tests.lives.verbs.statements import SqlInsert, SqlMerge, SqlUpdate
+from tests.lives.verbs.statements import SqlDelete, SqlInsert, SqlMerge, SqlUpdate
 from tests.lives.verbs.step import Step, Write
 from tests.lives.verbs.writing import (
     AddColumn,
@@ -29,7 +29,7 @@ from tests.lives.verbs.writing import (
 )
 from tests.lives.world import DEAD_S, World, Wrong
 
-from pyhudi.errors import Conflict, HudiError, SchemaMismatch
+from pyhudi.errors import Conflict, HudiError, InstantNotFound, InvalidInput, SchemaMismatch, SnapshotExpired
 from pyhudi.storage.api import Storage
 from pyhudi.table import Table
 from pyhudi.timeline.instant import Action, InstantTime
@@ -63,6 +63,14 @@ DIE: tuple[type[Step], ...] = (
     Update,
     Merge,
     Overwrite,
+    DeletePartitions,
+    AddColumn,
+    WidenColumn,
+    SqlInsert,
+    SqlUpdate,
+    SqlDelete,
+    SqlMerge,
+    *SERVE,
     *SERVE,
     Savepoint,
     Restore,
@@ -193,7 +201,7 @@ class Beside(Step):
     def draw(cls, chance: Random, world: World) -> Self | None:
         pairs: tuple[tuple[tuple[type[Step], ...], tuple[type[Step], ...]], ...]
         pairs = ((MEET, MEET), (MEET, MEET), (MEET, SERVE), (SERVE, MEET), (SERVE, SERVE))
-        pairs += ((MEET, BACK), (SERVE, BACK))
+        pairs += ((MEET, BACK), (SERVE, BACK), (BACK, MEET), (BACK, SERVE))
         if world.setting.is_indexed and chance.random() < 0.5:
             pairs = ((INDEX, MEET), (INDEX, MEET), (MEET, INDEX), (INDEX, SERVE), (SERVE, INDEX))
         kinds = chance.choice(pairs)
@@ -208,7 +216,8 @@ class Beside(Step):
 
     def do(self, world: World, table: Table | None = None) -> Any:
         before, completed = world.model.copied(), set(world.table.timeline.completed)
-        storage = Interrupted(world.storage, self.at, lambda: self._between(world, completed))
+        way_back = WayBack.of(self.step, world)
+        storage = Interrupted(world.storage, self.at, lambda: self._between(world, completed, way_back))
         try:
             result = self.step.apply(world.open(storage), world)
         except Conflict:
@@ -219,15 +228,19 @@ class Beside(Step):
             if not self._may_refuse(world, before, error):
                 raise
             return None
-        if storage.was_over:
+        if way_back is not None:
+            way_back.finish(world)
+        elif storage.was_over:
             world.remember()  # services may have run since
         else:
             self._follow(world, before, result, is_met=storage.is_done)
         return result
 
-    def _between(self, world: World, completed: set[InstantTime]) -> bool:
+    def _between(self, world: World, completed: set[InstantTime], way_back: "WayBack | None") -> bool:
         """The other writer's whole life; return whether the first had committed before it."""
         new = set(world.table.timeline.completed) - completed
+        if way_back is not None:
+            way_back.look(world)
         if new and isinstance(self.step, Write):
             follow(world, self.step)
             if not shows(world.open(), world.model):
@@ -247,6 +260,8 @@ class Beside(Step):
         now, world.model = world.model, before
         found = isinstance(error, self.step.refusals(world))
         world.model = now
+        if isinstance(self.step, BACK) and isinstance(error, InvalidInput | SnapshotExpired | InstantNotFound):
+            return True  # a later commit is there, or its savepoint, or what it names is gone
         return found or isinstance(error, self.step.refusals(world)) or not self.step.fits(world)
 
     def _follow(self, world: World, before: Model, result: Any, *, is_met: bool) -> None:
@@ -288,6 +303,55 @@ class Beside(Step):
 
     def call(self) -> str:
         return f"{self.step.call()}  # before its storage call {self.at} another process does {self.other.call()}"
+
+
+@dataclass(slots=True)
+class WayBack:
+    """A rollback, a restore or a savepoint that another process meets: where the model goes, and when."""
+
+    step: Rollback | Restore | Savepoint
+    instant: str
+    """The commit that is taken back, gone back to, or kept."""
+    taken: frozenset[str]
+    """Commits that go."""
+    is_done: bool = False
+
+    @classmethod
+    def of(cls, step: Step, world: World) -> Self | None:
+        """Return that of a step; None where it is another."""
+        if not isinstance(step, Rollback | Restore | Savepoint):
+            return None
+        instant = world.model.moments[-1].instant if isinstance(step, Rollback) else instant_of(world, step.back)
+        first = -1 if isinstance(step, Rollback) else len(world.model.moments) - step.back
+        taken = () if isinstance(step, Savepoint) else (one.instant for one in world.model.moments[first:])
+        return cls(step, instant, frozenset(taken))
+
+    def look(self, world: World) -> None:
+        """Let the model go where readers see the table go already."""
+        if self.taken - {*world.open().timeline.completed}:
+            self._go(world)
+
+    def finish(self, world: World) -> None:
+        """It is done: it came before the other writer, or goes behind it."""
+        world.has_plans = True
+        if not self.is_done:
+            self._go(world)
+        world.model.is_compact = False
+        world.remember()
+
+    def _go(self, world: World) -> None:
+        self.is_done = True
+        model = world.model
+        if isinstance(self.step, Savepoint):
+            model.savepoints.add(self.instant)
+            return
+        names = [one.instant for one in model.moments]
+        if isinstance(self.step, Restore):
+            model.go_back(model.moments[names.index(self.instant)])
+            return
+        if names[-1] != self.instant:
+            raise Wrong("a commit was taken back that was not the newest one")
+        self.step.expect(model, None)
 
 
 def saved(table: Table) -> set[InstantTime]:
