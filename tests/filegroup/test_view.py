@@ -241,6 +241,13 @@ def test_version_6_reads_the_slice_of_a_pending_compaction_with_the_one_before()
     assert shown(slices_of({"p": [base(1), log(1), log(5), base(5)]}, seen, {})) == [("a-0", 1, 1, [(1, 1), (5, 1)])]
 
 
+def test_version_6_a_moment_has_no_log_of_a_compaction_that_was_planned_later():
+    seen = timeline("1.commit", "2.deltacommit", "5.compaction.requested", "6.deltacommit", layout=1)
+    files = {"p": [base(1), log(1), log(5)]}
+    assert shown(slices_of(files, seen, {}, day(2))) == [("a-0", 1, 1, [(1, 1)])]
+    assert shown(slices_of(files, seen, {}, day(5))) == [("a-0", 1, 1, [(1, 1), (5, 1)])]
+
+
 def test_version_6_a_slice_of_logs_only_does_not_take_the_base_file_of_the_slice_before():
     seen = timeline("1.commit", "2.deltacommit", "3.deltacommit", layout=1)
     files = {"p": [base(1), log(1), log(3), log(3, 2)]}

@@ -150,8 +150,13 @@ def logs_may_add_keys(one: FileSlice, timeline: Timeline) -> bool:
 
 
 def _compacting(timeline: Timeline) -> frozenset[str]:
+    """Return the compactions that wait; in logs of one that was planned later no row is of the moment."""
     return frozenset(
-        one.requested_time for one in timeline.instants if one.action is Action.COMPACTION and not one.is_completed
+        one.requested_time
+        for one in timeline.instants
+        if one.action is Action.COMPACTION
+        and not one.is_completed
+        and (timeline.until is None or one.requested_time <= timeline.until)
     )
 
 

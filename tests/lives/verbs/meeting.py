@@ -260,6 +260,8 @@ class Beside(Step):
         now, world.model = world.model, before
         found = isinstance(error, self.step.refusals(world))
         world.model = now
+        if isinstance(self.other, BACK) and isinstance(error, SnapshotExpired):
+            return True  # what the statement reads was taken back
         if isinstance(self.step, BACK) and isinstance(error, InvalidInput | SnapshotExpired | InstantNotFound):
             return True  # a later commit is there, or its savepoint, or what it names is gone
         return found or isinstance(error, self.step.refusals(world)) or not self.step.fits(world)
