@@ -71,10 +71,35 @@ def test_spark_spells_keys_and_paths_as_the_kernels_do(engine):
         assert _keys(engine, ROWS, spec) == _keys(local, ROWS, spec), name
 
 
-@pytest.mark.parametrize("path", ["../x", "a//b", "/a", "a/", ".", ".hoodie/x", "a\\\\b"])
+REFUSED = [
+    "../x",
+    "a/../b",
+    "a/..",
+    "..",
+    "a//b",
+    "/a",
+    "a/",
+    "/",
+    ".",
+    "a/./b",
+    ".hoodie",
+    ".hoodie/x",
+    "a\\\\b",
+    "\\\\",
+]
+
+
+@pytest.mark.parametrize("path", REFUSED)
 def test_a_path_that_leaves_the_table_is_refused(engine, path):
     with pytest.raises(InvalidInput, match="slash"):
         _keys(engine, pa.table({"place": ["k"], "s": [path]}), _spec("SIMPLE", KEYED, "s"))
+
+
+def test_paths_that_look_like_such_and_stay_in_the_table_are_those_of_the_kernels(engine):
+    paths = ["...", ".x", "x.", "a.b", "a/.b", "a/..b", "a/b..", ".hoodies/x", "a/.hoodie", "..\n", "\n", "US/CA"]
+    rows = pa.table({"place": [str(number) for number in range(len(paths))], "s": paths})
+    spec = _spec("SIMPLE", KEYED, "s")
+    assert _keys(engine, rows, spec) == _keys(LocalEngine(engine._storage, threads=1), rows, spec)
 
 
 @pytest.mark.parametrize("generator", ["SIMPLE", "COMPLEX", "NON_PARTITION"])

@@ -288,8 +288,8 @@ def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[
     is_made = early is not None and given.is_counted
     if call.state.is_planned and given.records is not None and not is_made and not is_read_once(given.records):
         rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).frame
-        sizes = {name: parse(f"length(`{name}`) < 0") for name in (KEY, PARTITION)}
-        call.engine.count(call.engine.select(rows, sizes), list(sizes))
+        looked_at = parse(f"`{KEY}` = '' or `{PARTITION}` = ''")  # no key is empty: the cheapest look at both
+        call.engine.count(call.engine.select(rows, {KEY: looked_at}), [KEY])
     return early
 
 

@@ -42,7 +42,6 @@ _PLAIN = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType, sp
 _PREFIXED = {KeyGenerator.COMPLEX, KeyGenerator.GLOBAL_DELETE}
 _UNPARTITIONED = {KeyGenerator.NON_PARTITION, KeyGenerator.GLOBAL_DELETE}
 _DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-_UNSAFE = r"(^|/)\.{0,2}(/|$)|\\"
 _ROW_BITS = (1 << 33) - 1
 
 
@@ -163,8 +162,12 @@ def _stored_path() -> Column:
 
 
 def _is_unsafe(path: Column, *, is_first: bool) -> Column:
-    unsafe = path.rlike(_UNSAFE)
-    return unsafe | path.rlike(r"^\.hoodie(/|$)") if is_first else unsafe
+    """Return what the kernels refuse; most paths have no slash and no leading dot, and are not looked at twice."""
+    between = F.concat(F.lit("/"), path, F.lit("/"))
+    unsafe = between.contains("//") | between.contains("/./") | between.contains("/../") | path.contains("\\")
+    unsafe = unsafe | between.startswith("/.hoodie/") if is_first else unsafe
+    is_plain = (path != "") & ~path.startswith(".") & ~path.contains("/") & ~path.contains("\\")
+    return F.when(is_plain, F.lit(False)).otherwise(unsafe)
 
 
 def _unsafe_path(field: str) -> InvalidInput:
