@@ -14,6 +14,8 @@ from pyhudi.statements.rewrite import Replacement, rewritten
 from pyhudi.statements.tokens import Dialect, tokenize_statement
 
 QUERIES = amount(1_000, 5_000, 20_000, everyday=100)
+FAULTY = "join_order,statistics_propagation"
+"""With either, duckdb 2.0.0 loses rows of a semi join whose WHERE has an OR with IN (SELECT ...)."""
 
 
 def run(connection, text):
@@ -32,6 +34,7 @@ def rows():
 @pytest.fixture
 def connection(rows):
     opened = duckdb.connect()
+    opened.execute(f"set disabled_optimizers = '{FAULTY}'")
     opened.execute(f"attach ':memory:' as spark_catalog; create schema spark_catalog.{DATABASE}")
     for name, table in rows.items():
         opened.register("given", table)

@@ -216,10 +216,14 @@ class Beside(Step):
 
     def do(self, world: World, table: Table | None = None) -> Any:
         before, completed = world.model.copied(), set(world.table.timeline.completed)
-        way_back = WayBack.of(self.step, world)
+        way_back: WayBack | None = None
         storage = Interrupted(world.storage, self.at, lambda: self._between(world, completed, way_back))
+        opened = world.open(storage)
+        if storage.is_done and not self.step.fits(world):
+            return None
+        way_back = WayBack.of(self.step, world)
         try:
-            result = self.step.apply(world.open(storage), world)
+            result = self.step.apply(opened, world)
         except Conflict:
             if not storage.is_done:
                 raise
@@ -334,9 +338,10 @@ class WayBack:
             self._go(world)
 
     def finish(self, world: World) -> None:
-        """It is done: it came before the other writer, or goes behind it."""
+        """It is done, before the other writer or behind it; a restore to where the table was does nothing."""
         world.has_plans = True
-        if not self.is_done:
+        is_idle = isinstance(self.step, Restore) and not self.taken and shows(world.open(), world.model)
+        if not self.is_done and not is_idle:
             self._go(world)
         world.model.is_compact = False
         world.remember()

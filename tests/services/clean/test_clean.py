@@ -142,7 +142,8 @@ def test_files_that_a_savepoint_names_stay(table, builder):
     updated(table, 2)
     first = table.clean(options=KEEP["commits"])
     assert saved <= data_files(table)
-    assert set(done[0].files) - saved <= set(first.files)
+    is_whole = not table.state.layout.has_completion_times  # the moment may show other files than the savepoint names
+    assert set(done[0].files) - saved <= (data_files(table) if is_whole else set(first.files))
     updated(table, 1)
     [instant] = [one for one in load_timeline(table.state).instants if one.action is Action.SAVEPOINT]
     _delete_instant(table, instant)

@@ -150,3 +150,22 @@ def test_a_clean_leaves_what_a_pending_savepoint_is_going_to_keep(table):
     assert not set(done[0].files) & set(taken)
     table.savepoint(done[0].instant)
     assert table.scan(["ts"], as_of=done[0].instant).to_arrow()["ts"].to_pylist() == [1]
+
+
+def test_a_clean_leaves_what_a_savepoint_shows_once_a_clustering_of_before_it_is_done(table):
+    """At version 6 the moment shows the clustering, which was planned before it; its savepoint names older files."""
+    for key in ("k", "l"):
+        table.bulk_insert([trip(key, "a", ts=1)], options=OFF)
+    assert table.cluster(schedule=True, options=OFF) is not None
+    saved = put(table, "b")
+    table.savepoint(saved.instant)
+    table.cluster(options=OFF)
+    for ts in (2, 3, 4):
+        put(table, "a", ts)
+    table.clean(options={"hoodie.clean.commits.retained": 1})
+    rows = (
+        table.scan(["uuid", "city", "ts"], as_of=saved.instant)
+        .to_arrow()
+        .sort_by([("city", "ascending"), ("uuid", "ascending")])
+    )
+    assert [tuple(row.values()) for row in rows.to_pylist()] == [("k", "a", 1), ("l", "a", 1), ("k", "b", 1)]

@@ -27,7 +27,7 @@ from pyhudi.timeline.history import Past
 from pyhudi.timeline.instant import Action, Instant, InstantTime
 from pyhudi.timeline.metadata import CommitMetadata, WriteOperation
 from pyhudi.timeline.pins import pinned_points
-from pyhudi.timeline.view import Timeline, completed_writes, pending_instants, replaced_file_groups
+from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
 from pyhudi.txn.checks import planned_groups
 
 __all__ = ["CleanScope", "clean_scope", "clean_snapshot", "earliest_for"]
@@ -160,9 +160,15 @@ def _is_savepoint_gone(last: CleanMetadata | None, savepoints: Mapping[InstantTi
 
 
 def _moments(state: TableState, timeline: Timeline) -> frozenset[InstantTime]:
-    """Return the points that have to stay readable: pinned ones, those of pending writes and of pending savepoints."""
-    pending = [one for one in pending_instants(timeline) if one.action is Action.SAVEPOINT]
-    saved = (timeline.completed.get(one.requested_time) for one in pending)
+    """Return the points that have to stay readable: pinned ones, those of pending writes and of pending savepoints.
+
+    At version 6 those of all savepoints: its order is that of requests, so that a clustering which was planned before
+    a savepoint, and is completed behind it, is part of the moment, and its files are none that the savepoint names.
+    """
+    is_by_request = not timeline.layout.has_completion_times
+    savepoints = [one for one in timeline.instants if one.action is Action.SAVEPOINT]
+    wanted = [one for one in savepoints if is_by_request or not one.is_completed]
+    saved = (timeline.completed.get(one.requested_time) for one in wanted)
     begun = (one.requested_time for one in pending_writes(timeline))
     return pinned_points(state).union(begun, (timeline.point(one) for one in saved if one is not None))
 
