@@ -17,7 +17,7 @@ from tests.lives.verbs.rewriting import Merge, Update
 from tests.lives.verbs.services import Archive
 from tests.lives.verbs.statements import SqlInsert, SqlUpdate
 from tests.lives.verbs.step import STREAMED
-from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, Insert, Upsert, WidenColumn
+from tests.lives.verbs.writing import AddColumn, BulkInsert, DeleteKeys, DeleteWhere, Insert, Upsert, WidenColumn
 
 
 def row(key: str = "a", **others: object) -> Row:
@@ -113,6 +113,9 @@ STORED: Final[Mapping[str, Life]] = {
         ),
         partition=("p", "q"),
         has_null_partitions=True,
+    ),
+    "bounds of decimals are rounded": based(
+        Insert(rows=(row(d=DECIMALS[0]),)), DeleteWhere(where=Where("d", "=", DECIMALS[0])), metadata_enable=True
     ),
     "a key is not spelled as it is stored": logged(
         Insert(rows=(row(),)), DeleteKeys(keys=(("a",),)), partition=("p", "q")
