@@ -30,10 +30,7 @@ class Turns:
         self.ours = Ours(path, SIMPLE, version)
         self.ours.options = self.ours.options | policy
         old = {OLD_NAMES[key]: value for key, value in policy.items()}
-        # Else 1.2.0 adds their partition at version 6, and leaves the commit that does so out of the metadata table
-        # where a plan is pending.
-        told = {"hoodie.metadata.index.column.stats.enable": "false"} if version == 6 else {}
-        self.hudi = Hudi(peer, path, SIMPLE, version, {**policy, **old, **told, "hoodie.clean.automatic": "true"})
+        self.hudi = Hudi(peer, path, SIMPLE, version, {**policy, **old, "hoodie.clean.automatic": "true"})
         self.expected = Expected(SIMPLE)
 
     def take(self, actor, number):
