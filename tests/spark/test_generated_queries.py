@@ -191,6 +191,7 @@ def counted(tally, plan, condition):
     return left
 
 
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif(IS_CONNECT, reason="Spark's lexer is asked in its own process")
 def test_sparks_lexer_cuts_queries_and_scraps_of_sql_as_we_do(spark):
     for seed in range(QUERIES):
@@ -233,6 +234,7 @@ def lexed(spark, text):
     return None if any(end is None for _, end in quoted) else (quoted, covered)
 
 
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif(IS_CONNECT, reason="Spark's parser is asked in its own process")
 def test_sparks_parser_finds_the_same_tables(spark):
     parser = spark._jsparkSession.sessionState().sqlParser()
