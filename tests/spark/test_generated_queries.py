@@ -26,6 +26,7 @@ from pyhudi.statements.tokens import Dialect, tokenize_statement
 QUERIES = amount(100, 5_000, 5_000, everyday=40)
 LAKE_QUERIES = amount(30, 500, 5_000, everyday=10)
 SCRAPS = amount(500, 10_000, 20_000, everyday=200)
+LIMIT_S = amount(300, 7_200, 7_200)
 LAKE = "judged_lake"
 LEAST_REPLACED = 0.7
 """The part of all queries with tables that must run with frames; the rest runs as it is."""
@@ -125,7 +126,7 @@ def judge(spark, quick):
     spark.sql(f"drop database {DATABASE} cascade")
 
 
-@pytest.mark.timeout(7200)  # for as many queries as the figures have
+@pytest.mark.timeout(LIMIT_S)
 def test_frames_in_place_of_tables_change_no_rows(judge):
     for seed in range(QUERIES):
         text = query_of(seed, seed % 4).text
@@ -169,7 +170,7 @@ def lake(judge, tmp_path, monkeypatch):
     pyhudi.spark.uninstall()
 
 
-@pytest.mark.timeout(7200)  # for as many queries as the figures have
+@pytest.mark.timeout(LIMIT_S)
 def test_hudi_tables_give_the_rows_of_parquet_tables(judge, lake, monkeypatch):
     texts = [query_of(seed, seed % 4).text for seed in range(LAKE_QUERIES)]
     # A list of columns behind an alias would need the columns that Hudi adds as well.
@@ -191,7 +192,7 @@ def counted(tally, plan, condition):
     return left
 
 
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.skipif(IS_CONNECT, reason="Spark's lexer is asked in its own process")
 def test_sparks_lexer_cuts_queries_and_scraps_of_sql_as_we_do(spark):
     for seed in range(QUERIES):
@@ -234,7 +235,7 @@ def lexed(spark, text):
     return None if any(end is None for _, end in quoted) else (quoted, covered)
 
 
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.skipif(IS_CONNECT, reason="Spark's parser is asked in its own process")
 def test_sparks_parser_finds_the_same_tables(spark):
     parser = spark._jsparkSession.sessionState().sqlParser()

@@ -137,6 +137,14 @@ BAD = (
 )
 
 
+@pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
+def test_a_first_write_without_partitions_that_fails_leaves_no_table(spark, tmp_path, operation):
+    flat = {**KEYED, "hoodie.datasource.write.partitionpath.field": ""}
+    with pytest.raises(KeyMissing):
+        pyhudi.spark.write(rows(spark, (None, "oslo", 1, 1.0)), str(tmp_path / "t"), operation, options=flat)
+    assert not (tmp_path / "t").exists()
+
+
 @pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite"])
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_a_first_write_that_fails_leaves_no_table(spark, tmp_path, operation, mode):

@@ -21,7 +21,7 @@ from pyhudi.queries.snapshot import Moment
 from pyhudi.services.metadata_table import build_metadata_table_again, without_metadata_table
 from pyhudi.services.service import ServiceCall, plan_service, run_service, service_call
 from pyhudi.state.model import TableState
-from pyhudi.state.properties_file import open_state, reopened
+from pyhudi.state.properties_file import open_state
 from pyhudi.timeline.active import load_timeline, take_off, timeline_zone
 from pyhudi.timeline.clock import parse_time
 from pyhudi.timeline.codec import decode_restore_plan, encode_restore_metadata, encode_restore_plan
@@ -60,7 +60,7 @@ def restore(state: TableState, moment: Moment, settings: Settings, *, is_dry_run
 
     What a restore has left that was not finished is finished first.
 
-    Locks:  takes the table lock to plan, and again to complete.
+    Locks:  takes the table lock to plan, to drop the metadata table, and to complete.
     Cost:   four listings of every directory under the lock, one without it.
     Raises: InstantNotFound; InvalidInput where a savepoint keeps a later commit; SnapshotExpired where files of the
             moment were cleaned, or commits since were archived; WriteConflict while another process restores the table
@@ -156,10 +156,9 @@ class _Restore:
 
     def run(self, call: ServiceCall, instant: Instant, plan: PlannedRestore) -> _Taken:
         """Take the instants back; no metadata table lists what goes, also none that was built before the plan stood."""
-        if reopened(call.state).config.metadata_partitions:
-            with call.hold() as lease:
-                require_lease(lease)
-                without_metadata_table(call.state)
+        with call.hold() as lease:
+            require_lease(lease)
+            without_metadata_table(call.state)
         return take_back(call.state, instant, plan.instants, call.settings)
 
     def commit(

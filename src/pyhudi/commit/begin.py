@@ -288,7 +288,8 @@ def _early_keys(call: WriteCall, given: _Given, phases: Phases, keep: Callable[[
     is_made = early is not None and given.is_counted
     if call.state.is_planned and given.records is not None and not is_made and not is_read_once(given.records):
         rows = (early or _make_keys(call, replace(given, is_counted=False), phases, keep, InstantTime("0"))).frame
-        looked_at = parse(f"`{KEY}` = '' or `{PARTITION}` = ''")  # no key is empty: the cheapest look at both
+        # No key is empty and no path is a slash, so both are looked at; a constant path does not decide it beforehand.
+        looked_at = parse(f"`{KEY}` = '' or `{PARTITION}` = '/'")
         call.engine.count(call.engine.select(rows, {KEY: looked_at}), [KEY])
     return early
 

@@ -294,7 +294,7 @@ def _partitions_of_commits(
     found: set[str] = set(committed_files(state, timeline).partitions)
     for where, name in stored:
         file = parse_file(PartitionPath(where), FileStatus(path=name, size_bytes=0, modified_ms=0))
-        if file is not None and not _is_untold(state, file) and is_committed(timeline, file.instant):
+        if file is not None and is_committed(timeline, file.instant):
             found.add(where)
     return {one for one in partitions if one in found}
 

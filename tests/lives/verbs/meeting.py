@@ -71,12 +71,13 @@ DIE: tuple[type[Step], ...] = (
     SqlDelete,
     SqlMerge,
     *SERVE,
-    *SERVE,
     Savepoint,
     Restore,
     Rollback,
 )
 BACK: tuple[type[Step], ...] = (Restore, Rollback, Savepoint)
+STATEMENTS = (SqlInsert, SqlUpdate, SqlDelete, SqlMerge)
+"""What these read they read as any query does: a file that is gone is said to be, and nothing is written."""
 INDEX: tuple[type[Step], ...] = (CreateIndex, CreateIndex, DropIndex, RunIndexing, RepairIndex)
 """Of tables that may have indexes, beside the others."""
 BY_CONDITION = (DeleteWhere, Update, Merge, DeletePartitions, Overwrite, DeleteKeys, Insert)
@@ -229,7 +230,7 @@ class Beside(Step):
                 raise
             return None
         except HudiError as error:
-            if not self._may_refuse(world, before, error):
+            if not self._may_refuse(world, before, error, is_met=storage.is_done):
                 raise
             return None
         if way_back is not None:
@@ -258,16 +259,16 @@ class Beside(Step):
                 raise Wrong("the other writer's rows are not there")
         return bool(new) and isinstance(self.step, Write)
 
-    def _may_refuse(self, world: World, before: Model, error: HudiError) -> bool:
+    def _may_refuse(self, world: World, before: Model, error: HudiError, *, is_met: bool) -> bool:
         if isinstance(error, SchemaMismatch) and world.model.schema != before.schema:
             return True  # what was given has the columns of before
         now, world.model = world.model, before
         found = isinstance(error, self.step.refusals(world))
         world.model = now
-        if isinstance(self.other, BACK) and isinstance(error, SnapshotExpired):
-            return True  # what the statement reads was taken back
-        if isinstance(self.step, BACK) and isinstance(error, InvalidInput | SnapshotExpired | InstantNotFound):
-            return True  # a later commit is there, or its savepoint, or what it names is gone
+        if is_met and isinstance(self.other, BACK) and isinstance(self.step, STATEMENTS):
+            found |= isinstance(error, SnapshotExpired)  # what the statement reads was taken back
+        if is_met and isinstance(self.step, BACK):  # a later commit is there, its savepoint, or what it names is gone
+            found |= isinstance(error, InvalidInput | SnapshotExpired | InstantNotFound)
         return found or isinstance(error, self.step.refusals(world)) or not self.step.fits(world)
 
     def _follow(self, world: World, before: Model, result: Any, *, is_met: bool) -> None:
@@ -349,16 +350,9 @@ class WayBack:
     def _go(self, world: World) -> None:
         self.is_done = True
         model = world.model
-        if isinstance(self.step, Savepoint):
-            model.savepoints.add(self.instant)
-            return
-        names = [one.instant for one in model.moments]
-        if isinstance(self.step, Restore):
-            model.go_back(model.moments[names.index(self.instant)])
-            return
-        if names[-1] != self.instant:
+        if isinstance(self.step, Rollback) and model.moments[-1].instant != self.instant:
             raise Wrong("a commit was taken back that was not the newest one")
-        self.step.expect(model, None)
+        self.step.expect(model, self.instant)
 
 
 def saved(table: Table) -> set[InstantTime]:
