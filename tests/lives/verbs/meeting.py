@@ -339,13 +339,18 @@ class WayBack:
             self._go(world)
 
     def finish(self, world: World) -> None:
-        """It is done, before the other writer or behind it; a restore to where the table was does nothing."""
+        """It is done, before the other writer or behind it; a restore to where the table was may have done nothing."""
         world.has_plans = True
-        is_idle = isinstance(self.step, Restore) and not self.taken and shows(world.open(), world.model)
-        if not self.is_done and not is_idle:
+        may_be_idle = isinstance(self.step, Restore) and not self.taken
+        if not self.is_done and not (may_be_idle and self._has_none_gone(world)):
             self._go(world)
         world.model.is_compact = False
         world.remember()
+
+    def _has_none_gone(self, world: World) -> bool:
+        """Return whether all commits are there that came behind the one which is gone back to."""
+        names = [one.instant for one in world.model.moments]
+        return set(names[names.index(self.instant) :]) <= world.open().timeline.completed.keys()
 
     def _go(self, world: World) -> None:
         self.is_done = True

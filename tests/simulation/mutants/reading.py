@@ -9,7 +9,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a listing is taken for one moment",
         "checkpoints",
         (("pyhudi.timeline.listing._has_gaps", always(False)),),
-        seed=0,
+        seed=5,
     ),
     Mutant("readers see pending files", "read-update", (("pyhudi.filegroup.view.is_committed", always(True)),)),
     Mutant(
