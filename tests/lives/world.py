@@ -139,13 +139,13 @@ class World:
                 moment.is_unknown = True
         self.expire()
 
-    def expire(self, *, is_cleaned: bool = False) -> None:
+    def expire(self, *, is_cleaned: bool = False, is_archived: bool = False) -> None:
         """Take into account what a write may have cleaned or archived."""
         option = self.setting.option
         if is_cleaned or option("hoodie.clean.automatic", default=True):
             is_by_commits = option("hoodie.clean.policy", "KEEP_LATEST_COMMITS") == "KEEP_LATEST_COMMITS"
             self.model.expire(option("hoodie.clean.commits.retained", 10) if is_by_commits else 1)
-        if option("hoodie.archive.automatic", default=True):
+        if is_archived or option("hoodie.archive.automatic", default=True):
             beyond = option("hoodie.archive.beyond.savepoint", default=False)  # those that stay count among the kept
             saved = len(self.model.savepoints) if beyond else 0
             self.model.expire(max(0, option("hoodie.keep.min.commits", 20) - saved))

@@ -157,9 +157,7 @@ class Dying(Step):
         if isinstance(self.step, Savepoint) and (kept := instant_of(world, self.step.back)) in saved(world.table):
             world.model.savepoints.add(kept)
         world.remember()
-        world.expire(is_cleaned=isinstance(self.step, Clean | RunDueServices))
-        if isinstance(self.step, Archive):
-            self.step.expect(world.model, None)
+        expire(world, self.step)
 
     def _find_out_rollback(self, world: World, before: Model) -> None:
         """The commit is gone, or its rollback goes on when it is called again; any writer would go on with it, too."""
@@ -291,9 +289,7 @@ class Beside(Step):
         world.has_plans = True
         world.model.is_compact = False
         world.remember()
-        world.expire(is_cleaned=isinstance(step, Clean | RunDueServices))
-        if isinstance(step, Archive):
-            step.expect(world.model, None)
+        expire(world, step)
 
     def _first(self, now: Model, before: Model) -> Model:
         first = before.copied()
@@ -363,6 +359,11 @@ class WayBack:
 def saved(table: Table) -> set[InstantTime]:
     """Return the commits that have a savepoint."""
     return {one.requested_time for one in table.timeline.completed.values() if one.action is Action.SAVEPOINT}
+
+
+def expire(world: World, step: Step) -> None:
+    """Let go what a service may have cleaned or archived."""
+    world.expire(is_cleaned=isinstance(step, Clean | RunDueServices), is_archived=isinstance(step, Archive))
 
 
 def follow(world: World, step: Write) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, ClassVar, Final, Self
 
-from tests.lives.model import Model
 from tests.lives.verbs.step import Step
 from tests.lives.world import World, Wrong
 
@@ -128,8 +127,10 @@ class Archive(Step):
             raise Wrong(f"the dry run of archive said {planned.instants}, and it did {result.instants}")
         return result
 
-    def expect(self, model: Model, result: Any) -> None:
-        model.expire(4)
+    def do(self, world: World, table: Table | None = None) -> Any:
+        result = Step.do(self, world, table)
+        world.expire(is_archived=True)
+        return result
 
     def call(self) -> str:
         return "table.archive(options=options)"
