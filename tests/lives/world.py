@@ -71,8 +71,8 @@ class World:
         self.table = setting.create(self.storage, self.env)
         self.stale = self.open()
         self.model = Model(setting)
-        self.seen: set[str] = set()
-        """Commits whose moments are known."""
+        self.seen: set[tuple[str, str | None]] = set()
+        """Commits whose moments are known: a plan whose commit was taken back may be run again, and is another."""
         self.has_dead_writer = False
         """A writer died, and what it left may still be there."""
         self.may_drop_metadata = False
@@ -123,13 +123,10 @@ class World:
 
         `overtaken` is the instant of a write that began before others which were remembered already.
         """
-        new = [
-            one
-            for one in self.open().timeline.completed.values()
-            if one.requested_time not in self.seen and one.action in WRITE_ACTIONS
-        ]
+        done = {(one.requested_time, one.completion_time): one for one in self.open().timeline.completed.values()}
+        new = [one for name, one in done.items() if name not in self.seen and one.action in WRITE_ACTIONS]
+        self.seen = set(done)
         for one in sorted(new, key=lambda one: (one.completion_time or "", one.requested_time)):
-            self.seen.add(one.requested_time)
             is_service = one.requested_time != overtaken
             if one.action is Action.COMMIT and self.setting.is_logged:
                 self.model.compact()

@@ -218,7 +218,8 @@ def arrow_batches(rows: object) -> pa.RecordBatchReader | None:
             case _ if hasattr(rows, "__arrow_c_stream__"):
                 return pa.RecordBatchReader.from_stream(rows)
             case _ if _is_of(rows, "pyarrow._dataset") and hasattr(rows, "scanner"):
-                return rows.scanner().to_reader()
+                scanner = rows.scanner()  # whose own `to_reader` hangs where a file cannot be opened
+                return pa.RecordBatchReader.from_batches(scanner.projected_schema, scanner.to_batches())
             case _:
                 return None
     except MemoryError:

@@ -4,6 +4,7 @@ Start at `base_file_dataset`.
 """
 
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,11 +18,44 @@ from pyhudi.storage.arrow_files import arrow_file_system
 __all__ = ["base_file_dataset", "is_stored_as_shown"]
 
 
-def base_file_dataset(plan: ReadPlan, schema: pa.Schema, files: list[ScanFile]) -> ds.Dataset:
-    """Return a dataset over base files that have the columns as they are shown; nothing is read yet."""
+class _Scanner:
+    """A scanner of Arrow whose stream begins without the lock of Python's interpreter.
+
+    `to_reader` of pyarrow 26 holds that lock while it begins. A file that cannot be opened meanwhile is an exception of
+    Python's: the thread that has it waits for that lock, and holds one that the beginning waits for, for ever.
+    """
+
+    def __init__(self, scanner: ds.Scanner) -> None:
+        self._scanner = scanner
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Arrow's has
+        return getattr(self._scanner, name)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self._scanner.projected_schema, self._scanner.to_batches())
+
+
+class _BaseFiles(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
+    def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
+        return _Scanner(super().scanner(**how))
+
+
+class _BaseFilesAndRows(ds.UnionDataset):  # type: ignore[misc]  # pyarrow has no types
+    def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
+        return _Scanner(super().scanner(**how))
+
+
+def base_file_dataset(
+    plan: ReadPlan, schema: pa.Schema, files: list[ScanFile], rows: pa.Table | None = None
+) -> ds.Dataset:
+    """Return a dataset over base files that have the columns as they are shown, and rows beside them.
+
+    Nothing is read yet.
+    """
     files_of_arrow, parquet = arrow_file_system(plan.storage), ds.ParquetFileFormat()
     fragments = [parquet.make_fragment(file.path, filesystem=files_of_arrow) for file in files]
-    return ds.FileSystemDataset(fragments, schema, parquet, files_of_arrow)
+    stored = _BaseFiles(fragments, schema, parquet, files_of_arrow)
+    return stored if rows is None else _BaseFilesAndRows(schema, [stored, ds.dataset(rows)])
 
 
 def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> list[bool]:

@@ -150,10 +150,8 @@ class Scan:
             is_lazy = is_stored_as_shown(self.plan, self.schema, self.engine)
         lazy = [file for file, stays in zip(self.plan.files, is_lazy, strict=True) if stays]
         rest = (*(one for one, stays in zip(self.plan.plain, is_lazy, strict=True) if not stays), *self.plan.merged)
-        files = base_file_dataset(self.plan, self.schema, lazy)
-        if not rest:
-            return files
-        return ds.dataset([files, ds.dataset(replace(self, plan=replace(self.plan, slices=rest)).to_arrow())])
+        rows = replace(self, plan=replace(self.plan, slices=rest)).to_arrow() if rest else None
+        return base_file_dataset(self.plan, self.schema, lazy, rows)
 
     def to_polars(self) -> "pl.DataFrame":
         """Read into a polars DataFrame."""

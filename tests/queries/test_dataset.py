@@ -1,0 +1,33 @@
+"""Datasets of Arrow over base files."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+_READ = """
+import sys
+import pyarrow as pa
+import pyhudi
+from pyhudi.errors import FileMissing
+
+table = pyhudi.create_table(sys.argv[1], pa.schema([("k", pa.string())]), record_key=["k"])
+written = table.bulk_insert([{"k": "a"}])
+dataset = table.scan().to_pyarrow_dataset()
+table.state.storage.delete(written.files[0])
+failures = 0
+for _ in range(1_000):
+    try:
+        dataset.scanner().to_reader().read_all()
+    except FileMissing:
+        failures += 1
+print(failures)
+"""
+
+
+def test_file_that_cannot_be_opened_is_an_error_of_the_stream(tmp_path: Path) -> None:
+    """With the reader of Arrow's own scanner the process stands still, sooner or later."""
+    done = subprocess.run(
+        [sys.executable, "-c", _READ, str(tmp_path / "t")], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.stdout, done.stderr) == ("1000\n", "")
