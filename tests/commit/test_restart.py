@@ -152,3 +152,30 @@ def test_a_commit_that_was_taken_back_outdates_computed_rows(plain):
     plain.rollback(plain.latest_instant, completed=True)
     with pytest.raises(ReadOutdated):
         guarded.upsert([trip("k1", ts=9, fare=7.0)], options=TINY_FILTERS)
+
+
+class TakenBack(FaultyStorage):
+    """A store where another process takes the newest commit back just before files are listed first."""
+
+    def __init__(self, inner, take_back):
+        super().__init__(inner)
+        self._left = [take_back]
+
+    def list_directory(self, prefix):
+        while self._left and not prefix.startswith(".hoodie"):
+            self._left.pop()()
+        return super().list_directory(prefix)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_write_whose_listing_meets_a_rollback_is_done_again(builder, verb):
+    plain = builder.create(TRIPS, options={"hoodie.metadata.enable": "false"})
+    off = TINY_FILTERS | {"hoodie.metadata.enable": "false"}
+    plain.insert([trip("k1", fare=1.0)], options=off)
+    late = plain.insert([trip("k9", city="la")], options=off)
+    beside = TakenBack(plain.state.storage, lambda: plain.rollback(late.instant, completed=True))
+
+    result = VERBS[verb](builder.reopen(plain, beside), off)
+
+    assert result.instant in plain.timeline.completed
+    assert "k9" not in plain.scan(["uuid"]).to_arrow()["uuid"].to_pylist()

@@ -16,7 +16,15 @@ from pyhudi.commit.call import DRIVER_WRITE_BYTES, Phases, WriteCall
 from pyhudi.commit.kept_index import remember_index, unkept_index, with_index
 from pyhudi.engine.api import KEY, PARTITION, Engine, Frame, KeyedRows
 from pyhudi.engine.streams import is_read_once
-from pyhudi.errors import InternalError, InvalidInput, SchemaMismatch, TableExists, WriteConflict
+from pyhudi.errors import (
+    FileMissing,
+    InternalError,
+    InvalidInput,
+    SchemaMismatch,
+    SnapshotExpired,
+    TableExists,
+    WriteConflict,
+)
 from pyhudi.filegroup.file_index import FileIndex
 from pyhudi.filegroup.model import FileGroupId, FileSlice, PartitionPath
 from pyhudi.index.api import Index
@@ -144,9 +152,10 @@ def begin_write(
     index = index_of(call.settings, call.state.config)
     columns_of = partial(_columns, call, records=records, alter=alter, has_only_keys=has_only_keys)
     stored, schema = columns_of(timeline)
-    check(schema, timeline)
+    with _conflicts(call.state, timeline):
+        check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
-    with nothing_committed(_FAILED), ExitStack() as stack:
+    with nothing_committed(_FAILED), _conflicts(call.state, timeline), ExitStack() as stack:
         phases, keep = Phases(call), partial(_kept_until, stack, call.engine)
         make_keys = partial(_make_keys, call, given, phases, keep)
         early = _early_keys(call, given, phases, keep)
@@ -177,6 +186,21 @@ def begin_write(
             has_unknown_partitions=None in counts,
             transaction=transaction,
         )
+
+
+@contextmanager
+def _conflicts(state: TableState, timeline: Timeline) -> Iterator[None]:
+    """Raise WriteConflict for a file that is gone, if another process completed something since a timeline was read.
+
+    That may be a rollback, a clean or the archiving of commits: the write may be done again.
+    """
+    try:
+        yield
+    except (SnapshotExpired, FileMissing) as error:
+        if load_timeline(state).completed.keys() == timeline.completed.keys():
+            raise
+        said = "another process took files away while this write looked at them"
+        raise WriteConflict(said, **error.values) from error
 
 
 def _kept_until(stack: ExitStack, engine: Engine, frame: Frame) -> Frame:
