@@ -4,11 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from tests.building import trip, trips
+
+from pyhudi.errors import CorruptData
+
 _READ = """
 import sys
 import pyarrow as pa
 import pyhudi
-from pyhudi.errors import FileMissing
+from pyhudi.errors import CorruptData
 
 table = pyhudi.create_table(sys.argv[1], pa.schema([("k", pa.string())]), record_key=["k"])
 written = table.bulk_insert([{"k": "a"}])
@@ -18,7 +23,7 @@ failures = 0
 for _ in range(1_000):
     try:
         dataset.scanner().to_reader().read_all()
-    except FileMissing:
+    except CorruptData:
         failures += 1
 print(failures)
 """
@@ -31,3 +36,12 @@ def test_file_that_cannot_be_opened_is_an_error_of_the_stream(tmp_path: Path) ->
     )
 
     assert (done.stdout, done.stderr) == ("1000\n", "")
+
+
+def test_footer_that_is_cut_is_named(engine):
+    table = engine.create()
+    [path] = table.bulk_insert(engine.rows(trips(trip("k1")))).files
+    table.state.storage.put(path, table.state.storage.get(path)[:100])
+
+    with pytest.raises(CorruptData, match=path):
+        table.scan().to_pyarrow_dataset()

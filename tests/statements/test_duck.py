@@ -1,7 +1,9 @@
 import pyarrow as pa
 import pytest
+from tests.building import TRIPS, TableBuilder, trip
+from tests.faulty import FaultyStorage
 
-from pyhudi.errors import ExpressionError, InvalidInput
+from pyhudi.errors import ExpressionError, InvalidInput, StorageUnavailable
 from pyhudi.statements.duck import DuckRunner, TableNames
 from pyhudi.statements.model import TableName
 
@@ -33,3 +35,32 @@ def test_what_duckdb_refuses_has_a_place():
 def test_a_new_table_needs_a_location():
     with pytest.raises(InvalidInput, match="LOCATION"):
         TableNames({"a": "/a"}).location_of_new(TableName(("b",)))
+
+
+class Falling(FaultyStorage):
+    """A store that opens a base file once, for its footer, and answers no more while it is away."""
+
+    is_away = True
+
+    def open_input(self, path):
+        if path.endswith(".parquet") and ".hoodie" not in path:
+            self.opened = getattr(self, "opened", 0) + 1
+            if self.opened > 1 and self.is_away:
+                raise StorageUnavailable("no answer", path=path)
+        return super().open_input(path)
+
+
+def test_what_ends_a_read_of_a_table_is_its_own_error_and_not_duckdbs():
+    builder = TableBuilder()
+    table = builder.create(TRIPS)
+    table.bulk_insert([trip("k1")])
+    storage = Falling(table.state.storage)
+    runner = DuckRunner({"trips": builder.reopen(table, storage)})
+
+    with pytest.raises(StorageUnavailable, match="no answer"):
+        runner.rows("select * from trips", 1)
+
+    storage.is_away = False
+    with pytest.raises(ExpressionError):
+        runner.rows("select nothing from trips", 1)
+    assert runner.rows("select uuid from trips", 1).to_pylist() == [{"uuid": "k1"}]

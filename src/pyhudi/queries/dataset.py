@@ -3,6 +3,7 @@
 Start at `base_file_dataset`.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine, ScanFile
+from pyhudi.engine.scanning import naming_file
+from pyhudi.errors import FileMissing
 from pyhudi.formats.parquet import find_old_calendar, read_footer
+from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.snapshot import ReadPlan
 from pyhudi.storage.api import Storage
 from pyhudi.storage.arrow_files import arrow_file_system
@@ -19,30 +23,50 @@ __all__ = ["base_file_dataset", "is_stored_as_shown"]
 
 
 class _Scanner:
-    """A scanner of Arrow whose stream begins without the lock of Python's interpreter.
+    """A scanner of Arrow whose stream begins without the lock of Python's interpreter, and keeps what ends it.
 
     `to_reader` of pyarrow 26 holds that lock while it begins. A file that cannot be opened meanwhile is an exception of
     Python's: the thread that has it waits for that lock, and holds one that the beginning waits for, for ever.
     """
 
-    def __init__(self, scanner: ds.Scanner) -> None:
-        self._scanner = scanner
+    def __init__(self, scanner: ds.Scanner, dataset: "_OfPlan") -> None:
+        self._scanner, self._dataset = scanner, dataset
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Arrow's has
         return getattr(self._scanner, name)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self._scanner.projected_schema, self._scanner.to_batches())
+        return pa.RecordBatchReader.from_batches(self._scanner.projected_schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._scanner.to_batches()
+        except GeneratorExit:
+            raise
+        except FileMissing as error:
+            plan = self._dataset.plan
+            self._dataset.failure = lost_file(plan.state, plan.timeline, plan.paths, error)
+            raise self._dataset.failure from error
+        except BaseException as error:
+            self._dataset.failure = error
+            raise
 
 
-class _BaseFiles(ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
+class _OfPlan:
+    plan: ReadPlan
+    failure: BaseException | None = None
+    """What ended a stream last: who reads it across C gets a text."""
+
     def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
-        return _Scanner(super().scanner(**how))
+        return _Scanner(super().scanner(**how), self)  # type: ignore[misc]  # of the dataset that this is mixed into
 
 
-class _BaseFilesAndRows(ds.UnionDataset):  # type: ignore[misc]  # pyarrow has no types
-    def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
-        return _Scanner(super().scanner(**how))
+class _BaseFiles(_OfPlan, ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
+    pass
+
+
+class _BaseFilesAndRows(_OfPlan, ds.UnionDataset):  # type: ignore[misc]  # pyarrow has no types
+    pass
 
 
 def base_file_dataset(
@@ -54,8 +78,11 @@ def base_file_dataset(
     """
     files_of_arrow, parquet = arrow_file_system(plan.storage), ds.ParquetFileFormat()
     fragments = [parquet.make_fragment(file.path, filesystem=files_of_arrow) for file in files]
-    stored = _BaseFiles(fragments, schema, parquet, files_of_arrow)
-    return stored if rows is None else _BaseFilesAndRows(schema, [stored, ds.dataset(rows)])
+    dataset = _BaseFiles(fragments, schema, parquet, files_of_arrow)
+    if rows is not None:
+        dataset = _BaseFilesAndRows(schema, [dataset, ds.dataset(rows)])
+    dataset.plan = plan
+    return dataset
 
 
 def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> list[bool]:
@@ -67,7 +94,7 @@ def is_stored_as_shown(plan: ReadPlan, schema: pa.Schema, engine: Engine) -> lis
 
 
 def _has_types(file: ScanFile, *, storage: Storage, schema: pa.Schema) -> bool:
-    with storage.open_input(file.path) as source:
+    with naming_file(file.path), storage.open_input(file.path) as source:
         footer = read_footer(source)
     stored, is_new = footer.schema, find_old_calendar(footer.metadata) is None
     return is_new and all(stored.field(field.name).type == field.type for field in schema if field.name in stored.names)

@@ -18,7 +18,7 @@ from pyhudi.statements.model import Piece, TableName
 from pyhudi.statements.references import references
 from pyhudi.statements.relations import AsOfKind, Reference
 from pyhudi.statements.rewrite import Replacement, rewritten
-from pyhudi.statements.sources import read_of, rows_of_frame, rows_of_scan
+from pyhudi.statements.sources import failure_of, read_of, rows_of_frame, rows_of_scan
 from pyhudi.statements.tokens import Dialect, SqlKind, SqlToken, tokenize_statement
 from pyhudi.table import Table, create_table, open_table, table_exists
 
@@ -126,6 +126,7 @@ class DuckRunner:
         self._opened: dict[str, Table] = {}
         self._frames: dict[str, Any] = {}
         self._viewed: dict[str, Entry] = {}
+        self._registered: dict[str, Any] = {}
         for name, given in (tables or {}).items():
             self._name(name, given)
 
@@ -164,7 +165,7 @@ class DuckRunner:
             given = self._source(tokens, one)
             if given is not None:
                 view = f"_pyhudi_{len(replacements)}"
-                self._connection.register(view, given)
+                self._register(view, given)
                 replacements[one] = Replacement(view, is_frame=False)
         text = rewritten(query, replacements, dialect=self.dialect)
         if text is None or not found:
@@ -275,7 +276,7 @@ class DuckRunner:
         words = {token.value.lower() for token in tokens if token.kind in (SqlKind.WORD, SqlKind.NAME)}
         for name, rows in self._frames.items():
             if name in words:
-                self._connection.register(name, rows)
+                self._register(name, rows)
         for entry in self.catalog.entries:
             if len(entry.name.parts) == 1 and _key(entry.name) in words:
                 self._viewed[_key(entry.name)] = entry
@@ -285,13 +286,19 @@ class DuckRunner:
         """Register anew what is registered under its own name: a view of duckdb may read it."""
         for entry in self._viewed.values():
             if self.catalog.find(entry.name) is not None:
-                self._connection.register(entry.name.parts[0], rows_of_scan(self.open(entry.location).scan()))
+                self._register(entry.name.parts[0], rows_of_scan(self.open(entry.location).scan()))
+
+    def _register(self, name: str, rows: Any) -> None:  # noqa: ANN401 - Arrow has no types
+        self._connection.register(name, rows)
+        self._registered[name] = rows
 
     def _run(self, query: str, place: int) -> pa.Table:
         try:
             relation = self._connection.sql(query)
             rows = pa.table({}) if relation is None else relation.to_arrow_table()
         except self._duckdb.Error as error:
+            for failure in filter(None, map(failure_of, self._registered.values())):
+                raise failure from error
             said = str(error).split("\n\n", 1)[0].strip()
             raise ExpressionError(f"duckdb refuses it: {said}", position=place) from error
         table: pa.Table = rows

@@ -21,7 +21,7 @@ from pyhudi.statements.conditions import columns_named, fitting_condition, index
 from pyhudi.statements.relations import Reference
 from pyhudi.statements.tokens import SqlToken
 
-__all__ = ["read_of", "rows_of_frame", "rows_of_scan"]
+__all__ = ["failure_of", "read_of", "rows_of_frame", "rows_of_scan"]
 
 _SAME: Final = frozenset({"day", "hour", "length", "month", "year"})
 """Functions that duckdb computes as indexes do."""
@@ -71,6 +71,17 @@ def rows_of_scan(scan: Scan) -> Any:  # noqa: ANN401 - a table or a dataset of A
     if scan.plan.merged or scan.limit is not None:
         return scan.to_arrow()
     return replace(scan, plan=replace(scan.plan, predicate=None)).to_pyarrow_dataset()
+
+
+def failure_of(rows: Any) -> BaseException | None:  # noqa: ANN401 - Arrow has no types
+    """Return what ended the last read of `rows_of_scan`, of which who reads it has a text; None where nothing did.
+
+    What is returned once is not returned again.
+    """
+    failure: BaseException | None = getattr(rows, "failure", None)
+    if failure is not None:
+        rows.failure = None
+    return failure
 
 
 def rows_of_frame(frame: Any) -> Any:  # noqa: ANN401 - whatever a user has
