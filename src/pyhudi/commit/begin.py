@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -119,6 +119,10 @@ class WriteContext:
         return self.transaction
 
 
+_ColumnsOf: TypeAlias = Callable[[Timeline], tuple[pa.Schema, pa.Schema]]
+"""Returns the columns that are stored by a timeline, and those that the write gives the table."""
+
+
 def _no_check(schema: pa.Schema, timeline: Timeline) -> None:
     """Find nothing wrong."""
 
@@ -151,8 +155,8 @@ def begin_write(
     call, kept = _as_stored(call, timeline, operation, has_rows=records is not None)
     index = index_of(call.settings, call.state.config)
     columns_of = partial(_columns, call, records=records, alter=alter, has_only_keys=has_only_keys)
-    stored, schema = columns_of(timeline)
     with _conflicts(call.state, timeline):
+        stored, schema = columns_of(timeline)
         check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
     with nothing_committed(_FAILED), _conflicts(call.state, timeline), ExitStack() as stack:
@@ -162,8 +166,7 @@ def begin_write(
         call = _prepared(call, kept, timeline)
         transaction, snapshot, time = _begin(call, _action_of(call.state, operation), stack)
         _require_same_rows(call, snapshot)
-        if snapshot.completed.keys() != timeline.completed.keys():
-            require_same_columns(schema, columns_of(snapshot)[1])
+        _require_columns(schema, timeline, snapshot, columns_of)
         rows, files = early or make_keys(time), call.files(snapshot)
         counts = rows.counts or {}
         yield WriteContext(
@@ -210,6 +213,12 @@ def _kept_until(stack: ExitStack, engine: Engine, frame: Frame) -> Frame:
 def _action_of(state: TableState, operation: WriteOperation) -> Action:
     """Return the action whose instant a write operation makes."""
     return Action.REPLACECOMMIT if operation in _REPLACES else _COMMITS[state.config.table_type]
+
+
+def _require_columns(schema: pa.Schema, timeline: Timeline, snapshot: Timeline, columns_of: _ColumnsOf) -> None:
+    """Check that commits since a timeline have left the columns as they were.   Raises: WriteConflict."""
+    if snapshot.completed.keys() != timeline.completed.keys():
+        require_same_columns(schema, columns_of(snapshot)[1])
 
 
 def _require_same_rows(call: WriteCall, timeline: Timeline) -> None:

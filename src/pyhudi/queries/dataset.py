@@ -55,7 +55,7 @@ class _Scanner:
 class _OfPlan:
     plan: ReadPlan
     failure: BaseException | None = None
-    """What ended a stream last: who reads it across C gets a text."""
+    """What ended a stream last: a reader across C gets a text of it."""
 
     def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
         return _Scanner(super().scanner(**how), self)  # type: ignore[misc]  # of the dataset that this is mixed into

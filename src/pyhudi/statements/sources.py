@@ -74,7 +74,7 @@ def rows_of_scan(scan: Scan) -> Any:  # noqa: ANN401 - a table or a dataset of A
 
 
 def failure_of(rows: Any) -> BaseException | None:  # noqa: ANN401 - Arrow has no types
-    """Return what ended the last read of `rows_of_scan`, of which who reads it has a text; None where nothing did.
+    """Return what ended the last read of rows of a scan, of which duckdb has a text; None where nothing did.
 
     What is returned once is not returned again.
     """
