@@ -1,6 +1,19 @@
 """All workloads by name."""
 
-from benchmarks import clustering, formats, growing, hudi, indexes, local, merge_on_read, metadata, spark, sql, stream
+from benchmarks import (
+    clustering,
+    ducklake,
+    formats,
+    growing,
+    hudi,
+    indexes,
+    local,
+    merge_on_read,
+    metadata,
+    spark,
+    sql,
+    stream,
+)
 from benchmarks.model import Workload
 
 WORKLOADS: dict[str, Workload] = {
@@ -11,6 +24,7 @@ WORKLOADS: dict[str, Workload] = {
     **formats.WORKLOADS,
     **growing.WORKLOADS,
     **indexes.WORKLOADS,
+    **ducklake.WORKLOADS,
     **spark.WORKLOADS,
     **sql.WORKLOADS,
     **stream.WORKLOADS,
