@@ -3,7 +3,7 @@ import pytest
 from tests.building import SMALL_FILES, TINY_FILTERS, TableBuilder, trip, trips
 from tests.faulty import FaultyStorage
 
-from pyhudi.errors import InvalidInput, SchemaMismatch
+from pyhudi.errors import CorruptData, InvalidInput, SchemaMismatch
 from pyhudi.metadata import listing
 from pyhudi.metadata.record_places import PLACES
 from pyhudi.queries import lookup
@@ -87,3 +87,11 @@ def test_a_look_up_by_a_column_is_of_values_that_it_can_have():
         table.lookup("a", by="rider")
     with pytest.raises(SchemaMismatch):
         table.lookup(["x"], by="ts")
+
+
+def test_a_file_that_is_gone_is_named_as_a_scan_names_it(engine):
+    table = engine.create(options={"hoodie.metadata.enable": "true"})
+    [path] = table.insert(engine.rows(trips(trip("a"))), options={"hoodie.metadata.enable": "true"}).files
+    table.state.storage.delete(path)
+    with pytest.raises(CorruptData, match=path):
+        table.lookup(["a"])

@@ -12,10 +12,8 @@ import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine, ScanFile
 from pyhudi.engine.scanning import naming_file
-from pyhudi.errors import FileMissing
 from pyhudi.formats.parquet import find_old_calendar, read_footer
-from pyhudi.queries.committed_checks import lost_file
-from pyhudi.queries.snapshot import ReadPlan
+from pyhudi.queries.snapshot import ReadPlan, naming_lost_files
 from pyhudi.storage.api import Storage
 from pyhudi.storage.arrow_files import arrow_file_system
 
@@ -40,13 +38,10 @@ class _Scanner:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._scanner.to_batches()
+            with naming_lost_files(self._dataset.plan):
+                yield from self._scanner.to_batches()
         except GeneratorExit:
             raise
-        except FileMissing as error:
-            plan = self._dataset.plan
-            self._dataset.failure = lost_file(plan.state, plan.timeline, plan.paths, error)
-            raise self._dataset.failure from error
         except BaseException as error:
             self._dataset.failure = error
             raise

@@ -21,7 +21,7 @@ from pyhudi.predicate.model import InList, any_of
 from pyhudi.queries.given_keys import keys_as_stored
 from pyhudi.queries.slice_rows import scan_file_of
 from pyhudi.queries.slices import table_schema
-from pyhudi.queries.snapshot import ReadPlan, plan_snapshot
+from pyhudi.queries.snapshot import ReadPlan, naming_lost_files, plan_snapshot
 from pyhudi.schema.meta_fields import with_meta_fields
 from pyhudi.schema.python_values import to_array
 from pyhudi.state.model import TableState
@@ -43,7 +43,7 @@ def plan_lookup(
     Cost:   one listing a partition. By the record index, where there is one and the newest moment is read: the blocks
             that may have the keys, and rows only of the files that it names. Else one footer a file, or its entry in
             `bloom_filters`; rows only of files whose key range and filter let a key be there, and of slices with logs.
-    Raises: InvalidInput for a table whose keys are virtual; as `keys_as_stored`.
+    Raises: InvalidInput for a table whose keys are virtual; as `keys_as_stored`, `naming_lost_files`.
     """
     sought_keys = keys_as_stored(state, keys, timeline=timeline)
     if not state.config.populates_meta_fields:
@@ -59,7 +59,8 @@ def plan_lookup(
     if any(one.name == MetadataPartition.RECORD_INDEX for one in plan.left_out):
         return plan
     sought = pa.table({KEY: pa.array(sought_keys, pa.string()), PARTITION: pa.nulls(len(sought_keys), pa.string())})
-    kept = _may_hold(plan, sought, engine)
+    with naming_lost_files(plan):
+        kept = _may_hold(plan, sought, engine)
     return replace(plan, slices=tuple(one for one in plan.slices if one.logs or scan_file_of(one).path in kept))
 
 

@@ -14,14 +14,13 @@ import pyarrow as pa
 from pyhudi.arguments import as_count, as_text
 from pyhudi.engine.api import Engine
 from pyhudi.engine.frames import select_and_cast
-from pyhudi.errors import FileMissing, InvalidInput, PackageMissing
+from pyhudi.errors import InvalidInput, PackageMissing
 from pyhudi.metadata.expressions import names_moments
 from pyhudi.metadata.listing import file_index
 from pyhudi.metadata.names import MetadataPartition
 from pyhudi.predicate import to_sql
-from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.display import facts_html
-from pyhudi.queries.snapshot import ReadPlan, count_rows, run_read, slice_reader
+from pyhudi.queries.snapshot import ReadPlan, count_rows, naming_lost_files, run_read, slice_reader
 
 if TYPE_CHECKING:
     import duckdb
@@ -209,11 +208,8 @@ class Scan:
     @contextmanager
     def _kept(self) -> Iterator[None]:
         """Name the work, and say of files that are gone what it means here."""
-        try:
-            with self.engine.describe("pyhudi read"):
-                yield
-        except FileMissing as error:
-            raise lost_file(self.plan.state, self.plan.timeline, self.plan.paths, error) from error
+        with naming_lost_files(self.plan), self.engine.describe("pyhudi read"):
+            yield
 
     def _facts(self) -> dict[str, object]:
         plan = self.plan

@@ -7,6 +7,7 @@ Spec: Reader Expectations 1-5.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -16,7 +17,7 @@ import pyarrow as pa
 from pyhudi.arguments import as_texts
 from pyhudi.engine.api import Engine, Frame, ScanFile
 from pyhudi.engine.scanning import naming_file
-from pyhudi.errors import ExpressionError, InvalidInput, OptionError
+from pyhudi.errors import ExpressionError, FileMissing, InvalidInput, OptionError
 from pyhudi.filegroup.file_index import storage_index
 from pyhudi.filegroup.model import FileSlice, PartitionPath
 from pyhudi.filegroup.reader import SliceSpec
@@ -27,6 +28,7 @@ from pyhudi.metadata.table.upkeep import METADATA_TABLE
 from pyhudi.options import Settings
 from pyhudi.predicate import Expression, all_of, check
 from pyhudi.queries.choosing import DATA_SKIPPING, SKIPPING, Skipping, choose_slices
+from pyhudi.queries.committed_checks import lost_file
 from pyhudi.queries.committed_files import CHECK_FILES
 from pyhudi.queries.expired import cut_at, require_unarchived, require_unarchived_requests, standing
 from pyhudi.queries.index_filters import LeftOut
@@ -44,6 +46,7 @@ __all__ = [
     "Moment",
     "ReadPlan",
     "count_rows",
+    "naming_lost_files",
     "narrowed",
     "pin",
     "pin_requested",
@@ -249,6 +252,18 @@ def _listed(plan: ReadPlan, condition: Expression | None) -> set[FileSlice]:
     partitions = {one.group.partition for one in plan.slices}
     chosen = choose_slices(index, plan.schema, condition, partitions=partitions, skipping=plan.skipping)
     return set(as_file_slices(chosen.slices))
+
+
+@contextmanager
+def naming_lost_files(plan: ReadPlan) -> Iterator[None]:
+    """Say of a file of the plan that is gone what it means.
+
+    Raises: SnapshotExpired where it was cleaned, or its commit was taken back; CorruptData where it was lost.
+    """
+    try:
+        yield
+    except FileMissing as error:
+        raise lost_file(plan.state, plan.timeline, plan.paths, error) from error
 
 
 def run_read(plan: ReadPlan, engine: Engine) -> Frame:
