@@ -1,10 +1,11 @@
 import pytest
 from tests.building import TINY_FILTERS, TableBuilder, trip
-from tests.queries.cleaning import clean
+from tests.queries.cleaning import clean, clean_plan, put_instant, taken_by
 
 from pyhudi.errors import SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.timeline.archiving import archive_instants
+from pyhudi.timeline.instant import Action, State
 
 
 @pytest.fixture(params=[6, 8, 9])
@@ -82,3 +83,16 @@ def test_every_commit_from_the_earliest_on_is_readable_and_the_one_before_is_not
         first = [one.instant for one in done].index(table.earliest_readable_instant)
         assert all(readable[first:])
         assert first == 0 or not readable[first - 1]
+
+
+def test_a_pending_clean_counts_though_the_metadata_table_lists_what_it_has_deleted():
+    table = TableBuilder().create(options={"hoodie.metadata.enable": "true"})
+    options = TINY_FILTERS | {"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"}
+    done = [table.upsert([trip("a", fare=float(number))], options=options) for number in range(3)]
+    assert table.earliest_readable_instant == done[0].instant
+    time = f"{int(table.timeline.instants[-1].requested_time) + 1:017d}"
+    put_instant(table.state, time, Action.CLEAN, clean_plan(taken_by(done[0].files)), progress=State.REQUESTED)
+    table.state.storage.delete(done[0].files[0])
+
+    assert table.earliest_readable_instant == done[1].instant
+    assert table.scan(as_of=done[1].instant).count() == 1

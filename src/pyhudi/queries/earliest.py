@@ -1,6 +1,6 @@
 """From when on a table can be read: the cleans have taken what older moments need. Start at `earliest_readable`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyhudi.queries.expired import archived_after, cut_at, require_kept
 from pyhudi.state.index_definition import IndexDefinition
 from pyhudi.state.model import TableState
 from pyhudi.timeline.active import load_timeline, read_commit_metadata
-from pyhudi.timeline.cleans import cleaned_since
+from pyhudi.timeline.cleans import cleaned_since, files_being_cleaned
 from pyhudi.timeline.instant import InstantTime
 from pyhudi.timeline.view import Timeline, completed_writes, replaced_file_groups
 
@@ -45,16 +45,25 @@ def earliest_readable(state: TableState) -> InstantTime | None:
 
 
 def _touched(index: FileIndex, moment: Timeline) -> pa.Table:
-    """List the files of the file groups of which cleans took some since a moment.   Shape: FILES."""
+    """List the files of the file groups of which cleans took some since a moment.
+
+    A metadata table lists what a pending clean has deleted until that is completed: its files count as taken.
+
+    Shape: FILES.
+    """
     files = index.files(index.partitions())
     taken = cleaned_since(index.state, moment)
-    groups = {f"{where}/{_group(name)}" for where, names in taken.items() for name in names}
+    groups = {(where, _group(name)) for where, names in taken.items() for name in names}
     ids = pc.replace_substring_regex(files.column("name"), r"^\.?([^_]*).*$", r"\1")
+    going = files_being_cleaned(index.state, index.timeline)
     return files.filter(
-        pc.is_in(
-            pc.binary_join_element_wise(files.column("partition"), ids, "/"), pa.array(sorted(groups), pa.string())
-        )
+        pc.and_not(_are_among(files, ids, groups), _are_among(files, files.column("name"), going)),
     )
+
+
+def _are_among(files: pa.Table, names: pa.ChunkedArray, wanted: Collection[tuple[str, str]]) -> pa.ChunkedArray:
+    paths = pc.binary_join_element_wise(files.column("partition"), names, "/")
+    return pc.is_in(paths, pa.array([f"{where}/{name}" for where, name in sorted(wanted)], pa.string()))
 
 
 def _group(name: str) -> str:

@@ -256,7 +256,7 @@ def _listed(plan: ReadPlan, condition: Expression | None) -> set[FileSlice]:
 
 @contextmanager
 def naming_lost_files(plan: ReadPlan) -> Iterator[None]:
-    """Say of a file of the plan that is gone what it means.
+    """Raise for a file of the plan that is gone what it means.
 
     Raises: SnapshotExpired where it was cleaned, or its commit was taken back; CorruptData where it was lost.
     """
