@@ -1,5 +1,6 @@
 """Workloads of tables that grow: loads of any size, and reads that do not grow with the table. Start at `WORKLOADS`."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,11 +9,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.model import Contender, Place, Target, Workload
-from benchmarks.tables import hudi_files
+from benchmarks.tables import (
+    clone,
+    delta_files,
+    delta_properties,
+    delta_rows,
+    delta_table,
+    hudi_files,
+    hudi_rows,
+    hudi_table,
+    load,
+    prepare_partitioned,
+    store,
+)
 
 BATCH_ROWS = 100_000
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _PARTITIONS = 10
+_RANDOM_KEYS = 2_000
 _CODED = ("rider", "driver", "city", "payment")
 
 
@@ -75,8 +89,6 @@ class _Load(Contender):
         return {"files": len(result.files), "bytes": result.bytes_written}
 
     def reset(self) -> None:
-        import shutil
-
         shutil.rmtree(self.path, ignore_errors=True)
 
     def files(self) -> Sequence[Path]:
@@ -179,6 +191,154 @@ def _prepare(root: Path, rows_count: int) -> None:
     (root / "grown-done").touch()
 
 
+class _Append(Contender):
+    """Our bulk_insert of rows that are in memory."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.rows = load(place.shared("base.arrow"))
+        self.path = place.scratch / "table"
+
+    def reset(self) -> None:
+        hudi_table(self.path, self.rows.slice(0, 0))
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        open_table(str(self.path)).bulk_insert(self.rows)
+        return None
+
+    def result(self) -> Iterator[pa.Table]:
+        return hudi_rows(self.path)
+
+    def files(self) -> Sequence[Path]:
+        return hudi_files(self.path)
+
+
+class _AppendToDelta(_Append):
+    """delta-rs: an append of the same rows."""
+
+    def reset(self) -> None:
+        delta_table(self.path, self.rows.slice(0, 0))
+
+    def run(self) -> object:
+        from deltalake import write_deltalake
+
+        write_deltalake(str(self.path), self.rows, mode="append", writer_properties=delta_properties())
+        return None
+
+    def result(self) -> Iterator[pa.Table]:
+        return delta_rows(self.path)
+
+    def files(self) -> Sequence[Path]:
+        return delta_files(self.path)
+
+
+class _SmallUpsert(Contender):
+    """Our upsert of 2,000 random keys into a merge-on-read table."""
+
+    table = "grown-simple"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.rows = load(place.shared("random-keys.arrow"))
+        self.path = place.scratch / "table"
+
+    def reset(self) -> None:
+        clone(self.place.shared(self.table), self.path)
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        return {"phases": dict(open_table(str(self.path)).upsert(self.rows).phases)}
+
+
+class _SmallUpsertByBucket(_SmallUpsert):
+    table = "grown-bucket"
+
+
+class _UpsertOfReader(_SmallUpsert):
+    """Our upsert of each hundredth batch of the same rows, from a generator, into a copy-on-write table."""
+
+    table = "grown"
+
+    def __init__(self, place: Place) -> None:
+        Contender.__init__(self, place)
+        self.path = place.scratch / "table"
+
+    def run(self) -> object:
+        from pyhudi import open_table
+
+        hundredth = (batch for number, batch in enumerate(batches(self.place.rows)) if number % 100 == 0)
+        written = open_table(str(self.path)).upsert(hundredth)
+        return {"allowed_mb": 1_200, "updated": written.updated}
+
+
+class _TenThousandPartitions(Contender):
+    """Our bulk_insert of rows into as many partitions as there are tens of rows."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        rows = pa.Table.from_batches(batches(place.rows))
+        days = pa.array([f"day-{number % (place.rows // 10):05d}" for number in range(place.rows)])
+        self.rows = rows.append_column("day", days)
+        self.path = place.scratch / "table"
+
+    def reset(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def run(self) -> object:
+        from pyhudi import create_table
+
+        table = create_table(str(self.path), self.rows.schema, record_key=["uuid"], partition_by=["day"])
+        table.bulk_insert(self.rows)
+        return None
+
+
+class _TenThousandDirectories(_TenThousandPartitions):
+    """The limit: `pq.write_to_dataset` of the same rows."""
+
+    def run(self) -> object:
+        pq.write_to_dataset(
+            self.rows,
+            self.path,
+            partition_cols=["day"],
+            max_partitions=self.place.rows,
+            max_open_files=1_000,
+            compression="zstd",
+        )
+        return None
+
+
+def _prepare_merge_on_read(root: Path, rows_count: int) -> None:
+    """Load the tables that are written to, and 2,000 of their rows."""
+    from pyhudi import create_table
+
+    root.mkdir(parents=True, exist_ok=True)
+    if (root / "grown-mor-done").exists():
+        return
+    for name, options in (
+        ("grown-simple", {}),
+        ("grown-bucket", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}),
+    ):
+        table = create_table(
+            str(root / name),
+            _batch(0, 1).schema,
+            name="trips",
+            record_key=["uuid"],
+            partition_by=["city"],
+            ordering=["ts"],
+            table_type="MERGE_ON_READ",
+            options=options,
+        )
+        table.bulk_insert(batches(rows_count))
+    each = -(-_RANDOM_KEYS * BATCH_ROWS // rows_count)
+    some = [batch.take(pa.array(range(0, BATCH_ROWS, BATCH_ROWS // each))) for batch in batches(rows_count)]
+    rows = pa.Table.from_batches(some)
+    store(root / "random-keys.arrow", rows.set_column(1, "ts", pa.compute.add(rows["ts"], 1)))
+    (root / "grown-mor-done").touch()
+
+
 WORKLOADS = {
     "grow_load": Workload(
         title="bulk_insert and upsert of a generator of batches into an empty table, and of a tenth of it",
@@ -200,5 +360,34 @@ WORKLOADS = {
         targets=(Target("all", "cpu_s", 0.03),),
         prepare=_prepare,
         repeats=3,
+    ),
+    "grow_append": Workload(
+        title="bulk_insert of rows in memory into an empty table of 10 partitions",
+        contenders={"pyhudi": _Append, "delta-rs append": _AppendToDelta},
+        targets=(Target("delta-rs append", "cpu_s", 1.6),),
+        prepare=prepare_partitioned,
+        rows=2_000_000,
+    ),
+    "grow_upsert_small": Workload(
+        title="Merge-on-read: upsert of 2,000 random keys, SIMPLE against BUCKET",
+        contenders={"SIMPLE": _SmallUpsert, "BUCKET": _SmallUpsertByBucket},
+        targets=(Target("BUCKET", "cpu_s", 3.0),),
+        prepare=_prepare_merge_on_read,
+        repeats=3,
+    ),
+    "grow_upsert_memory": Workload(
+        title="upsert of a hundredth of the rows from a generator",
+        contenders={"pyhudi": _UpsertOfReader},
+        targets=(Target("allowed_mb", "peak_mb", 1.0),),
+        prepare=_prepare,
+        repeats=1,
+    ),
+    "grow_partitions": Workload(
+        title="bulk_insert into 10,000 new partitions",
+        contenders={"pyhudi": _TenThousandPartitions, "pyarrow": _TenThousandDirectories},
+        targets=(Target("pyarrow", "cpu_s", 8.0), Target("pyarrow", "wall_s", 8.0)),
+        prepare=lambda root, rows_count: None,
+        repeats=1,
+        rows=100_000,
     ),
 }

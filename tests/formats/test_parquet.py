@@ -20,6 +20,7 @@ from pyhudi.formats.parquet import (
     iter_batches,
     parquet_options,
     read_footer,
+    row_group_stats,
     write_base_file,
     written_footer,
 )
@@ -55,7 +56,10 @@ def written(table: pa.Table, *, batch_rows: int = 1000, key_values: dict[str, st
     batches = table.to_batches(max_chunksize=batch_rows)
     end = write_base_file(sink, batches, table.schema, ParquetOptions(**options), lambda: key_values or {})
     assert sink.getvalue().endswith(end)
-    assert written_footer(end).rows_count == table.num_rows
+    told, stored = written_footer(end), read_footer(source(sink.getvalue()))
+    assert told.rows_count == table.num_rows
+    for name in stored.types:
+        assert row_group_stats(told, name) == row_group_stats(stored, name)
     return sink.getvalue()
 
 

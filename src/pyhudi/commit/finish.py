@@ -13,7 +13,6 @@ from pyhudi.commit.begin import FILL_MISSING, WriteContext
 from pyhudi.commit.call import RETRIES, WriteResult
 from pyhudi.commit.retry import work_again
 from pyhudi.commit.work import WriteWork, run_work
-from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import InternalError
 from pyhudi.filegroup.listing import ensure_partition_metadata
 from pyhudi.filegroup.model import PartitionPath
@@ -26,6 +25,7 @@ from pyhudi.schema.evolution import hint_at
 from pyhudi.services.due import run_after_commit
 from pyhudi.services.rows_told import rows_of_action
 from pyhudi.services.service import service_call
+from pyhudi.tasks.at_once import Portion, done_at_once
 from pyhudi.tasks.specs import commit_schema
 from pyhudi.tasks.write_stats import stats_of
 from pyhudi.timeline.instant import Instant
@@ -35,7 +35,7 @@ from pyhudi.txn.commit import Committed
 
 __all__ = ["finish"]
 
-_WAITING_THREADS: Final = 8
+_MOST_PARTITIONS: Final = 8
 _log = logging.getLogger("pyhudi.actions")
 
 
@@ -70,11 +70,11 @@ def finish(write: WriteContext, work: WriteWork, statuses: Sequence[WriteStatus]
 
 
 def _make_partitions(write: WriteContext, partitions: Sequence[PartitionPath]) -> None:
-    """Write the partition metadata of new directories, several at once: they wait for the disk, not a processor."""
-    state = write.call.state
-    make = partial(ensure_partition_metadata, state, instant=write.time)
-    threads = _WAITING_THREADS if len(partitions) > _WAITING_THREADS else 1
-    LocalEngine(state.storage, threads=threads).run(make, partitions)
+    """Write the partition metadata of new directories, several at once where they wait."""
+    make = partial(ensure_partition_metadata, write.call.state, instant=write.time)
+    pieces = (Portion(size_bytes=0, work=partial(make, one)) for one in partitions)
+    for _ in done_at_once(pieces, _MOST_PARTITIONS):
+        pass
 
 
 def _proposal(write: WriteContext, work: WriteWork, written: Sequence[WriteStatus]) -> Proposal:

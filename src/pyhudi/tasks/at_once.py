@@ -1,6 +1,8 @@
 """Do several small pieces of work at once: they wait for storage, and not for a processor. Start at `done_at_once`.
 
-A small file costs a few syncs or requests, each of them a wait that is longer than what encoding it takes.
+A small file costs a few syncs or requests. Where each of them is a wait that is longer than what encoding the file
+takes, as with object stores and most disks, several are worth it; where syncs are quick, threads only get into each
+other's way.
 """
 
 from collections import deque
@@ -9,12 +11,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from pyhudi.env import timed
+
 __all__ = ["MOST_BYTES", "Portion", "done_at_once"]
 
 Result = TypeVar("Result")
 
 MOST_BYTES: Final = 32 << 20
 """What the pieces that are done at once take in memory, together."""
+_WAITING: Final = 3.0
+"""A piece waits if it takes so many times its processor time: another thread of the engine may double that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,7 @@ class Portion(Generic[Result]):
 def done_at_once(pieces: Iterable[Portion[Result]], most: int, most_bytes: int = MOST_BYTES) -> Iterator[Result]:
     """Do pieces of work, up to `most` at once while they are small, and yield what they give in their order.
 
-    A large piece is done alone, in this thread, before the next one is asked for; so is a small one that comes alone.
+    A piece is done alone, in this thread, before the next one is asked for, if it is large, and until one has waited.
     The first error is raised when those pieces that have begun are over; no other begins.
 
     Cost: `most_bytes` of memory beside what one piece alone takes.
@@ -42,8 +48,10 @@ def done_at_once(pieces: Iterable[Portion[Result]], most: int, most_bytes: int =
                 yield running.take()
             if is_large:
                 yield piece.work()
-            else:
+            elif running.are_waiting:
                 running.add(piece)
+            else:
+                yield running.do(piece)
         while running.count:
             yield running.take()
     finally:
@@ -51,38 +59,37 @@ def done_at_once(pieces: Iterable[Portion[Result]], most: int, most_bytes: int =
 
 
 class _Running(Generic[Result]):
-    """Pieces that have begun, in their order; the first one begins when there is another."""
+    """Pieces that have begun, in their order; the first ones are done alone, to see whether they wait."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._pool: ThreadPoolExecutor | None = None
-        self._first: Portion[Result] | None = None
         self._begun: deque[tuple[int, Future[Result]]] = deque()
         self._held_bytes = 0
 
     @property
     def count(self) -> int:
-        return len(self._begun) + (self._first is not None)
+        return len(self._begun)
+
+    @property
+    def are_waiting(self) -> bool:
+        return self._pool is not None
 
     def is_full(self, size_bytes: int, most_bytes: int) -> bool:
         return self.count > self._most or self._held_bytes + size_bytes > most_bytes
 
-    def add(self, piece: Portion[Result]) -> None:
-        self._held_bytes += piece.size_bytes
-        if self._pool is None and self._first is None:
-            self._first = piece
-            return
-        if self._pool is None:
+    def do(self, piece: Portion[Result]) -> Result:
+        result, times = timed(piece.work)
+        if times > _WAITING:
             self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="pyhudi-file")
-        together = [piece] if self._first is None else [self._first, piece]
-        self._begun.extend((one.size_bytes, self._pool.submit(one.work)) for one in together)
-        self._first = None
+        return result
+
+    def add(self, piece: Portion[Result]) -> None:
+        assert self._pool is not None, "pieces that do not wait are done alone"
+        self._held_bytes += piece.size_bytes
+        self._begun.append((piece.size_bytes, self._pool.submit(piece.work)))
 
     def take(self) -> Result:
-        if self._first is not None:
-            piece, self._first = self._first, None
-            self._held_bytes -= piece.size_bytes
-            return piece.work()
         size_bytes, future = self._begun.popleft()
         self._held_bytes -= size_bytes
         return future.result()

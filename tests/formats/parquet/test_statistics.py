@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.errors import CorruptData, HudiError
-from pyhudi.formats.parquet import read_footer, row_group_stats
+from pyhudi.formats.parquet import read_footer, row_group_stats, written_footer
 from pyhudi.formats.parquet.thrift import Kind, Struct, Value, decode, encode
 
 EVERYTHING = pa.table(
@@ -61,6 +61,13 @@ def test_bounds_are_the_least_and_the_greatest_value(name, how):
     for group, (least, greatest, nulls_count) in enumerate(stats_of(data, name)):
         values = [value for value in EVERYTHING[name].slice(group * 2, 2).to_pylist() if value is not None]
         assert (least, greatest, nulls_count) == (min(values), max(values), 2 - len(values))
+
+
+@pytest.mark.parametrize("how", [{}, {"store_decimal_as_integer": True}, {"write_statistics": False}], ids=str)
+@pytest.mark.parametrize("name", EVERYTHING.column_names)
+def test_bounds_of_a_file_just_written_are_those_that_are_stored(name, how):
+    data = stored(EVERYTHING, row_group_size=2, **how)
+    assert row_group_stats(written_footer(data), name) == row_group_stats(read_footer(pa.BufferReader(data)), name)
 
 
 def test_nothing_is_known_where_nothing_is_stored():

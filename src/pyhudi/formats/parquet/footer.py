@@ -6,7 +6,7 @@ Nothing here reads rows. Start at `read_footer`; Hudi's own entries are read by 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyhudi.errors import CorruptData, HudiError, LimitExceeded, Unsupported
 from pyhudi.formats.bloom import BloomFilter, BloomType, decode_bloom, encode_bloom
 from pyhudi.formats.parquet.old_calendar import OldCalendar, find_old_calendar
-from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics
+from pyhudi.formats.parquet.statistics import ColumnStats, StoredStatistics, WrittenStatistics
 from pyhudi.formats.parquet.thrift import Only, Struct, decode
 
 __all__ = [
@@ -141,7 +141,8 @@ def written_footer(end: bytes) -> Footer:
     Bytes: the end of the file, as `write_base_file` returned it.
     """
     source = pa.BufferReader(end)
-    return _footer(open_file(source, None, buffer_size=_STREAM_BYTES), _read_tail(source))
+    file, tail = open_file(source, None, buffer_size=_STREAM_BYTES), _read_tail(source)
+    return replace(_footer(file, tail), statistics=WrittenStatistics(tail[: -_END.size], file.metadata))
 
 
 def _footer(file: pq.ParquetFile, tail: bytes) -> Footer:

@@ -1,7 +1,7 @@
 """Bounds of columns, decoded from the footer's bytes.
 
-pyarrow ends the process where a statistic is not as long as its type, so it is not asked for them. Start at
-`StoredStatistics`.
+pyarrow ends the process where a statistic is not as long as its type, so it is asked for those of files alone that
+this process has written. Start at `StoredStatistics`.
 """
 
 import struct
@@ -11,11 +11,12 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptData
 from pyhudi.formats.parquet.thrift import Only, Struct, Value, decode
 
-__all__ = ["ColumnStats", "StoredStatistics", "bound_value", "has_column_order"]
+__all__ = ["ColumnStats", "StoredStatistics", "WrittenStatistics", "bound_value", "has_column_order"]
 
 # Numbers of fields, as in parquet.thrift.
 _GROUPS, _ORDERS = 4, 7
@@ -27,6 +28,16 @@ _WANTED: Final[Only] = {_GROUPS: {_CHUNKS: {_META: {_TYPE: None, _STATISTICS: No
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTE_ARRAY, _FIXED = 0, 1, 2, 4, 5, 6, 7
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROS: Final = {"us": 1, "ms": 1000}
+_PHYSICAL: Final = {
+    "BOOLEAN": _BOOLEAN,
+    "INT32": _INT32,
+    "INT64": _INT64,
+    "FLOAT": _FLOAT,
+    "DOUBLE": _DOUBLE,
+    "BYTE_ARRAY": _BYTE_ARRAY,
+    "FIXED_LEN_BYTE_ARRAY": _FIXED,
+}
+"""What pyarrow calls them."""
 _PLAIN: Final = {_BOOLEAN: "<?", _INT32: "<i", _INT64: "<q", _FLOAT: "<f", _DOUBLE: "<d"}
 
 
@@ -77,6 +88,25 @@ class StoredStatistics:
         return stored[_NULLS].content if _NULLS in stored else None, bounds or [None, None]
 
 
+class WrittenStatistics(StoredStatistics):
+    """The statistics of a file that this process has just written, as pyarrow has them: several times cheaper."""
+
+    def __init__(self, data: bytes, metadata: pq.FileMetaData) -> None:
+        """Take the footer, as `StoredStatistics`, and as pyarrow has read it."""
+        super().__init__(data)
+        self._groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+
+    def _stored(self, group: int, leaf: int, kind: pa.DataType) -> tuple[int | None, list[Any]]:
+        stored = self._groups[group].column(leaf)
+        found, physical = stored.statistics, _PHYSICAL.get(stored.physical_type)
+        if found is None:
+            return None, [None, None]
+        nulls_count = found.null_count if found.has_null_count else None
+        if physical is None or not found.has_min_max:
+            return nulls_count, [None, None]
+        return nulls_count, [_as_kind(one, physical, kind) for one in (found.min_raw, found.max_raw)]
+
+
 def has_column_order(footer: Struct, leaf: int, physical: int) -> bool:
     """Return whether the order of a leaf column's bounds is known: by its type, or as a footer's orders say.
 
@@ -101,9 +131,6 @@ def bound_value(bound: Value | None, physical: int, kind: pa.DataType) -> Any | 
         [plain] = struct.unpack(form, plain)
     elif physical not in {_BYTE_ARRAY, _FIXED}:
         return None
-    if pa.types.is_decimal(kind):
-        unscaled = plain if isinstance(plain, int) else int.from_bytes(plain, "big", signed=True)
-        return _decimal(unscaled, kind)
     return _as_kind(plain, physical, kind)
 
 
@@ -116,6 +143,9 @@ def _decimal(unscaled: int, kind: pa.DataType) -> Decimal | None:
 
 def _as_kind(plain: Any, physical: int, kind: pa.DataType) -> Any | None:  # noqa: ANN401 - any column's value
     types = pa.types
+    if types.is_decimal(kind):
+        unscaled = plain if isinstance(plain, int) else int.from_bytes(plain, "big", signed=True)
+        return _decimal(unscaled, kind)
     if types.is_boolean(kind) or types.is_signed_integer(kind):
         return plain if physical in {_BOOLEAN, _INT32, _INT64} else None
     if types.is_floating(kind):
