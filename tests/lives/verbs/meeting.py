@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.lives.comparing import shows
-from tests.lives.model import Model
+from tests.lives.model import Key, Model
 from tests.lives.verbs.indexing import CreateIndex, DropIndex, RepairIndex, RunIndexing
 from tests.lives.verbs.recovery import Restore, Rollback, Savepoint, instant_of
 from tests.lives.verbs.rewriting import Merge, Update
@@ -211,7 +211,10 @@ class Beside(Step):
         return None if step is None or other is None else cls(step, other, at)
 
     def fits(self, world: World) -> bool:
-        return self.step.fits(world) and self.other.fits(world)
+        """An insert that looks no key up gives a second row to one that the other writer stores meanwhile."""
+        meets_key = isinstance(self.step, BulkInsert | Insert) and getattr(self.step, "duplicates", "none") == "none"
+        is_free = not (meets_key and _keys_in(self.step, world) & _keys_in(self.other, world))
+        return is_free and self.step.fits(world) and self.other.fits(world)
 
     def do(self, world: World, table: Table | None = None) -> Any:
         before, completed = world.model.copied(), set(world.table.timeline.completed)
@@ -372,6 +375,11 @@ def follow(world: World, step: Write) -> None:
     step.change(world.model)
     world.model.is_compact = False
     world.remember()
+
+
+def _keys_in(step: Step, world: World) -> set[Key]:
+    """Return the keys of the rows that a step is given."""
+    return {tuple(row[name] for name in world.setting.key) for row in getattr(step, "rows", ())}
 
 
 class Interrupted:
