@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from tests.peers.peer import NEWEST, Peer
 from tools.peers import PACKAGES, missing
 
+from benchmarks.indexes import prepare_indexed
 from benchmarks.merge_on_read import BUCKETS, merged_rows, prepare_merge_on_read
 from benchmarks.model import Contender, Place, Target, Workload
 from benchmarks.same_spark import SPARK, PyhudiPeer, install_pyhudi
@@ -92,6 +93,11 @@ _LOGS = {
     )
 }
 """Of tables with logs, where codec and index are the same and nothing else is asked."""
+_RECORD_INDEX = {
+    "hoodie.index.type": "RECORD_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+}
 _OUR_LOGS = {**_TABLE, **{name: str(value) for name, value in BUCKETS.items()}}
 
 
@@ -176,6 +182,15 @@ class _TheirLogWrite(_TheirWrite):
 
     def result(self) -> Iterator[pa.Table]:
         return merged_rows(self.path)
+
+
+class _IndexedWrite(_TheirWrite):
+    """An upsert whose keys the record index finds."""
+
+    def result(self) -> Iterator[pa.Table]:
+        from pyhudi import open_table
+
+        yield open_table(str(self.path)).scan(["uuid", "ts"]).to_arrow()
 
 
 class _TheirFirstWrite(_TheirWrite):
@@ -329,6 +344,13 @@ def _prepare_same(root: Path, rows_count: int) -> None:
     _prepare_logs(root, rows_count)
 
 
+def _prepare_indexed(root: Path, rows_count: int) -> None:
+    install_pyhudi()
+    prepare_indexed(root, rows_count)
+    if not (root / "random-keys.parquet").exists():
+        store_parquet(root / "random-keys.parquet", load(root / "random-keys.arrow"))
+
+
 def _lacks() -> str:
     return "Apache Hudi is not installed here: run `make peers` first" if missing() else ""
 
@@ -376,7 +398,26 @@ def _same_spark(title: str, contender: Callable[..., Contender], limit: float, *
     )
 
 
+def _record_index() -> Workload:
+    """Make the upsert by a record index, into the same table on both sides."""
+    options = {**_TABLE, **_NO_PARTITIONS, **_RECORD_INDEX}
+    sides = {
+        "pyhudi": _Side(options, "", PyhudiPeer),
+        _SAME: _Side({**_LOGS[_SAME].options, **options}, ""),
+    }
+    work = {"operation": "upsert", "batch": "random-keys.parquet", "table": "indexed-mor"}
+    return Workload(
+        title=f"pyhudi and Apache Hudi {NEWEST} on one Spark {SPARK}: upsert of 1,000 random keys in 100 file groups,"
+        " merge-on-read, record index",
+        contenders={name: partial(_IndexedWrite, side=side, **work) for name, side in sides.items()},
+        targets=(Target(_SAME, "wall_s", 1 / 3),),
+        prepare=_prepare_indexed,
+        lacks=_lacks,
+    )
+
+
 WORKLOADS = {
+    "spark35_record_index": _record_index(),
     "spark35_upsert": _same_spark(
         "upsert of 10 % into 10 partitions of one file group",
         _TheirWrite,
