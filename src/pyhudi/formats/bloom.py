@@ -224,7 +224,7 @@ def _survivors(bloom: BloomFilter, row: Bits, block: MurmurBlock) -> Index:
 
 def _set_bits(bloom: BloomFilter, row: Bits, keys: pa.Array | pa.ChunkedArray) -> Bits:
     flags = np.unpackbits(row, bitorder="little")
-    for _, positions in _key_positions(bloom, keys):
+    for positions in _key_positions(bloom, keys):
         flags[positions] = 1
     return np.packbits(flags, bitorder="little")
 
@@ -233,19 +233,14 @@ def _spread(bloom: BloomFilter, rows: list[Bits], keys: pa.Array | pa.ChunkedArr
     """Add keys to a filter that grows no more: in turn to each row, the first key and the next both to row 0."""
     surplus = active - bloom.entries + np.arange(len(keys), dtype=np.int64)
     target = np.where(surplus == 0, 0, (surplus - 1) % len(rows))
-    flags = [np.unpackbits(row, bitorder="little") for row in rows]
-    for places, positions in _key_positions(bloom, keys):
-        chosen = target[places]
-        for number, bits in enumerate(flags):
-            bits[positions[chosen == number]] = 1
-    return tuple(np.packbits(bits, bitorder="little") for bits in flags)
+    return tuple(_set_bits(bloom, row, keys.filter(pa.array(target == number))) for number, row in enumerate(rows))
 
 
-def _key_positions(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Index, U32]]:
-    """Return the bit of every hash of every key: (places of the keys, their bits), one hash of a block at a time."""
+def _key_positions(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> Iterator[U32]:
+    """Return the bit of every hash of every key, one hash of a block at a time."""
     for block in murmur_blocks(keys):
         for hashes in block.chain(bloom.hash_count):
-            yield block.rows, _positions(hashes, bloom.bits_count)
+            yield _positions(hashes, bloom.bits_count)
 
 
 def _positions(hashes: U32, bits_count: int) -> U32:
