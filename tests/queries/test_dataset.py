@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from tests.building import trip, trips
 
@@ -45,3 +46,11 @@ def test_footer_that_is_cut_is_named(engine):
 
     with pytest.raises(CorruptData, match=path):
         table.scan().to_pyarrow_dataset()
+
+
+def test_scanner_takes_what_arrows_own_takes(engine):
+    table = engine.create()
+    table.bulk_insert(engine.rows(trips(trip("k1", fare=1.0), trip("k2", fare=2.0))))
+    scanner = table.scan().to_pyarrow_dataset().scanner(["uuid"], pc.field("fare") > 1)
+
+    assert scanner.to_reader().read_all().to_pylist() == scanner.to_table().to_pylist() == [{"uuid": "k2"}]

@@ -52,8 +52,8 @@ class _OfPlan:
     failure: BaseException | None = None
     """What ended a stream last: a reader across C gets a text of it."""
 
-    def scanner(self, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
-        return _Scanner(super().scanner(**how), self)  # type: ignore[misc]  # of the dataset that this is mixed into
+    def scanner(self, *given: Any, **how: Any) -> _Scanner:  # noqa: ANN401 - whatever Arrow takes
+        return _Scanner(super().scanner(*given, **how), self)  # type: ignore[misc]  # of the dataset that this is mixed into
 
 
 class _BaseFiles(_OfPlan, ds.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
