@@ -1,6 +1,6 @@
 import pytest
 from tests.building import TableBuilder, trip
-from tests.queries.cleaning import clean, put_instant
+from tests.queries.cleaning import clean, clean_plan, put_instant, taken_by
 from tests.timeline.test_history import OLD, archive, row
 
 from pyhudi.actions.moments import committed_instant, require_readable_at, slices_at
@@ -43,3 +43,19 @@ def test_the_slices_of_a_commit_are_those_of_its_moment_until_they_are_cleaned(t
     with pytest.raises(SnapshotExpired):
         require_readable_at(table.state, table.timeline, first)
     require_readable_at(table.state, table.timeline, second)
+
+
+def test_what_a_pending_clean_may_have_taken_is_no_moment_to_go_back_to():
+    on = {"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"}
+    table = TableBuilder().create(options={"hoodie.metadata.enable": "true"})
+    stored = table.insert([trip("a")], options=on)
+    gone = table.delete_partitions(["*"], options=on)
+    time = f"{int(gone.instant) + 1_000:017d}"
+    put_instant(table.state, time, Action.CLEAN, clean_plan(taken_by(stored.files)), progress=State.REQUESTED)
+    table.state.storage.delete(stored.files[0])
+
+    with pytest.raises(SnapshotExpired, match="a pending clean"):
+        table.rollback(gone.instant, completed=True)
+
+    assert table.count() == 0
+    assert gone.instant in table.timeline.completed

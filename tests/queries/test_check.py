@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from tests.building import TINY_FILTERS, TRIPS, TableBuilder
+from tests.building import TINY_FILTERS, TRIPS, TableBuilder, trip
 from tests.faulty import Fault, FaultKind, FaultyStorage, SimulatedCrash
 from tests.metadata.checking import BUILT, metadata_of, new_table, rows
+from tests.queries.cleaning import clean_plan, put_instant, taken_by
 from tests.txn.writing import begun, through, write
 
 from pyhudi.errors import NotBuilt
@@ -13,6 +14,7 @@ from pyhudi.metadata.definitions import DEFINITIONS_PATH
 from pyhudi.queries import check_statistics
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
+from pyhudi.timeline.instant import Action, State
 
 VERSIONS = pytest.mark.parametrize("version", [6, 8, 9])
 
@@ -183,3 +185,19 @@ def test_columns_that_only_apache_hudi_tells_apart_are_no_matter_of_repair(monke
     (found,) = table.check().problems.to_pylist()
     assert found["repair"] == ""
     assert "with Apache Hudi" in found["what_to_do"]
+
+
+def test_a_partition_that_a_pending_clean_has_emptied_is_no_problem():
+    on = {"hoodie.metadata.enable": "true", "hoodie.clean.automatic": "false"}
+    table = TableBuilder().create(options={"hoodie.metadata.enable": "true"})
+    stored = table.insert([trip("a", "oslo"), trip("b")], options=on)
+    gone = table.delete_partitions(["oslo"], options=on)
+    [path] = [path for path in stored.files if path.startswith("oslo")]
+    time = f"{int(gone.instant) + 1_000:017d}"
+    put_instant(table.state, time, Action.CLEAN, clean_plan(taken_by([path])), progress=State.REQUESTED)
+    table.state.storage.delete_tree("oslo")
+
+    assert {*table.check().problems["kind"].to_pylist()} == {"unfinished instant"}
+
+    table.state.storage.delete_tree("sf")
+    assert "partition" in table.check().problems["kind"].to_pylist()

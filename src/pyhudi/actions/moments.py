@@ -5,12 +5,13 @@ Start at `committed_instant`.
 
 from collections.abc import Sequence
 
-from pyhudi.errors import InstantNotFound, InvalidInput
+from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.filegroup.model import FileSlice
 from pyhudi.metadata.listing import file_index
 from pyhudi.queries.expired import cut_at
 from pyhudi.queries.slices import visible_slices
 from pyhudi.state.model import TableState
+from pyhudi.timeline.cleans import files_being_cleaned
 from pyhudi.timeline.instant import Instant, InstantTime
 from pyhudi.timeline.view import Timeline, find_instant, is_committed
 
@@ -40,10 +41,19 @@ def committed_instant(timeline: Timeline, time: InstantTime) -> Instant:
 def slices_at(state: TableState, timeline: Timeline, target: Instant) -> Sequence[FileSlice]:
     """List the file slices that readers saw when a commit was completed.
 
-    Cost:   a listing of each directory.
+    A metadata table lists what a pending clean has deleted until that is completed.
+
+    Cost:   a listing of each directory; a read of each pending clean's plan.
     Raises: SnapshotExpired where a clean took files of that moment, or may be taking them; NotBuilt.
     """
-    return visible_slices(file_index(state, cut_at(timeline, timeline.point(target))))
+    slices = visible_slices(file_index(state, cut_at(timeline, timeline.point(target))))
+    going = files_being_cleaned(state, timeline)
+    taken = {f"{where}/{name}" if where else name for where, name in going}
+    files = (file.path for one in slices for file in (one.base, *one.logs) if file is not None)
+    lost = next((path for path in files if path in taken), None)
+    if lost is not None:
+        raise SnapshotExpired("a pending clean takes files of this moment", instant=target.requested_time, file=lost)
+    return slices
 
 
 def require_readable_at(state: TableState, timeline: Timeline, target: Instant) -> None:

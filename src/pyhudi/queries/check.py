@@ -3,7 +3,7 @@
 Spec: format/timeline 5, 6; format/metadata-table 5.1, 8.3.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -162,9 +162,11 @@ def _wrong_files(state: TableState, timeline: Timeline, *, all_rows: bool) -> It
         try:
             table = open_metadata(state, timeline)
             told, known = _told(table)
-            yield from _unlike_storage(state, timeline, told, stored)
+            going = files_being_cleaned(state, timeline)
+            yield from _unlike_storage(told, stored, going)
             began = _partitions_of_commits(state, timeline, set(partitions), stored)
-            yield from _unlike_partitions(known, began | (known & set(partitions)))
+            left = known & {where for where, _ in told.keys() - going} if going else known
+            yield from _unlike_partitions(left | (known & set(partitions)), began | (known & set(partitions)))
             part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
             part = MetadataPartition.BLOOM_FILTERS
@@ -274,9 +276,11 @@ def _named(state: TableState, timeline: Timeline) -> Iterator[tuple[Group, Commi
         yield (row["partition"], row["file_id"]), file
 
 
-def _unlike_storage(state: TableState, timeline: Timeline, told: _Files, stored: _Files) -> Iterator[Problem]:
-    """Find files that the metadata table lists and storage does not, or with another size."""
-    going = files_being_cleaned(state, timeline)
+def _unlike_storage(told: _Files, stored: _Files, going: Collection[tuple[str, str]]) -> Iterator[Problem]:
+    """Find files that the metadata table lists and storage does not, or with another size.
+
+    Those that a pending clean takes may be `going`.
+    """
     for (where, name), size in told.items():
         found = stored.get((where, name))
         if found is None and (where, name) not in going:

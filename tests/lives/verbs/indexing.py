@@ -13,6 +13,7 @@ from tests.lives.verbs.step import Step
 from tests.lives.world import World
 
 from pyhudi.errors import HudiError, InvalidInput, NotBuilt, WriteConflict
+from pyhudi.metadata.secondary_keys import can_index
 from pyhudi.metadata.table.upkeep import planned_partitions
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
@@ -57,7 +58,7 @@ class CreateIndex(Step):
         if self.kind == RECORD:
             return world.setting.is_global or world.setting.index == BY_PARTITION
         if self.kind == "secondary":
-            is_there = self.of in world.model.schema.names
+            is_there = self.of in world.model.schema.names and can_index(world.model.schema.field(self.of).type)
             has_keys = RECORD in ready(world) and world.setting.index != BY_PARTITION
             return world.setting.version > 6 and is_there and has_keys
         return self.kind != "expression" or world.setting.version > 6
