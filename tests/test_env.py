@@ -1,7 +1,8 @@
 import threading
+import time
 from datetime import timedelta
 
-from pyhudi.env import SystemEnv
+from pyhudi.env import SystemEnv, timed
 
 
 def test_the_real_clock_tells_milliseconds_and_never_goes_back():
@@ -25,3 +26,9 @@ def test_a_beat_runs_until_its_context_is_left():
     with SystemEnv().every(0.001, beaten.set):
         assert beaten.wait(10)
     assert not [thread for thread in threading.enumerate() if thread.name == "pyhudi-beat" and thread.is_alive()]
+
+
+def test_work_that_waits_takes_many_times_its_processor_time():
+    result, times = timed(lambda: time.sleep(0.02) or "done")
+    assert result == "done"
+    assert times > 5

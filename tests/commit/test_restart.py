@@ -4,7 +4,7 @@ from tests.faulty import FaultyStorage
 
 from pyhudi.commit.call import WriteCall
 from pyhudi.commit.restart import restarting
-from pyhudi.errors import ReadOutdated, RowsLost, WriteConflict
+from pyhudi.errors import FileMissing, ReadOutdated, RowsLost, WriteConflict
 from pyhudi.options import Settings
 from pyhudi.storage.api import PutMode
 
@@ -179,3 +179,14 @@ def test_a_write_whose_listing_meets_a_rollback_is_done_again(builder, verb):
 
     assert result.instant in plain.timeline.completed
     assert "k9" not in plain.scan(["uuid"]).to_arrow()["uuid"].to_pylist()
+
+
+def test_a_write_that_is_committed_is_not_done_again_for_a_file_that_is_gone(plain, monkeypatch):
+    def gone(*_):
+        raise FileMissing("no such file", path="f")
+
+    monkeypatch.setattr("pyhudi.commit.finish._result", gone)
+    with pytest.raises(FileMissing):
+        plain.insert([trip("k2")], options=TINY_FILTERS)
+
+    assert plain.count() == 2

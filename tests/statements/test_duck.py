@@ -1,9 +1,10 @@
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.building import TRIPS, TableBuilder, trip
 from tests.faulty import FaultyStorage
 
-from pyhudi.errors import ExpressionError, InvalidInput, StorageUnavailable
+from pyhudi.errors import CorruptData, ExpressionError, InvalidInput, StorageUnavailable
 from pyhudi.statements.duck import DuckRunner, TableNames
 from pyhudi.statements.model import TableName
 
@@ -64,3 +65,28 @@ def test_what_ends_a_read_of_a_table_is_its_own_error_and_not_duckdbs():
     with pytest.raises(ExpressionError):
         runner.rows("select nothing from trips", 1)
     assert runner.rows("select uuid from trips", 1).to_pylist() == [{"uuid": "k1"}]
+
+
+def test_what_another_reader_of_a_dataset_met_is_not_the_querys():
+    builder = TableBuilder()
+    table = builder.create(TRIPS)
+    table.bulk_insert([trip("k1")])
+    dataset = builder.reopen(table, Falling(table.state.storage)).scan().to_pyarrow_dataset()
+    with pytest.raises(StorageUnavailable):
+        dataset.scanner().to_reader().read_all()
+
+    with pytest.raises(ExpressionError):
+        DuckRunner({"rows": dataset}).rows("select nothing from rows", 1)
+
+
+def test_rows_that_cannot_be_decoded_are_damage():
+    table = TableBuilder().create(TRIPS)
+    [path] = table.bulk_insert([trip(f"k{number}") for number in range(1_000)]).files
+    data = table.state.storage.get(path)
+    chunks = pq.read_metadata(pa.BufferReader(data)).row_group(0)
+    columns = [chunks.column(number) for number in range(chunks.num_columns)]
+    [at] = [one.data_page_offset for one in columns if one.path_in_schema == "fare"]
+    table.state.storage.put(path, data[:at] + bytes(16) + data[at + 16 :])
+
+    with pytest.raises(CorruptData):
+        DuckRunner({"trips": table}).rows("select * from trips", 1)

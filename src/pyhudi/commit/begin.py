@@ -159,7 +159,7 @@ def begin_write(
         stored, schema = columns_of(timeline)
         check(schema, timeline)
     given = _Given(records=records, schema=schema, has_only_keys=has_only_keys, is_counted=is_counted)
-    with nothing_committed(_FAILED), _conflicts(call.state, timeline), ExitStack() as stack:
+    with nothing_committed(_FAILED), ExitStack() as stack:
         phases, keep = Phases(call), partial(_kept_until, stack, call.engine)
         make_keys = partial(_make_keys, call, given, phases, keep)
         early = _early_keys(call, given, phases, keep)
@@ -192,15 +192,17 @@ def begin_write(
 
 
 @contextmanager
-def _conflicts(state: TableState, timeline: Timeline) -> Iterator[None]:
+def _conflicts(state: TableState, timeline: Timeline, own: InstantTime | None = None) -> Iterator[None]:
     """Raise WriteConflict for a file that is gone, if another process completed something since a timeline was read.
 
-    That may be a rollback, a clean or the archiving of commits: the write may be done again.
+    That may be a rollback, a clean or the archiving of commits: the write may be done again. Not if its `own` instant
+    is completed: its rows would be there twice.
     """
     try:
         yield
     except (SnapshotExpired, FileMissing) as error:
-        if load_timeline(state).completed.keys() == timeline.completed.keys():
+        completed = load_timeline(state).completed.keys()
+        if own in completed or completed == timeline.completed.keys():
             raise
         said = "another process took files away while this write looked at them"
         raise WriteConflict(said, **error.values) from error
@@ -375,10 +377,12 @@ def _begin(call: WriteCall, action: Action, stack: ExitStack) -> tuple[Txn | Non
     state = call.state
     if call.is_dry_run:
         snapshot = load_timeline(state)
+        stack.enter_context(_conflicts(state, snapshot))
         return None, snapshot, next_instant_time(state.env, newest_time(snapshot), timeline_zone(state))
     plan = encode_requested_replace(state.env.nonce()) if action is Action.REPLACECOMMIT else b""
     txn = begin(state, action, call.settings, plan=plan, group_locks=call.group_locks)
     stack.enter_context(txn)
+    stack.enter_context(_conflicts(state, txn.snapshot, txn.time))
     return txn, txn.snapshot, txn.time
 
 

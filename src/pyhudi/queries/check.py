@@ -165,8 +165,9 @@ def _wrong_files(state: TableState, timeline: Timeline, *, all_rows: bool) -> It
             going = files_being_cleaned(state, timeline)
             yield from _unlike_storage(told, stored, going)
             began = _partitions_of_commits(state, timeline, set(partitions), stored)
-            left = known & {where for where, _ in told.keys() - going} if going else known
-            yield from _unlike_partitions(left | (known & set(partitions)), began | (known & set(partitions)))
+            emptied = {where for where, _ in told} - {where for where, _ in told.keys() - going}
+            there = known & set(partitions)
+            yield from _unlike_partitions((known - emptied) | there, began | there)
             part = MetadataPartition.COLUMN_STATS
             yield from find_wrong_statistics(state, timeline, table, [one for one in told if one in stored])
             part = MetadataPartition.BLOOM_FILTERS

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from pyhudi.engine.api import Engine, ScanFile
 from pyhudi.engine.scanning import naming_file
-from pyhudi.formats.parquet import find_old_calendar, read_footer
+from pyhudi.formats.parquet import damage_as_corrupt_data, find_old_calendar, read_footer
 from pyhudi.queries.snapshot import ReadPlan, naming_lost_files
 from pyhudi.storage.api import Storage
 from pyhudi.storage.arrow_files import arrow_file_system
@@ -38,7 +38,7 @@ class _Scanner:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
-            with naming_lost_files(self._dataset.plan):
+            with damage_as_corrupt_data(), naming_lost_files(self._dataset.plan):
                 yield from self._scanner.to_batches()
         except GeneratorExit:
             raise

@@ -292,13 +292,18 @@ class DuckRunner:
         self._connection.register(name, rows)
         self._registered[name] = rows
 
+    def _failures(self) -> list[BaseException]:
+        """Return what has ended reads of tables since this was asked last."""
+        return [one for one in map(failure_of, self._registered.values()) if one is not None]
+
     def _run(self, query: str, place: int) -> pa.Table:
+        self._failures()  # what another reader of a user's dataset met is not this query's
         try:
             relation = self._connection.sql(query)
             rows = pa.table({}) if relation is None else relation.to_arrow_table()
         except self._duckdb.Error as error:
-            for failure in filter(None, map(failure_of, self._registered.values())):
-                raise failure from error
+            for failure in self._failures():
+                raise failure  # noqa: B904 - it has its own cause
             said = str(error).split("\n\n", 1)[0].strip()
             raise ExpressionError(f"duckdb refuses it: {said}", position=place) from error
         table: pa.Table = rows
