@@ -3,25 +3,15 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.local import DeltaAppend, FirstWrite
 from benchmarks.model import Contender, Place, Target, Workload
-from benchmarks.tables import (
-    clone,
-    delta_files,
-    delta_properties,
-    delta_rows,
-    delta_table,
-    hudi_files,
-    hudi_rows,
-    hudi_table,
-    load,
-    prepare_partitioned,
-    store,
-)
+from benchmarks.tables import clone, hudi_files, load, prepare_partitioned, store
 
 BATCH_ROWS = 100_000
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -63,6 +53,16 @@ def _choice(random: np.random.Generator, prefix: str, kinds: int, count: int) ->
     return names.take(pa.array(random.integers(0, kinds, count)))
 
 
+def _new_table(path: Path, **more: Any) -> Any:  # noqa: ANN401 - a table, which only a contender's process imports
+    """Make an empty table of these rows."""
+    from pyhudi import create_table
+
+    schema = _batch(0, 1).schema
+    return create_table(
+        str(path), schema, name="trips", record_key=["uuid"], partition_by=["city"], ordering=["ts"], **more
+    )
+
+
 class _Load(Contender):
     """Our bulk_insert of a generator of batches."""
 
@@ -75,16 +75,7 @@ class _Load(Contender):
         self.rows_count = int(place.rows * self.share)
 
     def run(self) -> object:
-        from pyhudi import create_table
-
-        table = create_table(
-            str(self.path),
-            _batch(0, 1).schema,
-            name="trips",
-            record_key=["uuid"],
-            partition_by=["city"],
-            ordering=["ts"],
-        )
+        table = _new_table(self.path)
         result = getattr(table, self.verb)(batches(self.rows_count))
         return {"files": len(result.files), "bytes": result.bytes_written}
 
@@ -175,63 +166,23 @@ class _ReadAll(Contender):
 
 def _prepare(root: Path, rows_count: int) -> None:
     """Load the table that is read."""
-    from pyhudi import create_table
-
     if (root / "grown-done").exists():
         return
-    table = create_table(
-        str(root / "grown"),
-        _batch(0, 1).schema,
-        name="trips",
-        record_key=["uuid"],
-        partition_by=["city"],
-        ordering=["ts"],
-    )
-    table.bulk_insert(batches(rows_count))
+    _new_table(root / "grown").bulk_insert(batches(rows_count))
     (root / "grown-done").touch()
 
 
-class _Append(Contender):
+class _Append(FirstWrite):
     """Our bulk_insert of rows that are in memory."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place)
-        self.rows = load(place.shared("base.arrow"))
-        self.path = place.scratch / "table"
-
-    def reset(self) -> None:
-        hudi_table(self.path, self.rows.slice(0, 0))
-
-    def run(self) -> object:
-        from pyhudi import open_table
-
-        open_table(str(self.path)).bulk_insert(self.rows)
-        return None
-
-    def result(self) -> Iterator[pa.Table]:
-        return hudi_rows(self.path)
-
-    def files(self) -> Sequence[Path]:
-        return hudi_files(self.path)
+    batch = "base.arrow"
+    verb = "bulk_insert"
 
 
-class _AppendToDelta(_Append):
+class _AppendToDelta(DeltaAppend):
     """delta-rs: an append of the same rows."""
 
-    def reset(self) -> None:
-        delta_table(self.path, self.rows.slice(0, 0))
-
-    def run(self) -> object:
-        from deltalake import write_deltalake
-
-        write_deltalake(str(self.path), self.rows, mode="append", writer_properties=delta_properties())
-        return None
-
-    def result(self) -> Iterator[pa.Table]:
-        return delta_rows(self.path)
-
-    def files(self) -> Sequence[Path]:
-        return delta_files(self.path)
+    batch = "base.arrow"
 
 
 class _SmallUpsert(Contender):
@@ -312,8 +263,6 @@ class _TenThousandDirectories(_TenThousandPartitions):
 
 def _prepare_merge_on_read(root: Path, rows_count: int) -> None:
     """Load the tables that are written to, and 2,000 of their rows."""
-    from pyhudi import create_table
-
     root.mkdir(parents=True, exist_ok=True)
     if (root / "grown-mor-done").exists():
         return
@@ -321,17 +270,7 @@ def _prepare_merge_on_read(root: Path, rows_count: int) -> None:
         ("grown-simple", {}),
         ("grown-bucket", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 2}),
     ):
-        table = create_table(
-            str(root / name),
-            _batch(0, 1).schema,
-            name="trips",
-            record_key=["uuid"],
-            partition_by=["city"],
-            ordering=["ts"],
-            table_type="MERGE_ON_READ",
-            options=options,
-        )
-        table.bulk_insert(batches(rows_count))
+        _new_table(root / name, table_type="MERGE_ON_READ", options=options).bulk_insert(batches(rows_count))
     each = -(-_RANDOM_KEYS * BATCH_ROWS // rows_count)
     some = [batch.take(pa.array(range(0, BATCH_ROWS, BATCH_ROWS // each))) for batch in batches(rows_count)]
     rows = pa.Table.from_batches(some)

@@ -292,48 +292,59 @@ class _Ageing(Contender):
         }
 
 
-class _ManyPartitions(Contender):
-    """Our upsert of a row a partition into an empty table."""
+class FirstWrite(Contender):
+    """Our write of a stored batch into an empty table."""
+
+    batch = "wide.arrow"
+    verb = "upsert"
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
-        self.rows = load(place.shared("wide.arrow"))
+        self.rows = load(place.shared(self.batch))
         self.path = place.scratch / "table"
 
     def reset(self) -> None:
+        """Make the table."""
         from pyhudi import create_table
 
         shutil.rmtree(self.path, ignore_errors=True)
         create_table(str(self.path), SCHEMA, name="trips", record_key=["uuid"], partition_by=["city"], ordering=["ts"])
 
     def run(self) -> object:
+        """Write the batch."""
         from pyhudi import open_table
 
-        return {"phases": dict(open_table(str(self.path)).upsert(self.rows).phases)}
+        return {"phases": dict(getattr(open_table(str(self.path)), self.verb)(self.rows).phases)}
 
     def result(self) -> Iterator[pa.Table]:
+        """Read the files with plain pyarrow."""
         return hudi_rows(self.path)
 
     def files(self) -> Sequence[Path]:
+        """List them."""
         return hudi_files(self.path)
 
 
-class _ManyPartitionsOfDelta(_ManyPartitions):
+class DeltaAppend(FirstWrite):
     """delta-rs: the same rows appended to an empty table."""
 
     def reset(self) -> None:
+        """Make the table."""
         delta_table(self.path, self.rows.slice(0, 0))
 
     def run(self) -> object:
+        """Write the batch."""
         from deltalake import write_deltalake
 
         write_deltalake(str(self.path), self.rows, mode="append", writer_properties=delta_properties())
         return None
 
     def result(self) -> Iterator[pa.Table]:
+        """Read the files with plain pyarrow."""
         return delta_rows(self.path)
 
     def files(self) -> Sequence[Path]:
+        """List them."""
         return delta_files(self.path)
 
 
@@ -415,7 +426,7 @@ WORKLOADS = {
     ),
     "upsert_partitions": Workload(
         title="1,000 rows in 1,000 partitions of an empty table",
-        contenders={"pyhudi": _ManyPartitions, "delta-rs append": _ManyPartitionsOfDelta},
+        contenders={"pyhudi": FirstWrite, "delta-rs append": DeltaAppend},
         targets=(Target("delta-rs append", "wall_s", 2.0),),
         prepare=_prepare_wide,
         rows=1_000,
