@@ -107,6 +107,12 @@ def test_bounds_that_do_not_enclose_are_unknown():
     assert (low.to_pylist(), high.to_pylist()) == (["a", None, None, None], ["b", None, None, None])
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_zero_that_was_an_integer_is_known_where_the_column_became_a_float(version):
+    bounds, said = encode_values(pa.array([0, -3], pa.int32()), version), types_of(pa.int32(), 2, version)
+    assert decode_bounds(bounds, bounds, said, pa.float64())[0].to_pylist() == [0.0, -3.0]
+
+
 def test_rows_of_several_types_are_read_each_by_its_own():
     one, other = encode_values(pa.array([1], pa.int32()), 9), encode_values(pa.array([2**40], pa.int64()), 9)
     said = pa.concat_arrays([types_of(kind, 9, 1) for kind in (pa.int32(), pa.int64())])

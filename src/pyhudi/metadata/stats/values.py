@@ -111,8 +111,9 @@ def decode_bounds(
 
     Shape: n and n of `stats_type`'s bounds, n of VALUE_TYPE or none -> n and n values of `kind`.
     Nulls: both are null where one is, and where they do not enclose the values or cannot be told: of a type that does
-           not keep its order as `kind`, of bytes, of texts that Java orders otherwise than UTF-8 does, and of floats
-           from 0.0 on: Apache Hudi writes that for a file with NaN, and -0.0 where the least value is zero.
+           not keep its order as `kind`, of bytes, of texts that Java orders otherwise than UTF-8 does, and of what was
+           stored as floats from 0.0 on: Apache Hudi writes that for a file with NaN, and -0.0 where the least value is
+           zero.
     """
     low, high = (_decoded(wrapped, value_types, kind) for wrapped in (least, greatest))
     is_told = pc.and_(low.is_valid(), high.is_valid())
@@ -122,7 +123,8 @@ def decode_bounds(
                 is_told = pc.and_(is_told, pc.invert(pc.match_substring_regex(bound, _ODD)))
     if pt.is_floating(kind):
         zeros = low.fill_null(1).to_numpy()
-        is_told = pc.and_(is_told, pa.array((zeros != 0) | np.signbit(zeros)))
+        were_floats = pc.or_(*(pc.struct_field(least, [name]).is_valid() for name in ("FloatWrapper", "DoubleWrapper")))
+        is_told = pc.and_(is_told, pc.or_(pa.array((zeros != 0) | np.signbit(zeros)), pc.invert(were_floats)))
     nothing = pa.scalar(None, kind)
     return pc.if_else(is_told, low, nothing), pc.if_else(is_told, high, nothing)
 
