@@ -364,9 +364,14 @@ class Model:
         """A compaction may have taken deletes from before the rows that they kept out of sight.
 
         What was committed before it, by another writer in the same step, does not show them. What that one left open
-        is not known any more.
+        is not known any more. At version 6 it comes where it was planned: what a past moment shows of a row that others
+        have replaced since is not known either.
         """
-        if self.setting.version != 6:
+        if self.setting.version == 6:
+            for moment in self.moments:
+                parted = {*moment.beaten, *moment.hidden}
+                moment.is_unknown |= any(self.rows.get(one) is not moment.rows.get(one) for one in parted)
+        else:
             for moment in self.moments[self.settled_from :] if self.doubts else ():
                 moment.is_unknown |= moment.number == self.number
             self.settled_from = len(self.moments)
