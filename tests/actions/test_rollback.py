@@ -14,6 +14,8 @@ from pyhudi.errors import (
     SnapshotExpired,
     WriteConflict,
 )
+from pyhudi.options import Settings
+from pyhudi.timeline.archiving import archive_instants
 from pyhudi.timeline.codec import decode_rollback_metadata, encode_commit
 from pyhudi.timeline.instant import Action, State
 
@@ -178,6 +180,20 @@ def test_a_commit_is_kept_where_a_clean_took_what_was_there_before(version):
         table.rollback(done[2].instant, completed=True)
     assert refused.value.values["file"] == former
     assert table.resolve(done[2].instant) == "committed"
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_a_commit_is_kept_where_those_before_it_were_archived_behind_a_savepoint(version):
+    table = TableBuilder().create(version=version)
+    done = [table.upsert([trip(f"k{number}")], options=OPTIONS) for number in range(4)]
+    table.savepoint(done[0].instant)
+    completed = table.timeline.completed
+    archive_instants(table.state, [completed[one.instant] for one in done[1:3]], Settings(), lambda: None)
+
+    with pytest.raises(SnapshotExpired, match="archived"):
+        table.rollback(done[3].instant, completed=True)
+
+    assert table.count() == 4
 
 
 def test_the_only_active_commit_is_kept_where_those_before_it_were_archived():

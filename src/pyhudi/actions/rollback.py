@@ -11,6 +11,7 @@ from pyhudi.actions.moments import require_readable_at
 from pyhudi.errors import InstantNotFound, InvalidInput, SnapshotExpired
 from pyhudi.metadata.state import has_other_layout
 from pyhudi.options import Settings
+from pyhudi.queries.expired import archived_after
 from pyhudi.services.metadata_table import build_metadata_table_again, without_metadata_table
 from pyhudi.state.model import TableState
 from pyhudi.timeline.instant import PLANNED_SERVICES, WRITE_ACTIONS, Action, Instant, InstantTime, State
@@ -101,10 +102,13 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
             action=str(planned[0].action),
         )
     before = [one for one in timeline.completed.values() if one.requested_time != time]
-    if before:
-        require_readable_at(state, timeline, max(before, key=lambda one: (timeline.point(one), one.requested_time)))
-    elif timeline.archive.completed_after(InstantTime("")):
+    last = max(before, key=lambda one: (timeline.point(one), one.requested_time), default=None)
+    # Where a savepoint kept older commits, those between were archived: their rows are in the table, and would go out
+    # of sight with the only commit behind them.
+    if archived_after(timeline, InstantTime("") if last is None else timeline.point(last)):
         raise SnapshotExpired("the commits before this one were archived", instant=time)
+    if last is not None:
+        require_readable_at(state, timeline, last)
 
 
 def _not_pending(target: Instant) -> InvalidInput:
