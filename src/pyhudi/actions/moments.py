@@ -52,7 +52,8 @@ def slices_at(state: TableState, timeline: Timeline, target: Instant) -> Sequenc
     files = (file.path for one in slices for file in (one.base, *one.logs) if file is not None)
     lost = next((path for path in files if path in taken), None)
     if lost is not None:
-        raise SnapshotExpired("a pending clean takes files of this moment", instant=target.requested_time, file=lost)
+        said = "a pending clean takes files of this moment; finish it with table.clean(), and name a later moment"
+        raise SnapshotExpired(said, instant=target.requested_time, file=lost)
     return slices
 
 

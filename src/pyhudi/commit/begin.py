@@ -204,7 +204,7 @@ def _conflicts(state: TableState, timeline: Timeline, own: InstantTime | None = 
         completed = load_timeline(state).completed.keys()
         if own in completed or completed == timeline.completed.keys():
             raise
-        said = "another process took files away while this write looked at them"
+        said = "another process took files away while this write looked at them; try again"
         raise WriteConflict(said, **error.values) from error
 
 

@@ -36,6 +36,7 @@ from pyhudi.txn.commit import Committed
 __all__ = ["finish"]
 
 _MOST_PARTITIONS: Final = 8
+"""Whose metadata files are written at once, where that makes them wait."""
 _log = logging.getLogger("pyhudi.actions")
 
 
