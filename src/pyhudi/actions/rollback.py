@@ -103,9 +103,10 @@ def _require_newest(state: TableState, timeline: Timeline, target: Instant) -> N
         )
     before = [one for one in timeline.completed.values() if one.requested_time != time]
     last = max(before, key=lambda one: (timeline.point(one), one.requested_time), default=None)
+    since = InstantTime("") if last is None else last.requested_time
     # Where a savepoint kept older commits, those between were archived: their rows are in the table, and would go out
     # of sight with the only commit behind them.
-    if archived_after(timeline, InstantTime("") if last is None else timeline.point(last)):
+    if any(one > since for one in archived_after(timeline, since)):
         raise SnapshotExpired("the commits before this one were archived", instant=time)
     if last is not None:
         require_readable_at(state, timeline, last)

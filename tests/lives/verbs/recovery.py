@@ -10,6 +10,7 @@ from tests.lives.world import Pin, World, Wrong
 
 from pyhudi.errors import Conflict, HudiError, InvalidInput, SnapshotExpired
 from pyhudi.table import Table
+from pyhudi.timeline.instant import InstantTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +200,18 @@ class Restore(Step):
         model.go_back(next(one for one in model.moments if one.instant == result))
 
     def refusals(self, world: World) -> tuple[type[HudiError], ...]:
-        """A savepoint of a later commit is in the way, and what is gone cannot be gone back to."""
+        """A savepoint of a later commit is in the way, and what is gone cannot be gone back to.
+
+        A compaction that was planned early and run late is archived early, too, and is behind the moment all the same.
+        """
         moment = world.moment(self.back)
         assert moment is not None
+        behind = world.open().timeline.archive.completed_after(InstantTime(moment.completion or moment.instant))
         later = {one.instant for one in later_than(moment, world.model)}
         dying = (Conflict,) if world.has_dead_writer else ()
         return (
             dying
-            + (gone_errors() if moment.may_be_expired else ())
+            + (gone_errors() if moment.may_be_expired or behind else ())
             + ((InvalidInput,) if later & world.model.savepoints else ())
         )
 
