@@ -422,6 +422,7 @@ class Model:
             moment.rows, moment.graves = (dict(before.rows), dict(before.graves)) if before else ({}, {})
             moment.number = before.number if before else 0
             moment.schema = before.schema if before else schema_of(self.setting.columns)
+            moment.may_be_expired = before is not None and before.may_be_expired  # it shows files of that moment
         elif later:
             moment.is_unknown = True
             for one in later:
