@@ -6,14 +6,18 @@ Start at `stored_rows`; `may_delete` says cheaply whether the logs of a slice ca
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.api import KEY
+from pyhudi.engine.row_parts import with_rows
+from pyhudi.engine.scanning import naming_file, read_columns
 from pyhudi.filegroup.log_scan import blocks_to_merge
-from pyhudi.filegroup.model import FileSlice
+from pyhudi.filegroup.model import BaseFile, FileSlice
 from pyhudi.filegroup.reader import SliceSpec, read_slice
 from pyhudi.formats.log import BlockKind, LogBlock
+from pyhudi.formats.parquet import read_footer
 from pyhudi.kernels.keys import record_keys
 from pyhudi.kernels.rules import DELETE_COLUMNS, MergeSpec
 from pyhudi.predicate import Between, column, literal
@@ -21,7 +25,7 @@ from pyhudi.schema.evolution import project
 from pyhudi.schema.types import avro_to_arrow
 from pyhudi.storage.api import Storage
 
-__all__ = ["batches_with_keys", "may_delete", "rows_around", "rows_with_keys", "stored_rows"]
+__all__ = ["batches_with_keys", "last_keys", "may_delete", "rows_around", "rows_with_keys", "stored_rows"]
 
 
 def stored_rows(one: FileSlice, *, keys: pa.Array, storage: Storage, spec: SliceSpec, stored: pa.Schema) -> pa.Table:
@@ -49,9 +53,23 @@ def batches_with_keys(
     wanted = _in_file((*spec.layout.key_columns, *stored.names), spec)
     for batch in read_slice(one, storage=storage, spec=replace(spec, columns=wanted)):
         rows = pa.Table.from_batches([batch])
-        keys = rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
-        table = pa.table([keys, *project(rows, stored).columns], names=[KEY, *stored.names])
+        table = pa.table([_keys_of(rows, spec), *project(rows, stored).columns], names=[KEY, *stored.names])
         yield from table.combine_chunks().to_batches()
+
+
+def last_keys(file: BaseFile, count: int, *, storage: Storage, spec: SliceSpec) -> pa.ChunkedArray:
+    """Return the keys of the last rows of a base file: where a file group is written anew, those that are new to it.
+
+    Cost: the key columns of the row groups with these rows, or of the pages where they are few.
+    """
+    names = _in_file(spec.layout.key_columns, spec)
+    wanted = pa.schema([spec.layout.file_schema.field(name) for name in names])
+    with naming_file(file.path), storage.open_input(file.path) as source:
+        footer = read_footer(source)
+        first = max(0, footer.rows_count - count)
+        parts = with_rows(footer, (), np.arange(first, footer.rows_count))
+        rows = read_columns(source, wanted, footer, parts)
+    return _keys_of(rows.slice(max(0, rows.num_rows - count)), spec)
 
 
 def rows_around(keys: pa.Array, spec: SliceSpec) -> SliceSpec:
@@ -77,6 +95,10 @@ def _may_delete(block: LogBlock, merge: MergeSpec) -> bool:
         return True
     marks = {*DELETE_COLUMNS, merge.delete_field}
     return bool(marks & {*avro_to_arrow(block.schema, wide_unions=True).names})
+
+
+def _keys_of(rows: pa.Table, spec: SliceSpec) -> pa.ChunkedArray:
+    return rows[KEY] if spec.layout.has_meta_values else record_keys(spec.layout.key_spec, rows)
 
 
 def _in_file(names: Sequence[str], spec: SliceSpec) -> tuple[str, ...]:

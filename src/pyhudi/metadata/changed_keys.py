@@ -13,8 +13,7 @@ from pyhudi.filegroup.log_records import ReadSpec, read_changes
 from pyhudi.filegroup.log_scan import blocks_to_merge
 from pyhudi.filegroup.model import FileGroupId, FileSlice, LogFile
 from pyhudi.filegroup.reader import SliceSpec
-from pyhudi.filegroup.slice_keys import batches_with_keys, may_delete, rows_with_keys, stored_rows
-from pyhudi.schema.meta_fields import COMMIT_TIME
+from pyhudi.filegroup.slice_keys import batches_with_keys, last_keys, may_delete, rows_with_keys, stored_rows
 from pyhudi.storage.api import Storage
 from pyhudi.timeline.instant import InstantTime
 
@@ -53,8 +52,9 @@ def changed_keys(change: SliceChange, *, storage: Storage, reads: SliceSpec) -> 
     replaced the keys come batch by batch: it is never in memory whole, but for its logs.
 
     Shape: keys, keys; a key twice where the slice has it twice.
-    Cost:  nothing where the action counts neither; the key columns of both slices, and the commit times of the new one;
-           of a log that is put on a slice its keys, and those of the slice around them.
+    Cost:  nothing where the action counts neither; of a base file that brings only new rows, which are its last ones,
+           their keys, else the key columns of both slices; of a log that is put on a slice its keys, and those of the
+           slice around them.
     """
     before, after = change.before, change.after
     if before is not None and after is not None:
@@ -83,7 +83,9 @@ def _difference_of(
         return _no_keys(), _no_keys()
     if change.deletes_count:
         return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)
-    return _new_rows(change, storage, reads), _no_keys()
+    assert after.base is not None, "a base file follows another"
+    fresh = last_keys(after.base, change.inserts_count, storage=storage, spec=reads)
+    return pc.unique(fresh), _no_keys()
 
 
 def _batches_of_keys(one: FileSlice, storage: Storage, reads: SliceSpec) -> Iterator[pa.Array]:
@@ -97,20 +99,6 @@ def _difference(had: pa.Array, after: FileSlice, storage: Storage, reads: SliceS
 
 def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
     return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
-
-
-def _new_rows(change: SliceChange, storage: Storage, reads: SliceSpec) -> pa.Array:
-    """Return the keys of rows of this action that the base file before it has not."""
-    before, after = change.before, change.after
-    assert before is not None, "a base file follows another"
-    assert after is not None, "a base file follows another"
-    if not reads.layout.has_meta_values:
-        return _difference(keys_of_slice(before, storage=storage, reads=reads), after, storage, reads)[0]
-    times = pa.schema([(COMMIT_TIME, pa.string())])
-    rows = rows_with_keys(after, storage=storage, spec=reads, stored=times)
-    ours = pc.unique(rows.filter(pc.equal(rows.column(COMMIT_TIME), change.instant)).column(0))
-    known = rows_with_keys(before, storage=storage, spec=reads, stored=_ONLY_KEYS).column(0)
-    return _without(ours, known.filter(pc.is_in(known, value_set=ours)))
 
 
 def _by_logs(
