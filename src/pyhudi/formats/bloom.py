@@ -214,7 +214,8 @@ def _survivors(bloom: BloomFilter, row: Bits, block: MurmurBlock) -> Index:
     for _ in range(bloom.hash_count):
         hashes = block.hash(hashes)
         at = _positions(hashes, bloom.bits_count)
-        index = np.flatnonzero((row[at >> 3] >> (at & 7)) & 1)
+        is_set = (row[at >> 3] >> (at & 7).astype(np.uint8)) & 1
+        index = np.flatnonzero(is_set.view(np.bool_))
         if len(index) < len(hashes):
             block, hashes = block.take(index), hashes[index]
         if not len(hashes):
@@ -225,7 +226,7 @@ def _survivors(bloom: BloomFilter, row: Bits, block: MurmurBlock) -> Index:
 def _set_bits(bloom: BloomFilter, row: Bits, keys: pa.Array | pa.ChunkedArray) -> Bits:
     flags = np.unpackbits(row, bitorder="little")
     for positions in _key_positions(bloom, keys):
-        flags[positions] = 1
+        flags[positions.astype(np.int64)] = 1  # numpy would do so, in more time
     return np.packbits(flags, bitorder="little")
 
 
@@ -245,7 +246,8 @@ def _key_positions(bloom: BloomFilter, keys: pa.Array | pa.ChunkedArray) -> Iter
 
 def _positions(hashes: U32, bits_count: int) -> U32:
     # |h % m| with Java's remainder is |h| % m; the smallest int32 has no positive, but its bits read as uint32 do
-    return np.abs(hashes.view(np.int32)).view(np.uint32) % np.uint32(bits_count)
+    size, count = np.abs(hashes.view(np.int32)).view(np.uint32), np.uint32(bits_count)
+    return size - size // count * count  # a fifth of the time of numpy's remainder
 
 
 def _from_base64(text: str | bytes) -> bytes:
