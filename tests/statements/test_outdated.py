@@ -1,6 +1,6 @@
 import pytest
 
-from pyhudi.errors import ReadOutdated
+from pyhudi.errors import ReadOutdated, SnapshotExpired
 
 RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 
@@ -56,6 +56,37 @@ def test_a_commit_between_read_and_write_is_not_lost(trips, name):
     trips.sql(READ_AND_WRITE[name])
     rows = [(row["id"], row["fare"]) for row in trips.sql("select id, fare from trips order by id")]
     assert rows == AFTERWARDS.get(name, [(1, 111.0), (2, 21.0)])
+
+
+def expire(session, passed=0, changes=True):
+    """Let files that a statement reads be taken away, by another writer's commit and the clean behind it."""
+    run, queries = session._run, [passed]
+    table = session.open(session.location("trips"))
+
+    def meddle(query, place):
+        if " FROM " in query.upper() and "_pyhudi_rows" not in query:
+            queries[0] -= 1
+            if queries[0] == -1:
+                if changes:
+                    table.update(set={"fare": "fare + 100"}, where="id = 1")
+                raise SnapshotExpired("files of this snapshot were cleaned; scan again")
+        return run(query, place)
+
+    session._run = meddle
+
+
+@pytest.mark.parametrize("name", READ_AND_WRITE)
+def test_a_statement_whose_files_are_taken_away_as_it_reads_them_begins_again(trips, name):
+    expire(trips, passed=int(name.startswith("merge")))
+    trips.sql(READ_AND_WRITE[name])
+    rows = [(row["id"], row["fare"]) for row in trips.sql("select id, fare from trips order by id")]
+    assert rows == AFTERWARDS.get(name, [(1, 111.0), (2, 21.0)])
+
+
+def test_files_that_are_gone_of_a_table_that_is_as_it_was_end_a_statement(trips):
+    expire(trips, changes=False)
+    with pytest.raises(SnapshotExpired):
+        trips.sql(READ_AND_WRITE["overwrite"])
 
 
 def test_a_statement_begins_again_a_bounded_number_of_times(trips):

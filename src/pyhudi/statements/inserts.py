@@ -18,7 +18,7 @@ from pyhudi.options import one_of, option
 from pyhudi.schema.meta_fields import META_FIELDS
 from pyhudi.statements.api import Runner
 from pyhudi.statements.model import Insert, PartitionValue
-from pyhudi.statements.outdated import begun_again, unchanged_if_read
+from pyhudi.statements.outdated import begun_again, reading_for, unchanged_if_read
 from pyhudi.statements.partitions import stored_partitions
 from pyhudi.statements.targets import Target, options_of_writes, target_of
 
@@ -52,7 +52,8 @@ def insert_rows(statement: Insert, runner: Runner) -> "WriteResult":
     target = target_of(runner, statement.table)
     options = options_of_writes(runner, target.entry)
     static = _static_values(statement, target)
-    rows = _rows(statement, target, runner, static)
+    with reading_for(target):
+        rows = _rows(statement, target, runner, static)
     if statement.is_if_not_exists:
         raise StatementError("a partition that is there is not passed over; leave IF NOT EXISTS out", position=1)
     target = replace(target, table=unchanged_if_read(target, statement.query.text, runner))

@@ -23,7 +23,7 @@ from pyhudi.statements.api import Runner
 from pyhudi.statements.conditions import terms_of_and
 from pyhudi.statements.cursor import text_of
 from pyhudi.statements.model import Assignment, Merge, MergeClause, Piece
-from pyhudi.statements.outdated import begun_again, unchanged_if_read
+from pyhudi.statements.outdated import begun_again, reading_for, unchanged_if_read
 from pyhudi.statements.reader import TokenReader
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
 from pyhudi.statements.targets import Target, options_of_writes, require_distinct, target_of
@@ -66,7 +66,8 @@ def merge(statement: Merge, runner: Runner) -> "WriteResult":
         on = plan.on_found_path(on, clauses, options)
     elif plan.joins:
         on, clauses = plan.on_found_partition(on), [plan.where_none_is_found(one) for one in clauses]
-    rows = _read(statement, alias, plan.source_columns(alias), runner, plan.joined_on if plan.joins else None)
+    with reading_for(target):
+        rows = _read(statement, alias, plan.source_columns(alias), runner, plan.joined_on if plan.joins else None)
     reads = f"SELECT * FROM {statement.source.text}"  # noqa: S608 - the user's own
     table = target.unchanged if plan.joins else unchanged_if_read(target, reads, runner)
     builder: Any = table.merge(rows, on=on, options=options, isolation="serializable")

@@ -4,12 +4,13 @@ Start at `begun_again`.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 from pyhudi.commit.call import RETRIES
-from pyhudi.errors import ReadOutdated
+from pyhudi.errors import ReadOutdated, SnapshotExpired
 from pyhudi.options import Settings
 from pyhudi.statements.api import Runner
 from pyhudi.statements.references import is_query, references
@@ -20,7 +21,7 @@ from pyhudi.statements.tokens import tokenize_statement
 if TYPE_CHECKING:
     from pyhudi.table import Table, WriteResult
 
-__all__ = ["begun_again", "unchanged_if_read"]
+__all__ = ["begun_again", "reading_for", "unchanged_if_read"]
 
 S = TypeVar("S")
 _log = logging.getLogger("pyhudi.statements")
@@ -45,6 +46,21 @@ def begun_again(run: Callable[[S, Runner], "WriteResult"]) -> Callable[[S, Runne
         raise AssertionError("the last attempt returns or raises")
 
     return attempts
+
+
+@contextmanager
+def reading_for(target: Target) -> Iterator[None]:
+    """Raise ReadOutdated for files that are gone, if the table has completed something since a statement on it began.
+
+    It may have been a clean; the statement has read, and written nothing.
+    """
+    try:
+        yield
+    except SnapshotExpired as error:
+        if target.table.timeline.completed.keys() == target.seen.completed.keys():
+            raise
+        said = "another process took files away while the statement read them; run it again"
+        raise ReadOutdated(said, **error.values) from error
 
 
 def unchanged_if_read(target: Target, query: str, runner: Runner) -> "Table":

@@ -16,7 +16,7 @@ from pyhudi.predicate import Expression
 from pyhudi.predicate.model import Column, literal
 from pyhudi.statements.api import Runner, session_of
 from pyhudi.statements.model import Delete, Piece, TableName, Update
-from pyhudi.statements.outdated import begun_again
+from pyhudi.statements.outdated import begun_again, reading_for
 from pyhudi.statements.scopes import Scope, Side, qualifiers_of_table
 from pyhudi.statements.targets import Target, options_of_writes, target_of
 
@@ -47,7 +47,8 @@ def update(statement: Update, runner: Runner) -> "WriteResult":
             known[column] = expression
     if len(known) == len(values) and (where is None) == (statement.where is None):
         return target.table.update(set=known, where=where, options=options, spark=session_of(runner))
-    rows = _computed(statement, target, values, runner)
+    with reading_for(target):
+        rows = _computed(statement, target, values, runner)
     on = " and ".join(f"t.{_named(name)} = s.{_named(name)}" for name in _compared(target, options))
     changed = {column: Column(parts=("s", _NEW + column)) for column in values}
     merge = target.unchanged.merge(rows, on=on, options=options)
@@ -68,7 +69,8 @@ def delete(statement: Delete, runner: Runner) -> "WriteResult":
     if where is not None:
         return target.table.delete(where=where, options=options, spark=session_of(runner))
     columns = [_own(statement, name, runner) for name in target.row_columns]
-    rows = _selected(statement, columns, statement.where, runner)
+    with reading_for(target):
+        rows = _selected(statement, columns, statement.where, runner)
     return target.unchanged.delete(rows, options=options)
 
 
