@@ -179,6 +179,10 @@ class Repair(Step):
     def apply(self, table: Table, world: World) -> Any:
         return table.repair(self.partition, options=world.setting.options)
 
+    def refusals(self, world: World) -> tuple[type[HudiError], ...]:
+        """What a dead writer told the metadata table is settled first."""
+        return (WriteConflict,) if world.has_dead_writer else ()
+
     def call(self) -> str:
         return f"table.repair({self.partition!r}, options=options)"
 
