@@ -7,6 +7,7 @@ from tests.metadata.checking import BUILT, listed_as_stored, metadata_of, new_ta
 from tests.simulation.watching import deaths
 from tests.txn.writing import begun, proposal_of, through, write
 
+from pyhudi.actions import repair
 from pyhudi.errors import InvalidInput, WriteConflict
 from pyhudi.state.properties_file import open_state
 from pyhudi.table import Table
@@ -74,6 +75,26 @@ def test_a_dry_run_says_what_would_be_built_and_changes_nothing():
     assert table.repair("files", dry_run=True).records == {"files": 3}
     assert table.repair(dry_run=True).partitions == ()
     assert listing(table) == before
+
+
+def test_a_dry_run_begins_again_where_a_clean_takes_files_away(monkeypatch):
+    table, writers = new_table(), []
+    table.create_index("record_index")
+    decided = repair.decided_timeline
+
+    def overtaken(state):
+        timeline = decided(state)
+        if not writers:
+            writers.append(table.upsert(rows("a"), options=TINY_FILTERS))
+            table.clean(
+                options={"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": 1}
+            )
+        return timeline
+
+    monkeypatch.setattr(repair, "decided_timeline", overtaken)
+    planned = table.repair("record_index", dry_run=True)
+    assert writers
+    assert planned.records == table.repair("record_index").records
 
 
 def test_what_the_table_cannot_have_is_refused():

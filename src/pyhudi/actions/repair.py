@@ -6,6 +6,7 @@ read. Start at `repair_table`.
 Spec: format/metadata-table 3.5.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from pyhudi.actions.unfinished import writer_of
 from pyhudi.engine.api import Engine
-from pyhudi.errors import InvalidInput, WriteConflict
+from pyhudi.errors import InvalidInput, SnapshotExpired, WriteConflict
 from pyhudi.metadata.definitions import read_indexes
 from pyhudi.metadata.names import is_by_definition
 from pyhudi.metadata.partitions.api import Records
@@ -79,7 +80,7 @@ def repair_table(call: ServiceCall, partition: str = "", *, is_dry_run: bool = F
     known = known_stats(state, settings, engine.run) if need_footers(wanted) else None
     build = partial(_records, wanted=wanted, settings=settings, engine=engine, known=known)
     if is_dry_run:
-        return _result(build(state, decided_timeline(state)))
+        return _result(_planned(state, build))
     with call.hold() as lease:
         require_lease(lease)
         require_unchanged(call)
@@ -89,6 +90,17 @@ def repair_table(call: ServiceCall, partition: str = "", *, is_dry_run: bool = F
         require_lease(lease)
         rebuild_partitions(state, timeline, call.times.issue(newest_time(timeline)), records, settings)
     return _result(records)
+
+
+def _planned(state: TableState, build: Callable[[TableState, Timeline], list[Records]]) -> list[Records]:
+    """Return what would be built: no lock is held, and it begins again where a clean takes files away meanwhile."""
+    while True:
+        timeline = decided_timeline(state)
+        try:
+            return build(state, timeline)
+        except SnapshotExpired:
+            if decided_timeline(state).completed.keys() == timeline.completed.keys():
+                raise
 
 
 def _wrong(call: ServiceCall) -> tuple[str, ...]:
